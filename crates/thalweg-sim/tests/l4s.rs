@@ -22,7 +22,7 @@ const PRAGUE: PragueConfig = PragueConfig {
 };
 
 fn prague(config: PragueConfig) -> GroupSpec {
-    group("prague", 1, window(ControllerConfig::Prague(config)), WorkloadSpec::Bulk)
+    group("prague", 1, window(ControllerConfig::from(config)), WorkloadSpec::Bulk)
 }
 
 fn cubic() -> GroupSpec {

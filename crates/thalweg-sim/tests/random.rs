@@ -220,7 +220,7 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
         })),
         Just(ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 0.0625 })),
         (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {
-            ControllerConfig::Prague(PragueConfig {
+            ControllerConfig::from(PragueConfig {
                 initial_window,
                 initial_threshold,
                 gain: 0.0625,

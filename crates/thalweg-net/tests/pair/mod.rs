@@ -96,7 +96,7 @@ pub struct Pair {
     count: u64,
     /// Every datagram that was sent: from, to, size.
     pub log: Vec<(SocketAddr, SocketAddr, usize)>,
-    /// How many left with each codepoint, by its bits.
+    /// The datagrams that left with each codepoint, by its bits.
     pub codepoints: [u64; 4],
     /// Datagrams that were sent, where they are wanted.
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,

@@ -3,8 +3,9 @@
 use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    BbnConfig, ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig, Follow, Growth,
-    NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
+    BbnConfig, BbrConfig, ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig, Follow,
+    Growth, NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig,
+    VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 
@@ -46,13 +47,24 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
     };
     let dctcp = ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 });
     let prague = (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {
-        ControllerConfig::Prague(PragueConfig {
+        ControllerConfig::from(PragueConfig {
             initial_window,
             initial_threshold,
             gain: 1.0 / 16.0,
             virtual_rtt: Duration::from_millis(virtual_rtt),
             transition,
             burst_delay: Duration::from_micros(250),
+        })
+    });
+    let bbr = (any::<bool>(), any::<bool>()).prop_map(move |(precautionary, ecn)| {
+        ControllerConfig::from(BbrConfig {
+            initial_window,
+            loss_threshold: 0.02,
+            beta: 0.7,
+            headroom: 0.15,
+            precautionary,
+            offload_quanta: 1,
+            ecn,
         })
     });
     let share = || prop_oneof![Just(0.5), 0.0..=1.0f64];
@@ -81,6 +93,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         any::<bool>().prop_map(cubic),
         Just(dctcp),
         prague,
+        bbr,
         seif,
         dec_bit,
         tri_s,

@@ -1,46 +1,102 @@
 //! Any of the library's controllers, with pacing on top where a test asks for it, and what it relies on checked.
 
+use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::{
-    AckSample, Any, Controller, ControllerConfig, Decision, FeedbackSample, LossKind, LossSample, Path,
-    SentSample,
+    AckSample, Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, Decision,
+    FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample,
 };
 use thalweg_proto::units::Rate;
+
+/// One of those that share a type of sender, or one with its own.
+#[derive(Clone, Debug)]
+enum Inner {
+    Shared(Any),
+    Bbr(Box<Bbr>),
+}
+
+macro_rules! each {
+    ($inner:expr, $controller:ident => $body:expr) => {
+        match $inner {
+            Inner::Shared($controller) => $body,
+            Inner::Bbr($controller) => $body,
+        }
+    };
+}
 
 /// A controller under watch.
 #[derive(Clone, Debug)]
 pub struct Steered {
-    inner: Any,
+    inner: Inner,
     pacing: Option<(Rate, u32)>,
 }
 
 impl Steered {
     /// The controller that `spec` describes; `pacing` is a rate and a burst.
     pub fn new(spec: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
-        Self { inner: Any::new(spec).expect("one of the list"), pacing }
+        let inner = if let Some(config) = spec.config::<BbrConfig>() {
+            Inner::Bbr(Box::new(config.make()))
+        } else {
+            Inner::Shared(Any::new(spec).expect("one of the list"))
+        };
+        Self { inner, pacing }
     }
 }
 
 impl Controller for Steered {
-    type PacketInfo = ();
+    type PacketInfo = Stamp;
 
-    fn on_sent(&mut self, sample: &SentSample) {
+    fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         assert!(sample.bytes > 0, "an empty segment");
-        self.inner.on_sent(sample);
+        match &mut self.inner {
+            Inner::Bbr(bbr) => return bbr.on_sent(sample),
+            Inner::Shared(any) => any.on_sent(sample),
+        }
+        Stamp::default()
     }
 
-    fn on_ack(&mut self, sample: &AckSample, info: ()) {
+    fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
         assert!(sample.acked > 0 && sample.acked_bytes > 0, "nothing was acknowledged");
-        self.inner.on_ack(sample, info);
+        match &mut self.inner {
+            Inner::Bbr(bbr) => bbr.on_ack(sample, stamp),
+            Inner::Shared(any) => any.on_ack(sample, ()),
+        }
+    }
+
+    fn on_packet_lost(&mut self, sample: &LostSample, stamp: Stamp) {
+        match &mut self.inner {
+            Inner::Bbr(bbr) => bbr.on_packet_lost(sample, stamp),
+            Inner::Shared(any) => any.on_packet_lost(sample, ()),
+        }
+    }
+
+    fn on_app_limited(&mut self, path: &Path) {
+        each!(&mut self.inner, controller => controller.on_app_limited(path));
+    }
+
+    fn undoes(&self, before: &Self) -> bool {
+        match (&self.inner, &before.inner) {
+            (Inner::Shared(now), Inner::Shared(before)) => now.undoes(before),
+            (Inner::Bbr(now), Inner::Bbr(before)) => now.undoes(before),
+            _ => panic!("nobody becomes another"),
+        }
+    }
+
+    fn on_undo(&mut self, before: Self, path: &Path) {
+        match (&mut self.inner, before.inner) {
+            (Inner::Shared(now), Inner::Shared(before)) => now.on_undo(before, path),
+            (Inner::Bbr(now), Inner::Bbr(before)) => now.on_undo(*before, path),
+            _ => panic!("nobody becomes another"),
+        }
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
         // The last packet of all may be the one that is marked.
         assert!(sample.path.outstanding > 0 || sample.kind == LossKind::Mark, "a loss of nothing");
-        self.inner.on_loss(sample);
+        each!(&mut self.inner, controller => controller.on_loss(sample));
     }
 
     fn on_recovered(&mut self, path: &Path) {
-        self.inner.on_recovered(path);
+        each!(&mut self.inner, controller => controller.on_recovered(path));
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
@@ -48,20 +104,20 @@ impl Controller for Steered {
         if let (Some(granted), Some((rate, _))) = (sample.feedback.rate, &mut self.pacing) {
             *rate = granted;
         }
-        self.inner.on_feedback(sample);
+        each!(&mut self.inner, controller => controller.on_feedback(sample));
     }
 
     fn retransmits_reported_drops(&self) -> bool {
-        self.inner.retransmits_reported_drops()
+        each!(&self.inner, controller => controller.retransmits_reported_drops())
     }
 
     fn on_idle(&mut self, path: &Path) {
         assert!(path.outstanding == 0, "idle with something outstanding");
-        self.inner.on_idle(path);
+        each!(&mut self.inner, controller => controller.on_idle(path));
     }
 
     fn decision(&self) -> Decision {
-        let mut decision = self.inner.decision();
+        let mut decision = each!(&self.inner, controller => controller.decision());
         assert!(decision.window >= 1.0 && decision.window.is_finite(), "a window of {}", decision.window);
         if let Some((rate, burst)) = self.pacing {
             (decision.pacing_rate, decision.burst) = (Some(rate), burst);
@@ -70,6 +126,6 @@ impl Controller for Steered {
     }
 
     fn threshold(&self) -> Option<f64> {
-        self.inner.threshold()
+        each!(&self.inner, controller => controller.threshold())
     }
 }
