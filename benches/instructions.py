@@ -34,6 +34,8 @@ def runs(folder):
         "A10, 2 s": dumbbell(10, "100 Mbit/s", "625 pkt", "2 s"),
         "A100, 2 s": dumbbell(100, "100 Mbit/s", "625 pkt", "2 s"),
         "C1000, 0.3 s": dumbbell(1000, "1 Gbit/s", "6250 pkt", "300 ms"),
+        "B10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=bbr"],
+        "P10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=prague"],
         "validate 1000 lines": ["validate", str(long)],
     }
 
