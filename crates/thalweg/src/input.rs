@@ -42,6 +42,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "cellular-trace" with "cellular.trace",
     "outage",
     "web",
+    "incast",
+    "l4s",
     "cluster",
     "recovery",
     "soft-acknowledgement",
