@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_report::output::{FolderError, PngError, Style};
+use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::Diagnostic;
 
@@ -64,8 +64,11 @@ impl Console {
         let locale = locale.map(|name| name.to_string_lossy().to_uppercase()).unwrap_or_default();
         let unicode = terminal && (locale.contains("UTF-8") || locale.contains("UTF8"));
         let dumb = set("TERM").is_none_or(|name| name == "dumb");
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        let columns =
+            size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
-        Self { registry, style: Style { unicode, colour }, quiet, has_times: false }
+        Self { registry, style: Style { unicode, colour, columns }, quiet, has_times: false }
     }
 
     /// The same, for a command that runs for long: messages begin with the time.

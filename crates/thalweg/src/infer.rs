@@ -60,7 +60,8 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     if *json {
         return console.print(&format!("{}\n", document(&path, &live, &again)));
     }
-    console.print(&format!("{}\n\n{}", describe(&path), table(&live, &again).render(console.style)))
+    let words = console.style.folded(&describe(&path));
+    console.print(&format!("{words}\n\n{}", table(&live, &again).render(console.style)))
 }
 
 fn write(

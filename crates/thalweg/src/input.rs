@@ -157,7 +157,7 @@ pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);
-    console.print(&loaded.explain())
+    console.print(&console.style.folded(&loaded.explain()))
 }
 
 #[cfg(test)]

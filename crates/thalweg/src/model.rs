@@ -171,12 +171,12 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
             serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
         return console.print(&format!("{text}\n"));
     }
-    let mut text = format!(
+    let mut text = console.style.folded(&format!(
         "t_p {:.3} us, t_s {:.4} ms, t_a {:.4} ms, w_a {w_a:.3} segments\n",
         path.packet_time() * 1e6,
         path.segment_time() * 1e3,
         path.acknowledgement_time() * 1e3,
-    );
+    ));
     let heads = ["p", "W", "W / w_a", "ThE", "D_s, ms", "D_r, ms"];
     let mut table = Table::with_columns(heads.map(|head| (head, Align::Right)));
     for (p, window, analysis) in &rows {

@@ -2,8 +2,11 @@
 
 mod children;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -52,6 +55,65 @@ fn a_run_shows_flows_groups_and_bottlenecks() {
     }
     assert!(text.is_ascii(), "what is not a terminal gets plain text");
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+}
+
+/// The standard output of a command at a terminal of so many columns, without signs for headings.
+fn at_terminal(columns: u16, arguments: &[&str]) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let end = fs::File::options().read(true).write(true).open(name).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(arguments).stdin(Stdio::null()).stdout(end).stderr(Stdio::null()).env("NO_COLOR", "1");
+    let mut child = command.spawn().unwrap();
+    // Its end of the terminal is held by the child alone.
+    drop(command);
+    let (mut screen, mut text, mut bytes) = (fs::File::from(master), String::new(), [0; 4096]);
+    // Ends with the process.
+    while let Ok(count @ 1..) = screen.read(&mut bytes) {
+        text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+    }
+    assert!(child.wait().unwrap().success(), "{arguments:?}");
+    text
+}
+
+#[test]
+fn what_is_printed_keeps_to_the_width_of_the_terminal() {
+    let run = ["run", "web", "--reps", "2", "--set", "duration=6 s", "--quiet"];
+    let compared = [
+        "compare",
+        "two-flows",
+        "--schemes",
+        "cubic,vegas",
+        "--reps",
+        "2",
+        "--set",
+        "duration=6 s",
+        "--quiet",
+    ];
+    let calls: [&[&str]; 8] = [
+        &["list", "queues"],
+        &["list", "papers"],
+        &["validate", "web"],
+        &["model"],
+        &["model", "gong92"],
+        &["paper", "yang01", "--list"],
+        &run,
+        &compared,
+    ];
+    for columns in [60, 80] {
+        for call in calls {
+            let text = at_terminal(columns, call);
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= usize::from(columns), "{call:?} takes {widest} of {columns}:\n{text}");
+        }
+    }
+    for call in calls {
+        let text = prints(&std::env::temp_dir(), call);
+        assert!(text.lines().all(|line| line.len() <= 100), "{call:?}:\n{text}");
+    }
 }
 
 /// The commands below `path`, and the options of it, from its help.

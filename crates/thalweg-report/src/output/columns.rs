@@ -66,8 +66,7 @@ pub(crate) fn heads_of(metrics: &[Metric]) -> Vec<String> {
     metrics.iter().map(head).collect()
 }
 
-/// A table of `rows`; `lead` and `trail` are the headings before and behind those of metrics. Columns that find no room
-/// in 100 columns of text stand below the others.
+/// A table of `rows`; `lead` and `trail` are the headings before and behind those of metrics.
 pub(super) fn table(
     place: Tables,
     lead: &[(&str, Align)],
@@ -78,8 +77,7 @@ pub(super) fn table(
     let metrics = columns(place, rows);
     let heads = heads_of(&metrics);
     let middle = heads.iter().map(|head| (head.as_str(), Align::Right));
-    let mut table =
-        Table::with_columns(lead.iter().copied().chain(middle).chain(trail.iter().copied())).within(COLUMNS);
+    let mut table = Table::with_columns(lead.iter().copied().chain(middle).chain(trail.iter().copied()));
     for (position, metric) in metrics.iter().enumerate() {
         table = table.alone(lead.len() + position, heads_of(&[*metric]).concat());
     }
@@ -146,9 +144,6 @@ fn scale(metric: Metric, size: f64) -> Scale {
 
 /// Stands behind differences that are more than chance among all that are shown.
 pub(super) const MARK: char = '*';
-
-/// The width of a text at most, in characters.
-pub(super) const COLUMNS: usize = 100;
 
 /// The relative exactness of the percentiles of the simulator's histograms.
 const RESOLUTION: f64 = 0.016;

@@ -1,6 +1,6 @@
 //! The text of a comparison: the results of several schemes side by side, and which scheme won.
 
-use super::columns::{self, COLUMNS, Datum, MARK, Row};
+use super::columns::{self, Datum, MARK, Row};
 use super::summary::{direction, has_transfers, mean_row, section, size_words};
 use super::table::{Align, Table, shorten};
 use super::text::Style;
@@ -29,35 +29,33 @@ pub(super) fn comparison(
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // A line of its own: as a heading it would widen the table.
         let against = shorten(&style.clean(&first.against), NAME_COLUMNS, style);
-        text.push_str(&format!("\nDifference to {against}{}\n", certainty(differences)));
+        text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", certainty(differences))));
         text.push_str(&paired);
     }
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
     let runs = summaries().map(|summary| summary.runs).min();
-    match runs {
-        None => text.push_str("\nNo run is complete: there is nothing to compare.\n"),
-        Some(1) => {}
-        Some(runs) if summaries().all(|summary| summary.different == 1) => text.push_str(&format!(
+    let mut words = match runs {
+        None => "\nNo run is complete: there is nothing to compare.\n".to_owned(),
+        Some(1) => String::new(),
+        Some(runs) if summaries().all(|summary| summary.different == 1) => format!(
             "\nThe {runs} runs of each scheme are the same: they count as one, which tells nothing of chance.\n"
-        )),
-        Some(runs) => text.push_str(&format!(
+        ),
+        Some(runs) => format!(
             "\nMeans over {runs} runs {} 95 % intervals; every scheme met the same random numbers.\n",
             style.plus_minus()
-        )),
-    }
+        ),
+    };
     let verdicts = verdicts(schemes, margin);
-    let verdicts: Vec<String> =
-        verdicts.iter().map(|verdict| wrapped(&style.clean(&verdict.sentence))).collect();
     if !verdicts.is_empty() {
-        text.push('\n');
-        text.extend(verdicts);
+        words.push('\n');
+        words.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
     }
     if runs == Some(1) {
-        text.push_str(
+        words.push_str(
             "These are single runs: --reps 5 tells whether the differences are more than chance.\n",
         );
     }
-    text
+    text + &style.folded(&words)
 }
 
 /// The schemes side by side; how long transfers took, where any scheme has some.
@@ -158,25 +156,6 @@ fn certainty(differences: &[Difference]) -> String {
         (_, 0) => format!("; each interval by itself: by Holm's method for all {count} none excludes zero"),
         _ => format!("; each interval by itself, {MARK} excludes zero also by Holm's method for all {count}"),
     }
-}
-
-/// `sentence` in lines of at most 100 columns.
-pub(super) fn wrapped(sentence: &str) -> String {
-    let (mut text, mut column) = (String::new(), 0);
-    for word in sentence.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > COLUMNS {
-            text.push_str("\n  ");
-            column = 2;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += length;
-    }
-    text.push('\n');
-    text
 }
 
 /// The tables of means, in order: where transfers end, the time that they took comes first.

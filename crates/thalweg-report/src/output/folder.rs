@@ -49,7 +49,7 @@ impl fmt::Display for FolderError {
                 f,
                 "`{}` holds `{}`, which is not part of results; choose a new folder, or move that away",
                 target.display(),
-                Style { unicode: true, colour: false }.clean(found)
+                Style::UNICODE.clean(found)
             ),
             Self::Current(path) => {
                 write!(f, "`{}` is the current folder; choose one below it", path.display())

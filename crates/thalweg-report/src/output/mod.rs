@@ -33,6 +33,6 @@ pub use summary::summary;
 pub(crate) use summary::{direction, title_lines};
 pub use table::{Align, Table};
 pub(crate) use text::Scale;
-pub use text::{Style, counted, rate, seconds};
+pub use text::{COLUMNS, Style, counted, rate, seconds};
 pub use transfers::{CsvTransfers, ParquetTransfers};
 pub use verdict::{Certainty, Verdict, verdicts};

@@ -1,7 +1,7 @@
 //! The text of a run or of several replications: the results at a glance.
 
 use super::columns::{self, Datum, Row};
-use super::comparison::{self, wrapped};
+use super::comparison;
 use super::settling::settling;
 use super::table::{Align, Table, shorten, telling};
 use super::text::{Scale, Style, plain_seconds, seconds};
@@ -9,7 +9,7 @@ use crate::results::{
     Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, Summary, Tables, Until,
 };
 
-/// The document as text of at most 100 columns.
+/// The document as text.
 pub fn summary(document: &Document, style: Style) -> String {
     let mut text = heading(document, style);
     match &document.body {
@@ -26,16 +26,17 @@ pub fn summary(document: &Document, style: Style) -> String {
         }
     }
     if let Some(until) = &document.until {
-        text.push_str(&wrapped(&until_text(until, document, style)));
+        text.push_str(&style.folded(&until_text(until, document, style)));
+        text.push('\n');
     }
-    text.extend(settling(document, style).iter().map(|sentence| wrapped(sentence)));
+    text.extend(settling(document, style).iter().map(|sentence| style.folded(sentence) + "\n"));
     text
 }
 
 fn heading(document: &Document, style: Style) -> String {
     let (title, subtitle) = title_lines(document, style);
     let mut text = style.bold(&title);
-    text.push_str(&format!("\n{subtitle}\n"));
+    text.push_str(&style.folded(&format!("\n{subtitle}\n")));
     if !document.complete {
         text.push_str(&partial(document));
     }
@@ -73,7 +74,12 @@ fn until_text(until: &Until, document: &Document, style: Style) -> String {
             "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {asked} was asked for; allow more with \
              --most-reps."
         ),
-        None => format!("NOT REACHED: nothing has an interval of {word}."),
+        None if until.is_always_zero(document) => format!(
+            "NOT REACHED: {word} is 0 in each of {runs} runs, and an interval is a share of the mean: ask for another metric."
+        ),
+        None => format!(
+            "NOT REACHED: nothing in {runs} runs has {word}: ask for another metric."
+        ),
     }
 }
 

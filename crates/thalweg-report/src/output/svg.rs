@@ -245,7 +245,7 @@ fn plain(value: f64) -> String {
 }
 
 fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
-    let words = Style { unicode: true, colour: false }.clean(words);
+    let words = Style::UNICODE.clean(words);
     // XML has no way to write these two.
     let words = words.replace(['\u{fffe}', '\u{ffff}'], "?");
     let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -254,7 +254,7 @@ fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
 
 /// A name that keeps within the picture.
 fn fitting(label: &str, most: usize) -> String {
-    shorten(label, most, Style { unicode: true, colour: false })
+    shorten(label, most, Style::UNICODE)
 }
 
 /// Characters of 12 px that fit beside a panel, by the widths of common fonts (at most 0.58 em on average).

@@ -1,6 +1,6 @@
 //! A table of text with aligned columns.
 
-use super::text::Style;
+use super::text::{Style, fold};
 use std::collections::BTreeSet;
 
 /// The side on which a column's text stands.
@@ -13,12 +13,14 @@ pub enum Align {
 }
 
 /// A table: a heading, then rows, with two blanks between columns.
+///
+/// It keeps to the columns of its style. Texts are broken into several lines to make room; columns for which that is not
+/// enough stand below the others, each time with the first column before them.
 #[derive(Clone, Debug)]
 pub struct Table {
     heads: Vec<Head>,
     rows: Vec<Vec<String>>,
     widest: usize,
-    within: usize,
 }
 
 /// The heading of a column.
@@ -41,21 +43,13 @@ impl Table {
         let head =
             |(text, align): (&str, Align)| Head { text: text.to_owned(), alone: text.to_owned(), align };
         let heads = heads.into_iter().map(head).collect();
-        Self { heads, rows: Vec::new(), widest: usize::MAX, within: usize::MAX }
+        Self { heads, rows: Vec::new(), widest: usize::MAX }
     }
 
     /// Names in the first column are shortened to `widest` characters, unless some would read the same.
     #[must_use]
     pub fn first_column(mut self, widest: usize) -> Self {
         self.widest = widest;
-        self
-    }
-
-    /// Columns that find no room in `within` characters stand below the others, each time with the first column before
-    /// them.
-    #[must_use]
-    pub fn within(mut self, within: usize) -> Self {
-        self.within = within;
         self
     }
 
@@ -96,37 +90,70 @@ impl Table {
             let cells = rows.iter().filter_map(|row| row.get(column)).chain([&heads[column]]);
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+        let widths = self.fit((0..heads.len()).map(width).collect(), style.columns);
         let rule = if style.unicode { "─" } else { "-" };
         let mut text = String::new();
-        for block in self.blocks(&widths) {
+        for block in self.blocks(&widths, style.columns) {
             if !text.is_empty() {
                 text.push('\n');
             }
             let (mut heads, mut widths) = (heads.clone(), widths.clone());
             if let Some(&first) = block.get(1) {
                 heads[first].clone_from(&self.heads[first].alone);
-                widths[first] = widths[first].max(heads[first].chars().count());
+                let widest = style.columns.saturating_sub(widths[0] + GAP.len());
+                widths[first] = widths[first].max(heads[first].chars().count().min(widest));
             }
             let rules: Vec<String> = widths.iter().map(|width| rule.repeat(*width)).collect();
-            text.push_str(&style.bold(&self.line(&heads, &widths, &block)));
-            text.push('\n');
-            for row in core::iter::once(&rules).chain(&rows) {
-                text.push_str(&self.line(row, &widths, &block));
+            for line in self.lines(&heads, &widths, &block) {
+                text.push_str(&style.bold(&line));
                 text.push('\n');
+            }
+            for row in core::iter::once(&rules).chain(&rows) {
+                for line in self.lines(row, &widths, &block) {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
             }
         }
         text
     }
 
+    /// The widths of columns, made smaller where they do not fit: names to half of what there is, and texts, the widest first,
+    /// while they stay wide enough to be read. Where that does not suffice texts have the width beside the names to themselves.
+    fn fit(&self, mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
+        let total =
+            |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+        if total(&widths) <= columns {
+            return widths;
+        }
+        if widths.len() > 1 {
+            widths[0] = widths[0].min(columns / 2);
+        } else if let [only] = widths.as_mut_slice() {
+            *only = (*only).min(columns);
+        }
+        let room = columns.saturating_sub(widths.first().map_or(0, |first| first + GAP.len()));
+        let texts = (1..widths.len()).filter(|&column| self.heads[column].align == Align::Left);
+        let texts: Vec<usize> = texts.collect();
+        for &column in &texts {
+            widths[column] = widths[column].min(room);
+        }
+        let mut narrow = widths.clone();
+        while total(&narrow) > columns {
+            let widest = texts.iter().copied().max_by_key(|&column| narrow[column]);
+            let Some(widest) = widest.filter(|&column| narrow[column] > NARROW) else { return widths };
+            narrow[widest] -= 1;
+        }
+        narrow
+    }
+
     /// The columns that stand side by side, from the top down.
-    fn blocks(&self, widths: &[usize]) -> Vec<Vec<usize>> {
+    fn blocks(&self, widths: &[usize], columns: usize) -> Vec<Vec<usize>> {
         let first = widths.first().copied().unwrap_or(0);
-        let (mut blocks, mut block, mut room) = (Vec::new(), vec![0], self.within.saturating_sub(first));
+        let (mut blocks, mut block, mut room) = (Vec::new(), vec![0], columns.saturating_sub(first));
         for (column, width) in widths.iter().enumerate().skip(1) {
             if width + GAP.len() > room && block.len() > 1 {
                 blocks.push(core::mem::replace(&mut block, vec![0]));
-                room = self.within.saturating_sub(first);
+                room = columns.saturating_sub(first);
             }
             block.push(column);
             let widest = if block.len() == 2 {
@@ -140,26 +167,37 @@ impl Table {
         blocks
     }
 
-    fn line(&self, cells: &[String], widths: &[usize], block: &[usize]) -> String {
-        let mut line = String::new();
-        for &column in block {
-            let cell = cells.get(column).map_or("", String::as_str);
-            let blanks = " ".repeat(widths[column] - cell.chars().count());
-            if column > 0 {
-                line.push_str(GAP);
+    /// A row in as many lines as its longest cell takes.
+    fn lines(&self, cells: &[String], widths: &[usize], block: &[usize]) -> Vec<String> {
+        let cell = |&column: &usize| {
+            fold(cells.get(column).map_or("", String::as_str), widths[column], widths[column])
+        };
+        let cells: Vec<Vec<String>> = block.iter().map(cell).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |number: usize| {
+            let mut line = String::new();
+            for (&column, cell) in block.iter().zip(&cells) {
+                let cell = cell.get(number).map_or("", String::as_str);
+                let blanks = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
+                if column > 0 {
+                    line.push_str(GAP);
+                }
+                match self.heads[column].align {
+                    Align::Left => line.extend([cell, &blanks]),
+                    Align::Right => line.extend([&blanks, cell]),
+                }
             }
-            match self.heads[column].align {
-                Align::Left => line.extend([cell, &blanks]),
-                Align::Right => line.extend([&blanks, cell]),
-            }
-        }
-        line.truncate(line.trim_end().len());
-        line
+            line.truncate(line.trim_end().len());
+            line
+        };
+        (0..height).map(line).collect()
     }
 }
 
 /// The text between columns.
 const GAP: &str = "  ";
+/// Texts are not made narrower than this to make room for other columns.
+const NARROW: usize = 24;
 
 /// `text` in at most `widest` characters. The end is kept: it is what tells `bulk.17` from `bulk.18`.
 pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
@@ -223,7 +261,7 @@ other, vegas
     #[test]
     fn columns_without_room_stand_below_with_their_names() {
         let heads = [("Flow", Align::Left), ("A", Align::Right), ("B", Align::Right), ("C", Align::Right)];
-        let mut table = Table::new(heads).within(12);
+        let mut table = Table::new(heads);
         table.row(["one", "1", "22", "3"].map(str::to_owned));
         let expected = "\
 Flow  A   B
@@ -234,6 +272,41 @@ Flow  C
 ----  -
 one   3
 ";
-        assert_eq!(table.render(Style::PLAIN), expected);
+        assert_eq!(table.render(Style { columns: 12, ..Style::PLAIN }), expected);
+    }
+
+    #[test]
+    fn texts_are_broken_to_make_room() {
+        let heads = [("Name", Align::Left), ("It is", Align::Left), ("Of", Align::Left)];
+        let mut table = Table::new(heads);
+        let words = "a queue that serves first come first served and drops what finds no room";
+        table.row(["fcfs", words, "nobody"].map(str::to_owned));
+        table.row(["other", "short", "somebody"].map(str::to_owned));
+        let expected = "\
+Name   It is                     Of
+-----  ------------------------  --------
+fcfs   a queue that serves       nobody
+       first come first served
+       and drops what finds no
+       room
+other  short                     somebody
+";
+        assert_eq!(table.render(Style { columns: 41, ..Style::PLAIN }), expected);
+    }
+
+    #[test]
+    fn nothing_is_wider_than_its_terminal() {
+        let heads = [("Name", Align::Left), ("Text", Align::Left), ("A number of them", Align::Right)];
+        let mut table = Table::new(heads);
+        let long = "one-word-that-is-far-too-long-for-any-terminal-in-the-whole-wide-world-and-some-more";
+        table.row([long, &format!("{long} and {long}"), "12.5 Mbit/s"].map(str::to_owned));
+        for columns in 40..=100 {
+            let text = table.render(Style { columns, ..Style::PLAIN });
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}\n{text}");
+            let names = text.lines().skip(2).take_while(|line| !line.is_empty());
+            let name: String = names.map(|line| line.get(..columns / 2).unwrap_or(line).trim()).collect();
+            assert_eq!(name, long, "{text}");
+            assert!(text.contains("12.5 Mbit/s"), "{text}");
+        }
     }
 }

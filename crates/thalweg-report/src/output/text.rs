@@ -3,17 +3,24 @@
 use crate::statistics::Estimate;
 
 /// The abilities of the reader's terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Characters beyond ASCII.
     pub unicode: bool,
     /// Bold headings.
     pub colour: bool,
+    /// The width of lines at most, in characters.
+    pub columns: usize,
 }
+
+/// The width of lines at most where no terminal says less.
+pub const COLUMNS: usize = 100;
 
 impl Style {
     /// The style that can be shown everywhere; that of files.
-    pub const PLAIN: Self = Self { unicode: false, colour: false };
+    pub const PLAIN: Self = Self { unicode: false, colour: false, columns: COLUMNS };
+    /// The style of pages and pictures.
+    pub const UNICODE: Self = Self { unicode: true, ..Self::PLAIN };
 
     /// `text` set off as a heading.
     pub fn bold(self, text: &str) -> String {
@@ -36,6 +43,45 @@ impl Style {
         let shown = |c: char| if c.is_control() || (!self.unicode && !c.is_ascii()) { '?' } else { c };
         text.chars().map(shown).collect()
     }
+
+    /// `text` with lines that are too long broken between words; what follows is set in by two blanks more than its line.
+    pub fn folded(self, text: &str) -> String {
+        let fold_line = |line: &str| {
+            let indent = line.len() - line.trim_start_matches(' ').len();
+            let hang = " ".repeat(indent + 2);
+            let (first, rest) =
+                (self.columns.saturating_sub(indent), self.columns.saturating_sub(indent + 2));
+            let lines = fold(&line[indent..], first, rest);
+            format!("{}{}", &line[..indent], lines.join(&format!("\n{hang}")))
+        };
+        text.split('\n').map(fold_line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// `text` in lines of at most `first` characters, then of at most `rest`: broken between words, and within those that are longer.
+pub(super) fn fold(text: &str, first: usize, rest: usize) -> Vec<String> {
+    let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
+    for (number, word) in text.split(' ').enumerate() {
+        let mut word: Vec<char> = word.chars().collect();
+        let room = |lines: &Vec<String>| if lines.is_empty() { first.max(1) } else { rest.max(1) };
+        if number > 0 && length + 1 + word.len() <= room(&lines) {
+            line.push(' ');
+            length += 1;
+        } else if number > 0 {
+            lines.push(core::mem::take(&mut line));
+            length = 0;
+        }
+        while length + word.len() > room(&lines) {
+            let tail = word.split_off(room(&lines) - length);
+            line.extend(word);
+            lines.push(core::mem::take(&mut line));
+            (word, length) = (tail, 0);
+        }
+        length += word.len();
+        line.extend(word);
+    }
+    lines.push(line);
+    lines
 }
 
 /// A unit, and how many of the base unit it is.
@@ -184,7 +230,7 @@ mod tests {
     #[test]
     fn an_interval_decides_how_many_digits_are_shown() {
         let estimate = |mean, ci95| Estimate { mean, ci95, std_dev: None, min: mean, max: mean, n: 5 };
-        let unicode = Style { unicode: true, colour: false };
+        let unicode = Style::UNICODE;
         let mbits = Scale::of_rate(95e6);
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(310_000.0)), unicode), "95.23 ± 0.31 Mbit/s");
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(0.0)), Style::PLAIN), "95.23 +/- 0 Mbit/s");
@@ -203,8 +249,17 @@ mod tests {
     }
 
     #[test]
+    fn long_lines_are_broken_between_words_and_set_in() {
+        let narrow = Style { columns: 20, ..Style::PLAIN };
+        let text = "short\n  a line that is too long for it\nabcdefghijklmnopqrstuvwxyz\n";
+        let expected = "short\n  a line that is too\n    long for it\nabcdefghijklmnopqrst\n  uvwxyz\n";
+        assert_eq!(narrow.folded(text), expected);
+        assert_eq!(Style::PLAIN.folded(text), text);
+    }
+
+    #[test]
     fn names_cannot_play_tricks() {
         assert_eq!(Style::PLAIN.clean("a\x1b[2Jb\nflüss"), "a?[2Jb?fl?ss");
-        assert_eq!(Style { unicode: true, colour: false }.clean("flüss"), "flüss");
+        assert_eq!(Style::UNICODE.clean("flüss"), "flüss");
     }
 }

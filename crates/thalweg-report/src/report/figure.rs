@@ -67,7 +67,7 @@ impl Plot {
 /// replications the same of the first seed; of a comparison first how the schemes did, with intervals. Where `view` names
 /// plots, a comparison has them for each scheme, on one scale.
 pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
-    let (title, _) = title_lines(document, Style { unicode: true, colour: false });
+    let (title, _) = title_lines(document, Style::UNICODE);
     let (from, to) = view.span.unwrap_or((0.0, document.duration_s));
     let plots = view.plots.as_deref();
     let (mut bars, mut panels) = (Vec::new(), Vec::new());
@@ -156,7 +156,7 @@ impl Sight<'_> {
 fn bottlenecks(document: &Document) -> Vec<(String, String)> {
     let names = |link: &Link| {
         let Link { name, from, to, .. } = link;
-        (series_name(link), direction(name, from, to, Style { unicode: true, colour: false }))
+        (series_name(link), direction(name, from, to, Style::UNICODE))
     };
     let of_run =
         |(_, run): (_, &Run)| run.links.iter().filter(|link| link.bottleneck).map(names).collect::<Vec<_>>();
@@ -217,7 +217,7 @@ fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
             colour,
             mean: estimate.mean,
             half: estimate.ci95,
-            words: words(metric, Some(Datum::Mean(estimate)), Style { unicode: true, colour: false }),
+            words: words(metric, Some(Datum::Mean(estimate)), Style::UNICODE),
         })
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();

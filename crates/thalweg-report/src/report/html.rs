@@ -3,7 +3,7 @@
 use crate::output::Style;
 
 /// The style of texts in a page.
-pub const STYLE: Style = Style { unicode: true, colour: false };
+pub const STYLE: Style = Style::UNICODE;
 
 /// `text` as text of a page, also within quotes.
 pub fn escape(text: &str) -> String {
