@@ -72,7 +72,7 @@ pub struct Options {
     pub reps: NonZeroU32,
     /// Make replications until the 95 % intervals of a metric are that narrow, a share of their means ("goodput 2 %"); 10 at
     /// least
-    #[arg(long, value_name = "METRIC SHARE", conflicts_with_all = ["pcap", "qlog", "trace", "json_lines"])]
+    #[arg(long, value_name = "METRIC SHARE", conflicts_with_all = ["reps", "pcap", "qlog", "trace", "json_lines"])]
     pub until: Option<Goal>,
     /// But not more replications than this
     #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = positive::<NonZeroU32>)]

@@ -118,7 +118,9 @@ impl Execution<'_> {
             let each = |number, result: RunResult, run, trace| gathered.add(number, &result, run, trace);
             batch::run(&jobs, threads, &progress, |_| NoTrace, each, show)
         };
-        bar.finish(&progress, console);
+        // Runs beyond those that were enough for `--until` are in no result, and not counted.
+        let kept = || gathered.runs.iter().flatten();
+        bar.finish(kept().map(|run| run.ended_s).sum(), kept().map(|run| run.events).sum(), console);
         gathered.notes.iter().for_each(|note| console.say(note));
         if let Err(failed) = outcome {
             return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
@@ -377,11 +379,13 @@ impl<'a> Gathered<'a> {
         let runs = self.runs.iter().map(Vec::len).min().unwrap_or(0);
         let names = self.execution.schemes.iter().map(|scheme| scheme.name.as_deref().unwrap_or(""));
         let named: Vec<(&str, &[Run])> = names.zip(self.runs.iter().map(Vec::as_slice)).collect();
-        let Some(widest) = goal.widest(&named) else { return };
+        let widest = goal.widest(&named);
+        let interval = widest.as_ref().map(|widest| format!(", interval {:.2} %", 100.0 * widest.share));
         *self.status.borrow_mut() =
-            format!("{runs} runs, interval {:.2} % of {:.2} %; ", 100.0 * widest.share, 100.0 * goal.share);
+            format!("{runs} runs{} of {:.2} %; ", interval.unwrap_or_default(), 100.0 * goal.share);
         let is_whole = named.iter().all(|(_, runs)| runs.iter().all(|run| run.complete));
-        if is_whole && runs >= least && widest.share <= goal.share {
+        // Without any interval more runs have none either.
+        if is_whole && runs >= least && widest.is_none_or(|widest| widest.share <= goal.share) {
             self.enough = Some(runs);
             self.execution.stop.store(true, Ordering::Relaxed);
         }

@@ -116,7 +116,7 @@ fn run(
         }
     };
     let outcome = batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress, ""));
-    bar.finish(&progress, console);
+    bar.finish(progress.simulated_micros() as f64 / 1e6, progress.events(), console);
     if let Err(failed) = outcome {
         let name = prepared.case_of_job(failed.job).map_or("", |case| case.name.as_str());
         return Err(Error::Failed(format!("{name} cannot be simulated: {}", failed.error)));

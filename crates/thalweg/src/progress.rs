@@ -30,13 +30,12 @@ impl Bar {
         self.bar.set_position(progress.simulated_micros());
     }
 
-    /// Takes the bar away and tells how long it all took.
-    pub fn finish(&self, progress: &Progress, console: &Console) {
+    /// Takes the bar away and tells how long so many simulated seconds and events took.
+    pub fn finish(&self, simulated: f64, events: u64, console: &Console) {
         self.bar.finish_and_clear();
-        let (seconds, events) = (self.begun.elapsed().as_secs_f64(), progress.events());
+        let seconds = self.begun.elapsed().as_secs_f64();
         console.say(&format!(
-            "Simulated {:.1} s in {seconds:.2} s: {} events, {:.1} million a second",
-            progress.simulated_micros() as f64 / 1e6,
+            "Simulated {simulated:.1} s in {seconds:.2} s: {} events, {:.1} million a second",
             HumanCount(events),
             events as f64 / seconds / 1e6
         ));

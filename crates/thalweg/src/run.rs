@@ -130,7 +130,7 @@ fn execute(
     let execution = Execution {
         header,
         schemes,
-        until: options.until.map(|goal| (goal, least_runs(options))),
+        until: options.until.map(|goal| (goal, LEAST_RUNS.min(most_runs(options) as usize))),
         jobs: options.jobs,
         events: None,
         captures,
@@ -218,12 +218,7 @@ fn available_memory() -> Option<u64> {
 
 /// The runs of each scheme, at most.
 fn most_runs(options: &Options) -> u32 {
-    options.until.map_or(options.reps, |_| options.most_reps.max(options.reps)).get()
-}
-
-/// The runs of each scheme before an interval is believed to be narrow.
-fn least_runs(options: &Options) -> usize {
-    LEAST_RUNS.max(options.reps.get() as usize).min(most_runs(options) as usize)
+    options.until.map_or(options.reps, |_| options.most_reps).get()
 }
 
 fn seeds(options: &Options, own: u64) -> Result<Vec<u64>, Error> {
@@ -281,7 +276,7 @@ fn sequences(
     Sequences::new(options, loaded.spec(), &loaded.scenario.title, &path, several)
 }
 
-/// Fails where the results cannot be trusted or are not whole.
+/// Fails where the results cannot be trusted, are not whole, or are not as exact as was asked for.
 fn judge(document: &Document) -> Done {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
         return Err(Error::Failed(format!(
@@ -289,9 +284,14 @@ fn judge(document: &Document) -> Done {
             run.seed
         )));
     }
-    if document.complete {
-        Ok(())
-    } else {
-        Err(Error::Failed("interrupted: the results are partial".to_owned()))
+    if !document.complete {
+        return Err(Error::Failed("interrupted: the results are partial".to_owned()));
+    }
+    match &document.until {
+        Some(until) if !until.is_reached() => Err(Error::Failed(format!(
+            "the interval of {} that --until asks for was not reached",
+            until.word()
+        ))),
+        _ => Ok(()),
     }
 }

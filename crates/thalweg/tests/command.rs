@@ -207,10 +207,15 @@ fn replications_are_made_until_the_interval_is_narrow() {
         let mut arguments = arguments.to_vec();
         arguments.extend(["--set", "duration=7 s", "--out", "results"]);
         let _ = fs::remove_dir_all(place.join("results"));
-        prints(&place, &arguments)
+        thalweg(&place, &arguments)
     };
-    let one = run("delay 5 %", "60", "1");
-    assert_eq!(one, run("delay 5 %", "60", "4"), "how many runs it takes depends on threads");
+    let reached = |jobs: &str| {
+        let output = run("delay 5 %", "60", jobs);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let one = reached("1");
+    assert_eq!(one, reached("4"), "how many runs it takes depends on threads");
     let document: Value = serde_json::from_str(&one).unwrap();
     let (runs, until) = (document["runs"].as_array().unwrap().len(), &document["until"]);
     assert!((10..60).contains(&runs) && runs == document["seeds"].as_array().unwrap().len(), "{runs} runs");
@@ -225,11 +230,27 @@ fn replications_are_made_until_the_interval_is_narrow() {
     assert_eq!(shares.fold(0.0, f64::max), until["widest"].as_f64().unwrap());
     assert!(prints(&place, &["rerun", "results"]).starts_with("Identical"));
 
-    let too_few: Value = serde_json::from_str(&run("delay 0.01 %", "11", "2")).unwrap();
+    let too_few = run("delay 0.01 %", "11", "2");
+    assert_eq!(too_few.status.code(), Some(1), "not reached is no success");
+    let too_few: Value = serde_json::from_slice(&too_few.stdout).unwrap();
     assert_eq!(too_few["runs"].as_array().unwrap().len(), 11);
     assert!(too_few["until"]["widest"].as_f64().unwrap() > 0.0001);
     let error = fails(&place, &["run", "slow-reader", "--until", "goodput 2 %"], 2);
     assert!(error.contains("nothing in this scenario is random"), "{error}");
+    let error = fails(&place, &["run", "two-flows", "--until", "delay 5 %", "--reps", "5"], 2);
+    assert!(error.contains("--reps") && error.contains("cannot be used with"), "{error}");
+}
+
+/// An interval is a share of the mean: where that is 0, more runs bring none.
+#[test]
+fn a_metric_that_is_always_zero_is_not_waited_for() {
+    let arguments = ["run", "two-flows", "--set", "duration=6 s", "--until", "marked 2 %"];
+    let output = thalweg(&place("until-zero"), &arguments);
+    let (text, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("NOT REACHED: marked is 0 in each of 10 runs"), "{text}");
+    assert!(said.contains("Simulated 60.0 s"), "runs that are in no result are not counted: {said}");
+    assert!(said.contains("--until asks for was not reached"), "{said}");
 }
 
 #[test]

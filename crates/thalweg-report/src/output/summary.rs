@@ -284,7 +284,8 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
         }
         (runs, _) => format!("Means over {runs} runs {} 95 % intervals", style.plus_minus()),
     };
-    format!("{text}{}\n{runs}; fingerprint of the first {first}\n", section(&links, style),)
+    let words = style.folded(&format!("\n{runs}; fingerprint of the first {first}\n"));
+    format!("{text}{}{words}", section(&links, style))
 }
 
 /// Each group, and all together where there are several.

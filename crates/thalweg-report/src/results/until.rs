@@ -53,6 +53,17 @@ impl Until {
         self.widest.is_some_and(|widest| widest <= self.share)
     }
 
+    /// True if runs have the metric, and it is 0 in all of them.
+    pub fn is_always_zero(&self, document: &Document) -> bool {
+        let Some(metric) = find(&self.metric) else { return false };
+        let of = |run: &Run| {
+            let groups = run.groups.iter().filter_map(|group| group.get(metric));
+            run.totals.get(metric).into_iter().chain(groups).collect::<Vec<f64>>()
+        };
+        let values: Vec<f64> = document.runs().flat_map(|(_, run)| of(run)).collect();
+        !values.is_empty() && values.iter().all(|value| *value == 0.0)
+    }
+
     /// The goal, if this version knows its metric.
     pub fn goal(&self) -> Option<Goal> {
         Some(Goal { metric: find(&self.metric)?, share: self.share })
