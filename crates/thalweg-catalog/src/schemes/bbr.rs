@@ -4,7 +4,7 @@ use super::window;
 use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Values, bind};
+use crate::{Fault, Key, Kind, Range, Value, Values, bind};
 use thalweg_proto::congestion::BbrConfig;
 use thalweg_proto::window::Recovery;
 
@@ -17,8 +17,15 @@ pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
 
 /// Usual values that the draft takes for granted: selective acknowledgement, and losses found by time, which it undoes where they were
 /// none.
-const USUAL: &[(&str, &str)] =
-    &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "sack"),
+    ("rack", "true"),
+    ("prr", "false"),
+    ("idle-restart", "false"),
+    ("nagle", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
@@ -73,10 +80,22 @@ bind!(BbrConfig {
 });
 
 fn check(values: &Values) -> Vec<Fault> {
-    if values.take("recovery") == Some(Recovery::Sack) {
-        return Vec::new();
+    let mut faults = Vec::new();
+    if values.take("recovery") != Some(Recovery::Sack) {
+        let what = "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
+        faults.push(Fault::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
     }
-    let what =
-        "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
-    vec![Fault::new("recovery", what).help("leave `recovery` out, or set it to \"sack\"")]
+    let unused = [
+        ("prr", "BBR paces at a rate of its own while losses are repaired, and has no use for PRR"),
+        (
+            "idle-restart",
+            "BBR goes on at the rate that it knows after an idle time, and does not start afresh",
+        ),
+    ];
+    for (key, what) in unused {
+        if values.said_for(key) == Some(Value::Switch(true)) {
+            faults.push(Fault::new(key, what).help("leave it out"));
+        }
+    }
+    faults
 }

@@ -92,7 +92,7 @@ pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// The lines that a group's data crosses, its own too.
-fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterator<Item = &'a DirectionSpec> {
+pub(super) fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterator<Item = &'a DirectionSpec> {
     let group = &checked.spec.groups[number];
     let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     let own = group.access.iter().flat_map(move |access| {

@@ -6,6 +6,7 @@ mod links;
 mod load;
 mod marks;
 mod memory;
+mod order;
 mod phase;
 mod random;
 mod schemes;
@@ -51,6 +52,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     feedback::listeners(&checked, report);
     marks::queues(&checked, report);
     marks::listeners(&checked, report);
+    order::late(&checked, report);
     gates::gates(&checked, report);
     for (message, span) in &origins.unused {
         report.warn("scenario.unused", *span, message.clone());

@@ -24,6 +24,7 @@ impl Resolver<'_> {
             }
             return (Duration::ZERO, None);
         }
+        self.doubt(&distribution, at.span);
         let mut variation = VariationSpec { distribution, each: Each::Packet, keeps_order: true };
         table.drawn().fill(&mut variation);
         // The same by another name.
@@ -37,11 +38,40 @@ impl Resolver<'_> {
         }
     }
 
+    /// Draws that are always nothing, and those of which a good part is cut.
+    fn doubt(&mut self, distribution: &TimeSpec, span: Span) {
+        if distribution.longest().is_zero() {
+            let found = self.report.warn("scenario.range", span, "this random delay is always 0");
+            found.help("leave it out, or give it a length");
+        }
+        let (middle, max) = match distribution {
+            TimeSpec::Exponential { mean, max: Some(max) }
+            | TimeSpec::Normal { mean, max: Some(max), .. } => (("mean", *mean), *max),
+            TimeSpec::LogNormal { median, max: Some(max), .. } => (("median", *median), *max),
+            _ => return,
+        };
+        if max < middle.1 {
+            let message = format!(
+                "the longest of these random delays, {max}, is below their {} of {}: many are cut to it",
+                middle.0, middle.1
+            );
+            self.report.warn("scenario.range", span, message).help("give a larger `max`, or leave it out");
+        }
+    }
+
     fn distribution(&mut self, table: &JitterTable, span: Span) -> Option<TimeSpec> {
         let JitterTable::Measured(table) = table else { return table.spec() };
         let mut times: Vec<Duration> = match (&table.times, &table.file) {
             (Some(times), None) => times.value.iter().map(|at| at.value).collect(),
-            (None, Some(file)) => self.times_file(file),
+            (None, Some(file)) => {
+                let errors = self.report.errors();
+                let times = self.times_file(file);
+                // What is wrong with the file has been told.
+                if self.report.errors() > errors {
+                    return None;
+                }
+                times
+            }
             _ if table.broken => return None,
             _ => {
                 let help = "either `times` or `file`";

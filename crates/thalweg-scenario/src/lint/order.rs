@@ -1,0 +1,32 @@
+//! Packets that pass each other, and flows that take those that come late for lost.
+
+use super::super::diagnostic::Report;
+use super::Checked;
+use super::marks::lines;
+use thalweg_catalog::Ends;
+use thalweg_proto::window::Recovery;
+use thalweg_sim::delay::{Each, VariationSpec};
+
+/// Window flows that find losses by counting, where a random delay of each packet lets them pass each other. What is reordered
+/// by `reorder` is meant.
+pub(super) fn late(checked: &Checked<'_>, report: &mut Report) {
+    for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
+        let Ends::Window(ends) = &group.transport.ends else { continue };
+        if ends.sender.rack.is_some() || ends.sender.recovery != Recovery::Sack {
+            continue;
+        }
+        let passes = |variation: &VariationSpec| {
+            variation.each == Each::Packet
+                && !variation.keeps_order
+                && !variation.distribution.longest().is_zero()
+        };
+        if lines(checked, number).any(|line| line.variation.as_deref().is_some_and(passes)) {
+            let message = format!(
+                "packets of `{}` pass each other, and those that come late are taken for lost",
+                group.name
+            );
+            let help = "`rack = true` in the scheme's table finds losses by time, as real paths do here; or leave out `in-order = false`";
+            report.warn("scenario.order", origin.scheme, message).help(help);
+        }
+    }
+}
