@@ -87,7 +87,13 @@ fn found_again(number: usize, scheme: &str) {
         let goodput = result[run]["goodput_bps"].as_f64().unwrap();
         assert!(goodput > 1e5 && goodput < most, "{scheme}, {run}: {result}");
     }
-    assert!(folder.join("run/scenario.toml").exists());
+    let scenario = folder.join("run/scenario.toml");
+    let checked = thalweg(&["validate", scenario.to_str().unwrap()]);
+    assert!(checked.status.success());
+    let doubts = String::from_utf8_lossy(&checked.stderr);
+    // That a fixed window does not fill the path was seen.
+    let others = doubts.matches("warning[").count() - doubts.matches("[scenario.window]").count();
+    assert_eq!(others, 0, "{scheme}: what was written here is doubted: {doubts}");
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub fn scenario(
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
     let seconds = Duration::from_secs_f64(recording.seconds.max(1e-3));
-    let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"\n", millis(seconds));
+    let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", millis(seconds));
+    text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
     match path.trace {
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
@@ -73,7 +74,9 @@ fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String
         // A table of keys stands for its own switch, and one that is off has no keys.
         let is_switch = matches!(key.kind, Kind::Table(_)) && !is_off(key.name);
         let is_moot = key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
-        if !is_measured && !is_switch && !is_moot {
+        // The queue is drop-tail, and marks nothing.
+        let is_unheard = key.name == "ecn";
+        if !is_measured && !is_switch && !is_moot && !is_unheard {
             let _ = writeln!(text, "{} = {}", key.name, value.to_toml());
         }
     }

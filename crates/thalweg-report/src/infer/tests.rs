@@ -146,14 +146,16 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
         let scenario = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
         let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
             .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
+        let is_of_marks = |found: &&thalweg_scenario::Diagnostic| found.code == "scenario.marks";
+        let doubt = loaded.warnings.iter().find(is_of_marks).filter(|_| description.name != "dctcp");
+        assert!(doubt.is_none(), "{text}: {}", doubt.map(|found| found.render()).unwrap_or_default());
         let written = thalweg_scenario::expand(&loaded.scenario);
         for key in description.keys.flat().filter(|key| key.is_live() && key.is_simulated()) {
             let Some(value) = live.get(key.name).filter(|_| key.name != "segment") else { continue };
             let is_off = |name: &str| live.get(name) == Some(Value::Switch(false));
-            // Said of all window schemes, and taken by those that can.
-            let is_moot = matches!(key.name, "ecn" | "prr")
-                && !written.contains(&format!("\n{} = ", key.name))
-                || key.name == "evicted"
+            // The first is said of all window schemes, and taken by those that can; no queue is known to mark.
+            let is_moot = key.name == "prr" && !written.contains("\nprr = ")
+                || matches!(key.name, "ecn" | "evicted")
                 || key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
             let expected = match key.name.split_once('.') {
                 Some((_, short)) => format!("{short} = {}", value.to_toml()),
