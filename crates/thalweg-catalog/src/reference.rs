@@ -82,7 +82,7 @@ fn range(key: &Key) -> String {
         .map(|range| range.in_words(&key.kind, &like))
         .collect();
     ranges.last().map_or_else(String::new, |words| {
-        words.trim_start_matches("is ").trim_start_matches("lies ").to_owned()
+        words.trim_start_matches("must be ").trim_start_matches("must lie ").to_owned()
     })
 }
 

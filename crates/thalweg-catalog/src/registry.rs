@@ -151,8 +151,8 @@ mod tests {
         let told = |text: &str| read(text).unwrap_err().to_string();
         assert!(told("tail").starts_with("there is no discipline `tail`; there are fcfs, random-drop, fq, "));
         assert_eq!(told("fcfs:limit=1"), "`limit` is no option of fcfs, which has none");
-        assert_eq!(told("codel:interval=0s"), "interval cannot be `0s`: it is above 0 s");
-        assert_eq!(told("fq-codel:flows=0"), "flows cannot be `0`: it lies from 1 to 65536");
+        assert_eq!(told("codel:interval=0s"), "interval cannot be `0s`: it must be above 0 s");
+        assert_eq!(told("fq-codel:flows=0"), "flows cannot be `0`: it must lie from 1 to 65536");
         assert_eq!(told("pie:alpha=1,alpha=2"), "alpha is given twice");
         assert!(
             told("red:min-threshold=5kB").starts_with("the thresholds are in different units: give both")

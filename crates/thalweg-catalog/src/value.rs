@@ -92,7 +92,9 @@ impl Kind {
             Self::Size => quantity(text).map(Value::Size),
             Self::Length => match text.parse::<Packets>() {
                 Ok(Packets(packets)) if packets.is_finite() => Ok(Value::Packets(packets)),
-                _ => quantity(text).map(Value::Size),
+                _ => text.parse().map(Value::Size).map_err(|_: UnitError| {
+                    "expected packets or bytes with their unit, such as 20pkt or 30kB".to_owned()
+                }),
             },
             Self::Share | Self::Probability => quantity(text).map(|Share(share)| Value::Share(share)),
             Self::Switch => match text {
@@ -230,12 +232,12 @@ impl Range {
     pub fn in_words(&self, kind: &Kind, like: &Value) -> String {
         let (least, most) = (kind.bound(self.least, like), kind.bound(self.most, like));
         match (self.least.is_finite(), self.most.is_finite()) {
-            (true, false) if self.above => format!("is above {least}"),
-            (true, false) => format!("is at least {least}"),
-            (false, true) if self.below => format!("is below {most}"),
-            (false, true) => format!("is at most {most}"),
+            (true, false) if self.above => format!("must be above {least}"),
+            (true, false) => format!("must be at least {least}"),
+            (false, true) if self.below => format!("must be below {most}"),
+            (false, true) => format!("must be at most {most}"),
             _ => format!(
-                "lies {} {least} {} {most}",
+                "must lie {} {least} {} {most}",
                 if self.above { "above" } else { "from" },
                 match (self.above, self.below) {
                     (true, true) => "and below",

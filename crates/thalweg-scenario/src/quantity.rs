@@ -183,7 +183,7 @@ fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Opt
     let p = match (parsed, &value.kind) {
         (Some(Ok(share)), _) => share.0,
         (Some(Err(UnitError::NoShare)), kind) => {
-            let message = format!("a {what} lies between 0 and 1, or 0 % and 100 %");
+            let message = format!("a {what} must lie between 0 and 1, or 0 % and 100 %");
             let found = report.error("scenario.range", value.span, message);
             let percent = quantity_text(kind).and_then(|text| text.replace('_', "").parse::<f64>().ok());
             if let Some(p) = percent.filter(|p| bare && (1.0..=100.0).contains(p)) {

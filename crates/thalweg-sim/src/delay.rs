@@ -155,13 +155,13 @@ impl TimeSpec {
         let is_bad = |number: f64| !(number.is_finite() && number > 0.0);
         match self {
             Self::Uniform { min, max } if max < min => Some("min is above max"),
-            Self::Pareto { shape, .. } if is_bad(*shape) => Some("the shape is above 0"),
+            Self::Pareto { shape, .. } if is_bad(*shape) => Some("the shape must be above 0"),
             Self::Pareto { min, max: Some(max), .. } if max < min => Some("min is above max"),
             Self::LogNormal { sigma, .. } if !sigma.is_finite() || *sigma < 0.0 => {
-                Some("a standard deviation is not below 0")
+                Some("a standard deviation must not be below 0")
             }
             Self::Quantiles(times) if times.is_empty() => Some("there is no time among the quantiles"),
-            Self::Quantiles(times) if !times.is_sorted() => Some("quantiles ascend"),
+            Self::Quantiles(times) if !times.is_sorted() => Some("quantiles must ascend"),
             _ if self.longest() > LONGEST_DELAY => Some("it could be longer than an hour"),
             _ => None,
         }

@@ -58,7 +58,7 @@ impl fmt::Display for UnitError {
                 write!(f, "unknown unit `{unit}`; known: {}", known.join(", "))
             }
             Self::Negative => f.write_str("the value must not be negative"),
-            Self::NoShare => f.write_str("a share lies between 0 and 1, or 0 % and 100 %"),
+            Self::NoShare => f.write_str("a share must lie between 0 and 1, or 0 % and 100 %"),
             Self::TooLarge { max } => write!(f, "the value is too large; the largest is {max}"),
             Self::TooFine { base } => write!(f, "the value is finer than one {base}"),
         }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
 use thalweg_explore::Outcome;
 use thalweg_proto::units::Bytes;
+use thalweg_report::output::counted;
 
 /// `thalweg explore adversary`.
 #[derive(Debug, Args)]
@@ -137,18 +138,20 @@ fn header(arguments: &AdversaryArguments) -> String {
     let fault = fault.map_or_else(String::new, |rule| format!("; with the fault {}", rule.get_name()));
     if arguments.pairing {
         let attempts = arguments.pairing_bounds().attempts;
-        return format!("a pairing; at most {attempts} connections of the attacker{fault}");
+        let attempts = counted(u64::from(attempts), "connection");
+        return format!("a pairing; at most {attempts} of the attacker{fault}");
     }
-    let intrusions = arguments.intrusions.unwrap_or(0);
+    let or_more =
+        |count: u8, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     format!(
-        "{} connections of the client; at most {} forgeries, {} intrusions, {} closes, {} restarts, {} expiries, {} steps{fault}",
-        arguments.connections,
-        arguments.forgeries,
-        intrusions,
-        arguments.closes,
-        arguments.restarts,
-        arguments.expiries,
-        arguments.depth
+        "{} of the client; at most {}, {}, {}, {}, {}, {}{fault}",
+        counted(u64::from(arguments.connections), "connection"),
+        or_more(arguments.forgeries, "forgery", "forgeries"),
+        counted(u64::from(arguments.intrusions.unwrap_or(0)), "intrusion"),
+        counted(u64::from(arguments.closes), "close"),
+        counted(u64::from(arguments.restarts), "restart"),
+        or_more(arguments.expiries, "expiry", "expiries"),
+        counted(u64::from(arguments.depth), "step"),
     )
 }
 

@@ -15,6 +15,7 @@ pub enum Kind {
     /// Transport schemes
     Schemes,
     /// Queue disciplines
+    #[value(alias = "disciplines")]
     Queues,
     /// What applications do
     Workloads,

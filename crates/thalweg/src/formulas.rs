@@ -1,7 +1,7 @@
 //! `thalweg model` for closed formulas: how fast TCP goes through loss, how long packets wait, how much fills a path.
 
 use crate::console::{Console, Done, Error};
-use crate::values::probability;
+use crate::values::{above_zero, at_least_one, chance, factor, load, not_negative, some};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -12,13 +12,13 @@ use thalweg_sim::theory;
 #[derive(Debug, Args)]
 pub struct LossyPath {
     /// p: the probabilities of the loss of a segment
-    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = probability)]
+    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = chance, allow_hyphen_values = true)]
     pub loss: Vec<f64>,
     /// The round trip, time in queues included
-    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    #[arg(long, value_name = "TIME", default_value = "100 ms", value_parser = some::<Duration>)]
     pub rtt: Duration,
     /// The payload of a segment
-    #[arg(long, value_name = "SIZE", default_value = "1448 B")]
+    #[arg(long, value_name = "SIZE", default_value = "1448 B", value_parser = some::<Bytes>)]
     pub segment: Bytes,
     /// Print one JSON document in place of a table
     #[arg(long)]
@@ -32,7 +32,7 @@ pub struct MathisArguments {
     #[command(flatten)]
     pub path: LossyPath,
     /// b: segments that an acknowledgement answers (2 with delayed acknowledgements)
-    #[arg(long = "b", value_name = "N", default_value = "1")]
+    #[arg(long = "b", value_name = "N", default_value = "1", value_parser = above_zero, allow_hyphen_values = true)]
     pub per_ack: f64,
 }
 
@@ -43,13 +43,13 @@ pub struct PadhyeArguments {
     #[command(flatten)]
     pub path: LossyPath,
     /// b: segments that an acknowledgement answers (2 with delayed acknowledgements)
-    #[arg(long = "b", value_name = "N", default_value = "1")]
+    #[arg(long = "b", value_name = "N", default_value = "1", value_parser = above_zero, allow_hyphen_values = true)]
     pub per_ack: f64,
     /// T0: the first retransmission time-out; without, the round trip and 200 ms
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<Duration>,
     /// Wm: the largest window in segments; without, none
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true)]
     pub most: Option<f64>,
 }
 
@@ -60,10 +60,10 @@ pub struct CubicArguments {
     #[command(flatten)]
     pub path: LossyPath,
     /// C: how fast windows grow, in segments/s³
-    #[arg(long = "c", value_name = "C", default_value = "0.4")]
+    #[arg(long = "c", value_name = "C", default_value = "0.4", value_parser = above_zero, allow_hyphen_values = true)]
     pub c: f64,
     /// beta: what a window is multiplied by at a loss
-    #[arg(long, value_name = "BETA", default_value = "0.7", value_parser = probability)]
+    #[arg(long, value_name = "BETA", default_value = "0.7", value_parser = factor, allow_hyphen_values = true)]
     pub beta: f64,
 }
 
@@ -71,13 +71,13 @@ pub struct CubicArguments {
 #[derive(Debug, Args)]
 pub struct QueueArguments {
     /// rho: the shares of the rate that are offered
-    #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = probability)]
+    #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = load, allow_hyphen_values = true)]
     pub loads: Vec<f64>,
     /// The rate of the line
-    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s")]
+    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = some::<Rate>)]
     pub rate: Rate,
     /// The mean size of a packet on the wire
-    #[arg(long, value_name = "SIZE", default_value = "1500 B")]
+    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = some::<Bytes>)]
     pub packet: Bytes,
     /// Print one JSON document in place of a table
     #[arg(long)]
@@ -91,7 +91,7 @@ pub struct Mg1Arguments {
     #[command(flatten)]
     pub queue: QueueArguments,
     /// The squared coefficient of variation of sizes: 0 for equal ones, 1/3 for uniform ones from nothing, 1 for exponential ones
-    #[arg(long = "variation", value_name = "V", default_value = "1")]
+    #[arg(long = "variation", value_name = "V", default_value = "1", value_parser = not_negative, allow_hyphen_values = true)]
     pub variation: f64,
 }
 
@@ -99,16 +99,16 @@ pub struct Mg1Arguments {
 #[derive(Debug, Args)]
 pub struct BufferArguments {
     /// The rate of the line
-    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = some::<Rate>)]
     pub rate: Rate,
     /// The round trip without waiting
-    #[arg(long, value_name = "TIME", default_value = "50 ms")]
+    #[arg(long, value_name = "TIME", default_value = "50 ms", value_parser = some::<Duration>)]
     pub rtt: Duration,
     /// n: numbers of flows
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000")]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000", value_parser = at_least_one, allow_hyphen_values = true)]
     pub flows: Vec<f64>,
     /// The size of a packet on the wire
-    #[arg(long, value_name = "SIZE", default_value = "1500 B")]
+    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = some::<Bytes>)]
     pub packet: Bytes,
     /// Print one JSON document in place of a table
     #[arg(long)]
@@ -162,9 +162,6 @@ pub fn mg1(of: &Mg1Arguments, console: &Console) -> Done {
 }
 
 fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> Done {
-    if of.rate.is_zero() {
-        return Err(Error::Usage("the rate is above 0".to_owned()));
-    }
     let service = of.packet.get() as f64 * 8.0 / of.rate.as_f64();
     let mut rows = Rows::new(["Load", "Wait", "Wait and service", "Queue, packets"]);
     for &load in &of.loads {
@@ -189,11 +186,11 @@ fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> 
 }
 
 pub fn buffer(of: &BufferArguments, console: &Console) -> Done {
-    let (rate, rtt, packet) = (of.rate.as_f64(), of.rtt.as_secs_f64(), of.packet.get().max(1) as f64);
+    let (rate, rtt, packet) = (of.rate.as_f64(), of.rtt.as_secs_f64(), of.packet.get() as f64);
     let mut rows = Rows::new(["Flows", "Bytes", "Packets", "Time"]);
     for &flows in &of.flows {
         let bytes = in_domain(theory::small_buffer_bytes(rate, rtt, flows))?;
-        let time = if rate > 0.0 { bytes * 8.0 / rate } else { 0.0 };
+        let time = bytes * 8.0 / rate;
         rows.add(
             [flows.to_string(), format!("{bytes:.0}"), format!("{:.1}", bytes / packet), seconds(time)],
             json!({ "flows": flows, "bytes": bytes, "packets": bytes / packet, "time_s": time }),
@@ -212,7 +209,8 @@ pub fn buffer(of: &BufferArguments, console: &Console) -> Done {
 fn in_domain(value: Option<f64>) -> Result<f64, Error> {
     value.filter(|value| value.is_finite()).ok_or_else(|| {
         Error::Usage(
-            "the formula has no value there: losses, loads and times are above 0, loads below 1".to_owned(),
+            "the formula has no value there: its numbers are too large or too small to compute with"
+                .to_owned(),
         )
     })
 }

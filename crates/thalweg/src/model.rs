@@ -4,7 +4,7 @@ use crate::console::{Console, Done, Error};
 use crate::formulas::{
     self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
 };
-use crate::values::{positive, probability};
+use crate::values::{positive, probability, some};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
@@ -82,13 +82,13 @@ pub struct Gong92Arguments {
     )]
     pub windows: Vec<Segments>,
     /// A: the rate of the connection
-    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = some::<Rate>)]
     pub rate: Rate,
     /// RTD: the round-trip delay
     #[arg(long, value_name = "TIME", default_value = "30 ms")]
     pub rtd: Duration,
     /// l: the size of a packet
-    #[arg(long, value_name = "SIZE", default_value = "1024 B")]
+    #[arg(long, value_name = "SIZE", default_value = "1024 B", value_parser = some::<Bytes>)]
     pub packet: Bytes,
     /// s: packets in a segment
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
@@ -109,7 +109,7 @@ fn window(text: &str) -> Result<Segments, String> {
     };
     match window {
         Ok(window) if window.at(1.0) > 0.0 => Ok(window),
-        Ok(_) | Err(UnitError::Negative) => Err("a window is above 0".to_owned()),
+        Ok(_) | Err(UnitError::Negative) => Err("a window must be above 0".to_owned()),
         Err(_) => Err("expected a number of segments, such as 58, or of w_a, such as 2.5wa".to_owned()),
     }
 }

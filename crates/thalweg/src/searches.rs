@@ -1,7 +1,7 @@
 //! The progress and the outcome of searches through states.
 
 use crate::console::Console;
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write as _;
 use thalweg_explore::Outcome;
 use thalweg_proto::units::Bytes;
@@ -10,6 +10,9 @@ use thalweg_proto::units::Bytes;
 pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
     let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
     let result = search(&mut |states, waiting| {
         bar.set_message(format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting)));
         bar.tick();

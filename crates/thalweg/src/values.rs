@@ -28,6 +28,50 @@ pub fn probability(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a probability from 0 to 1, such as 1e-3".to_owned())
 }
 
+/// A probability of what sometimes happens, and sometimes does not.
+pub fn chance(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0 && value < 1.0, "a probability above 0 and below 1, such as 1e-3")
+}
+
+/// The share of a line that is offered, with which a queue does not grow without end.
+pub fn load(text: &str) -> Result<f64, String> {
+    number(text, |value| (0.0..1.0).contains(&value), "a number from 0 on and below 1, such as 0.8")
+}
+
+/// A factor that makes smaller.
+pub fn factor(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0 && value < 1.0, "a number above 0 and below 1, such as 0.7")
+}
+
+/// A number above zero.
+pub fn above_zero(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0, "a number above 0")
+}
+
+/// A number that is not negative.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 0.0, "a number from 0 on")
+}
+
+/// A number of things of which there is at least one.
+pub fn at_least_one(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 1.0, "a number from 1 on")
+}
+
+fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.trim().parse().ok();
+    value.filter(|value| value.is_finite() && fits(*value)).ok_or_else(|| format!("expected {expected}"))
+}
+
+/// A quantity with its unit that is not zero.
+pub fn some<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Result<Q, String> {
+    match text.parse() {
+        Ok(quantity) if quantity == Q::default() => Err("it must be above 0".to_owned()),
+        Ok(quantity) => Ok(quantity),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// A share in percent: 0 % or more.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').map(str::trim_end).and_then(|text| text.parse::<f64>().ok());
@@ -122,6 +166,25 @@ pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_ranges() {
+        let fits = |parse: fn(&str) -> Result<f64, String>, good: &[&str], bad: &[&str]| {
+            assert!(good.iter().all(|text| parse(text).is_ok()), "{good:?}");
+            for text in bad {
+                assert!(parse(text).unwrap_err().starts_with("expected "), "{text}");
+            }
+        };
+        fits(chance, &["1e-9", " 0.5"], &["0", "1", "-1", "nan", "x"]);
+        fits(factor, &["0.7"], &["0", "1"]);
+        fits(load, &["0", "0.999"], &["1", "-0.1", "nan"]);
+        fits(above_zero, &["0.4", "7"], &["0", "-1", "inf"]);
+        fits(not_negative, &["0", "1"], &["-1", "nan"]);
+        fits(at_least_one, &["1", "1e6"], &["0.9", "inf"]);
+        assert_eq!(some::<Bytes>("1 kB"), Ok(Bytes::new(1000)));
+        assert_eq!(some::<Bytes>("0 B"), Err("it must be above 0".to_owned()));
+        assert!(some::<Duration>("7").unwrap_err().contains("has no unit"));
+    }
 
     #[test]
     fn receivers_have_ports() {

@@ -57,7 +57,7 @@ fn a_run_shows_flows_groups_and_bottlenecks() {
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
 }
 
-/// The standard output of a command at a terminal of so many columns, without signs for headings.
+/// The output of a command at a terminal of so many columns, without signs for headings.
 fn at_terminal(columns: u16, arguments: &[&str]) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -66,7 +66,8 @@ fn at_terminal(columns: u16, arguments: &[&str]) -> String {
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let end = fs::File::options().read(true).write(true).open(name).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
-    command.args(arguments).stdin(Stdio::null()).stdout(end).stderr(Stdio::null()).env("NO_COLOR", "1");
+    command.args(arguments).stdin(Stdio::null()).stdout(end.try_clone().unwrap()).stderr(end);
+    command.env("NO_COLOR", "1").env("TERM", "xterm");
     let mut child = command.spawn().unwrap();
     // Its end of the terminal is held by the child alone.
     drop(command);
@@ -114,6 +115,40 @@ fn what_is_printed_keeps_to_the_width_of_the_terminal() {
         let text = prints(&std::env::temp_dir(), call);
         assert!(text.lines().all(|line| line.len() <= 100), "{call:?}:\n{text}");
     }
+}
+
+#[test]
+fn a_search_shows_how_far_it_is() {
+    let text = at_terminal(100, &["explore", "adversary", "--depth", "6"]);
+    assert!(text.contains(" states, ") && text.contains(" of them to visit"), "{text}");
+    assert!(!text.contains("0/0"), "{text}");
+    assert!(
+        text.contains("adversary: 1 connection of the client; at most 1 forgery, 0 intrusions"),
+        "{text}"
+    );
+}
+
+#[test]
+fn options_of_formulas_are_named_where_their_values_cannot_be() {
+    for (arguments, words) in [
+        (["mathis", "--p", "0"], "'--p <P,..>': expected a probability above 0 and below 1"),
+        (["mathis", "--rtt", "0s"], "'--rtt <TIME>': it must be above 0"),
+        (["padhye", "--most", "-1"], "'--most <N>': expected a number from 1 on"),
+        (["cubic", "--beta", "1"], "'--beta <BETA>': expected a number above 0 and below 1"),
+        (["md1", "--load", "1"], "'--load <RHO,..>': expected a number from 0 on and below 1"),
+        (["mg1", "--variation", "nan"], "'--variation <V>': expected a number from 0 on"),
+        (["buffer", "--packet", "0B"], "'--packet <SIZE>': it must be above 0"),
+        (["gong92", "--rate", "0bit/s"], "'--rate <RATE>': it must be above 0"),
+    ] {
+        let error = fails(&std::env::temp_dir(), &[&["model"], &arguments[..]].concat(), 2);
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn queues_are_listed_as_disciplines_too() {
+    let folder = std::env::temp_dir();
+    assert_eq!(prints(&folder, &["list", "disciplines"]), prints(&folder, &["list", "queues"]));
 }
 
 /// The commands below `path`, and the options of it, from its help.
@@ -353,7 +388,7 @@ fn wrong_calls_say_what_would_be_right() {
         (&["compare", "dumbbell", "--schemes", "vegas,vegas"], "given twice"),
         (
             &["compare", "dumbbell", "--schemes", "vegas,cubic:beta=2"],
-            "cubic:beta=2: beta cannot be `2`: it lies above 0",
+            "cubic:beta=2: beta cannot be `2`: it must lie above 0",
         ),
         (&["compare", "dumbbell", "--schemes", "cubic:beta=0.5,betta=1"], "did you mean `beta`?"),
         (&["impair", "--listen", "[::1]:0", "--to", "[::1]:1", "--queue", "fifo"], "did you mean `fcfs`?"),
@@ -387,8 +422,8 @@ fn an_analysis_says_what_it_cannot_compute() {
         (["--p", "-1"], "expected a probability from 0 to 1"),
         (["--p", "1e-3,often"], "invalid value 'often'"),
         (["--window", "foo"], "of w_a, such as 2.5wa"),
-        (["--window", "-1wa"], "a window is above 0"),
-        (["--rate", "0 bit/s"], "a rate, a packet size and a segment above zero"),
+        (["--window", "-1wa"], "a window must be above 0"),
+        (["--rate", "0 bit/s"], "'--rate <RATE>': it must be above 0"),
         (["--rtd", "30"], "has no unit"),
     ] {
         let error = fails(&place, &[&["model", "gong92"], &arguments[..]].concat(), 2);

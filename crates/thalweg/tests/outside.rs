@@ -102,7 +102,7 @@ fn a_controller_of_ones_own_is_used_by_name() {
     assert!(kept > lost * 1.01 && lost > 1e6, "{kept} and {lost} bit/s");
     let wrong = run("controller", &["bench", "client", "127.0.0.1:1", "--scheme", "aimd:increase=1000pkt"]);
     let wrong = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(wrong.contains("increase cannot be `1000pkt`: it lies from 0.1 pkt to 100 pkt"), "{wrong}");
+    assert!(wrong.contains("increase cannot be `1000pkt`: it must lie from 0.1 pkt to 100 pkt"), "{wrong}");
 
     let (mut there, address) = server(example("controller", &["bench", "server", "127.0.0.1:0", "--once"]));
     let call = ["bench", "client", &address, "--scheme", "aimd:increase=2pkt", "--time", "200ms", "--json"];

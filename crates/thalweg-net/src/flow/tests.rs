@@ -43,13 +43,13 @@ fn mistakes_are_told_with_what_is_possible() {
     );
     assert!(refused("cubic:").starts_with("`` is no option"));
     assert_eq!(refused("cubic:beta=0.5,beta=0.5"), "beta is given twice");
-    assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`: it lies above 0 and below 1");
+    assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`: it must lie above 0 and below 1");
     assert_eq!(
         refused("fixed:window=10"),
         "window cannot be `10`: `10` has no unit; did you mean \"10 pkt\"?"
     );
     assert_eq!(refused("sstp:rate=10"), "rate cannot be `10`: `10` has no unit; did you mean \"10 Mbit/s\"?");
-    assert_eq!(refused("sstp:rate=0bit/s"), "rate cannot be `0bit/s`: it is above 0 bit/s");
+    assert_eq!(refused("sstp:rate=0bit/s"), "rate cannot be `0bit/s`: it must be above 0 bit/s");
     assert_eq!(
         refused("cubic:recovery=tack"),
         "recovery cannot be `tack`: expected one of sack, newreno, go-back-n, fast-retransmit"

@@ -120,10 +120,28 @@ impl Decode for Threshold {
         "a length, such as \"5 pkt\" or \"7500 B\"".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let in_bytes = matches!(&value.kind, Kind::String(text) if !split_number(text).1.starts_with("pkt"))
-            && matches!(&value.kind, Kind::String(text) if !has_unknown_unit::<Bytes>(text));
-        if in_bytes {
+        let text = match &value.kind {
+            Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),
+            _ => {
+                wrong_type::<Self>(value, report);
+                return None;
+            }
+        };
+        let (number, unit) = split_number(text);
+        if !number.is_empty() && unit.is_empty() {
+            report
+                .error("scenario.unit", value.span, format!("`{number}` has no unit"))
+                .label(format!("did you mean \"{number} pkt\"?"))
+                .help(format!("expected {}", Self::expected()));
+            return None;
+        }
+        if unit != "pkt" && !has_unknown_unit::<Bytes>(text) {
             return Bytes::decode(value, report).map(Self::Bytes);
+        }
+        if unit != "pkt" {
+            let units = ["pkt", "B", "kB", "MB", "GB", "KiB", "MiB"];
+            unknown_unit(value, unit, &units, &units.join(", "), report);
+            return None;
         }
         let Packets(packets) = Packets::decode(value, report)?;
         if packets.is_infinite() {

@@ -129,10 +129,10 @@ fn build(
             let (message, audience) = messages(&table.messages, report)?;
             let (target, interval) = (table.target.as_ref()?, table.interval.as_ref()?);
             if target.value.0 <= 0.0 {
-                report.error("scenario.range", target.span, "a target is above 0");
+                report.error("scenario.range", target.span, "a target must be above 0");
             }
             if interval.value < SHORTEST_INTERVAL {
-                let message = format!("an interval of rations is at least {SHORTEST_INTERVAL}");
+                let message = format!("an interval of rations must be at least {SHORTEST_INTERVAL}");
                 report.error("scenario.range", interval.span, message);
             }
             let policy = PolicySpec::Rations(RationsSpec {
@@ -189,14 +189,14 @@ fn seif(
     }
     let alpha_value = alpha.as_ref().map_or(0.8, |at| at.value.0);
     if let Some(at) = alpha.as_ref().filter(|_| !(alpha_value > 0.0 && alpha_value <= 1.0)) {
-        report.error("scenario.range", at.span, "alpha is above 0, and at most 1");
+        report.error("scenario.range", at.span, "alpha must be above 0, and at most 1");
     }
     if let Some(at) = window.as_ref().filter(|at| at.value.is_zero()) {
         report.error("scenario.range", at.span, "arrivals are measured over some time").help("1 s without");
     }
     if let Some(at) = table.threshold.as_ref().filter(|at| at.value.0 <= 0.0) {
         let help = "at 0 % every packet that waits would be over it; the thesis has 80 %";
-        report.error("scenario.range", at.span, "a threshold is above 0").help(help);
+        report.error("scenario.range", at.span, "a threshold must be above 0").help(help);
     }
     let window = window.as_ref().map_or(Duration::from_secs(1), |at| at.value);
     let policy = match rule {

@@ -98,7 +98,7 @@ impl Resolver<'_> {
                 .help("with `access`, its hosts have lines of their own");
         }
         if let Some(at) = flow.count.as_ref().filter(|at| at.value == 0) {
-            self.report.error("scenario.range", at.span, "a group has at least one flow");
+            self.report.error("scenario.range", at.span, "a group must have at least one flow");
         }
         let scheme = keys.scheme.as_ref();
         let transport = scheme.and_then(|scheme| self.transport(scheme, document));
@@ -216,7 +216,7 @@ impl Resolver<'_> {
             WorkloadTable::Telnet(table) => {
                 if let Some(gap) = table.gap.as_ref().filter(|gap| gap.value.is_zero()) {
                     let help = "a source that always has more to send is \"bulk\"";
-                    self.report.error("scenario.range", gap.span, "a gap is above 0").help(help);
+                    self.report.error("scenario.range", gap.span, "a gap must be above 0").help(help);
                 }
                 self.written(table.packet.as_ref())?;
             }
@@ -285,7 +285,7 @@ impl Resolver<'_> {
 
     fn transfer(&mut self, size: Bytes, span: Span) -> Option<WorkloadSpec> {
         if size == Bytes::ZERO {
-            self.report.error("scenario.range", span, "a transfer has at least 1 B");
+            self.report.error("scenario.range", span, "a transfer must have at least 1 B");
             return None;
         }
         Some(WorkloadSpec::Transfer(size))
@@ -294,7 +294,7 @@ impl Resolver<'_> {
     /// Refuses a write of nothing.
     fn written(&mut self, at: Option<&At<Bytes>>) -> Option<()> {
         let Some(at) = at.filter(|at| at.value == Bytes::ZERO) else { return Some(()) };
-        self.report.error("scenario.range", at.span, "a write has at least 1 B");
+        self.report.error("scenario.range", at.span, "a write must have at least 1 B");
         None
     }
 
@@ -311,10 +311,10 @@ impl Resolver<'_> {
                 .shape
                 .as_ref()
                 .filter(|shape| shape.value.0 <= 0.0)
-                .map(|at| (at, "the shape is above 0")),
+                .map(|at| (at, "the shape must be above 0")),
             SizeChoice::Table(SizeTable::LogNormal(table)) => {
                 let sigma = table.sigma.as_ref().filter(|sigma| sigma.value.0 < 0.0);
-                sigma.map(|at| (at, "a standard deviation is not below 0"))
+                sigma.map(|at| (at, "a standard deviation must not be below 0"))
             }
             _ => None,
         };
@@ -330,7 +330,7 @@ impl Resolver<'_> {
                 (*size == Bytes::ZERO).then_some("a size has at least 1 B")
             }
             SizeSpec::Pareto { min, max, .. } | SizeSpec::Uniform { min, max } => {
-                (*min == Bytes::ZERO || max < min).then_some("min is at least 1 B and not above max")
+                (*min == Bytes::ZERO || max < min).then_some("min must be at least 1 B and not above max")
             }
         };
         if let Some(fault) = fault {

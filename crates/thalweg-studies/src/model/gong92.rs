@@ -51,7 +51,7 @@ impl core::fmt::Display for DomainError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Path => "the path needs a rate, a packet size and a segment above zero",
-            Self::Probability => "the loss probability lies between 0 and 1",
+            Self::Probability => "the loss probability must lie between 0 and 1",
             Self::Window => "the window is above 0",
         })
     }
