@@ -77,9 +77,7 @@ fn until_text(until: &Until, document: &Document, style: Style) -> String {
         None if until.is_always_zero(document) => format!(
             "NOT REACHED: {word} is 0 in each of {runs} runs, and an interval is a share of the mean: ask for another metric."
         ),
-        None => format!(
-            "NOT REACHED: nothing in {runs} runs has {word}: ask for another metric."
-        ),
+        None => format!("NOT REACHED: nothing in {runs} runs has {word}: ask for another metric."),
     }
 }
 
