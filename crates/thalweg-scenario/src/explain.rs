@@ -179,6 +179,11 @@ fn sizes(size: &SizeSpec) -> String {
             format!("{median} in the middle (log-normal, sigma {sigma})")
         }
         SizeSpec::Uniform { min, max } => format!("{min} to {max} (uniform)"),
+        SizeSpec::Table(points) => {
+            let mean = Bytes::new(size.mean() as u64);
+            let [low, high] = [points.first(), points.last()].map(|at| at.map_or(Bytes::ZERO, |at| at.0));
+            format!("{low} to {high}, {mean} on average (a table)")
+        }
     }
 }
 

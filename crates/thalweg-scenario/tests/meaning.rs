@@ -490,3 +490,27 @@ fn sscop_has_its_usual_parameters() {
     );
     assert_eq!((own.sscop.timers.poll, rate.most), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
 }
+
+/// A share of the slowest line, of all flows together: 60 % of 10 Mbit/s are 750 kB a second, in transfers of 50.5 kB on average.
+#[test]
+fn a_load_may_be_a_share_of_the_path() {
+    let scenario = |load: &str| {
+        read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n\
+             [[link]]\nbetween = [\"b\", \"c\"]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"c\"\ncount = 5\nworkload = {{ kind = \"poisson\", load = \"{load}\", \
+             size = {{ distribution = \"table\", sizes = [[\"1 kB\", 0], [\"100 kB\", \"100 %\"]] }} }}"
+        ))
+    };
+    let gap = |load: &str| match &scenario(load).spec().groups[0].workload {
+        WorkloadSpec::Poisson { gap, size } => {
+            assert!((size.mean() - 50_500.0).abs() < 1e-6);
+            *gap
+        }
+        other => panic!("{other:?}"),
+    };
+    let expected = 5.0 * 50_500.0 / 750_000.0;
+    assert!((gap("60 %").as_secs_f64() - expected).abs() < 1e-9);
+    // Of each flow.
+    assert!((gap("1.2 Mbit/s").as_secs_f64() - expected).abs() < 1e-9);
+}

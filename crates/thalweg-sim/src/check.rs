@@ -110,6 +110,7 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
 
 fn check_size(size: &SizeSpec) -> Option<&'static str> {
     match size {
+        SizeSpec::Table(points) => SizeSpec::table_fault(points).map(|_| "table of sizes"),
         SizeSpec::Pareto { shape, .. } if *shape <= 0.0 || shape.is_nan() => Some("shape"),
         _ => None,
     }

@@ -44,6 +44,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "web",
     "incast",
     "l4s",
+    "short-flows" with "websearch.csv",
     "cluster",
     "recovery",
     "soft-acknowledgement",

@@ -23,7 +23,8 @@ pub use queue::{Capacity, Queue, Threshold};
 pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
 pub use workload::{
-    Poisson, SizeChoice, SizeTable, Trace, TraceTable, TraceWorkload, Workload, WorkloadTable,
+    Load, Poisson, SizeChoice, SizeTable, TableSize, Trace, TraceTable, TraceWorkload, Workload,
+    WorkloadTable,
 };
 
 use super::bound::FieldOf;

@@ -2,7 +2,7 @@
 
 use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
-use super::super::quantity::Number;
+use super::super::quantity::{Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -67,8 +67,9 @@ table! {
     Poisson "poisson workload" for WorkloadSpec::Poisson {
         /// The mean time between arrivals.
         gap: Duration = "gap" => gap;
-        /// The mean rate that arrives, in place of `gap`.
-        load: Rate = "load";
+        /// The mean rate that arrives, in place of `gap`: of each flow, or as a share of the path's lowest rate that the flows of
+        /// the group offer together, `"60 %"`. Headers are not counted.
+        load: Load = "load";
         /// How large each transfer is.
         size: SizeChoice = "size" (required) => size;
     }
@@ -202,6 +203,76 @@ table! {
     }
 }
 
+table! {
+    /// Sizes by their cumulative distribution, linear between two. Give `file` or `sizes`.
+    TableSize "table of sizes" for SizeSpec::Table(sizes) {
+        /// A file beside the scenario file: a size and the share of transfers that are not larger on each line, `10 kB, 15 %`.
+        file: String = "file";
+        /// The same as a list of pairs, `["10 kB", "15 %"]`.
+        sizes: Vec<At<SizePoint>> = "sizes" => sizes;
+    }
+}
+
+/// A size, and the share of all that are not larger.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizePoint(pub Bytes, pub f64);
+
+impl FieldOf<SizePoint> for (Bytes, f64) {
+    fn of(given: Option<&SizePoint>) -> Option<Self> {
+        given.map(|SizePoint(size, share)| (*size, *share))
+    }
+    fn toml(&self) -> Option<String> {
+        Some(format!("[\"{}\", {:?}]", self.0, self.1))
+    }
+}
+
+impl Decode for SizePoint {
+    fn expected() -> String {
+        "a pair of a size and a share, such as [\"10 kB\", \"15 %\"]".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Array(pair) if pair.len() == 2 => {
+                let (size, share) = (Bytes::decode(&pair[0], report), Share::decode(&pair[1], report));
+                Some(Self(size?, share?.0))
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (size, share) = (Bytes::schema(definitions), Share::schema(definitions));
+        json!({ "type": "array", "prefixItems": [size, share], "minItems": 2, "maxItems": 2 })
+    }
+}
+
+/// The load of transfers: a rate, or a share of the path's lowest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// Of each flow.
+    Rate(Rate),
+    /// Of all flows of the group.
+    Share(Share),
+}
+
+impl Decode for Load {
+    fn expected() -> String {
+        "a rate, such as \"30 Mbit/s\", or a share of the path's lowest, such as \"60 %\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(text) if text.trim().ends_with('%') => Share::decode(value, report).map(Self::Share),
+            _ => Rate::decode(value, report).map(Self::Rate),
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (rate, share) = (Rate::schema(definitions), Share::schema(definitions));
+        json!({ "anyOf": [rate, share] })
+    }
+}
+
 choice! {
     /// A distribution of sizes.
     SizeTable "size distribution" by "distribution" for SizeSpec {
@@ -210,6 +281,7 @@ choice! {
         "pareto" => Pareto(ParetoSize),
         "log-normal" => LogNormal(LogNormalSize),
         "uniform" => Uniform(UniformSize),
+        "table" => Table(TableSize),
     }
 }
 

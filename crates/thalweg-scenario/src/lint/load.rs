@@ -2,7 +2,6 @@
 
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, nominal_rate};
-use super::super::resolve::mean_size;
 use super::Checked;
 use super::links::{about, bytes};
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ pub(in super::super) fn offered(group: &GroupSpec) -> Option<Rate> {
             rate.as_f64() * on.as_secs_f64() / (*on + *off).as_secs_f64()
         }
         WorkloadSpec::Telnet { packet, gap } => packet.get() as f64 * 8.0 / gap.as_secs_f64(),
-        WorkloadSpec::Poisson { gap, size } => mean_size(size) * 8.0 / gap.as_secs_f64(),
+        WorkloadSpec::Poisson { gap, size } => size.mean() * 8.0 / gap.as_secs_f64(),
         _ => return None,
     };
     (bits.is_finite() && bits >= 0.0).then(|| Rate::from_bits_per_sec(bits as u64))

@@ -1,7 +1,7 @@
 //! Files beside the scenario file: lists of losses, capacity traces, recorded writes.
 
 use super::super::keys::{Trace, TraceTable};
-use super::super::quantity::LONGEST_LIST;
+use super::super::quantity::{LONGEST_LIST, Share};
 use super::super::source::{Source, Span, read_text};
 use super::super::table::{At, Fields};
 use super::Resolver;
@@ -108,6 +108,29 @@ impl Resolver<'_> {
             }
         }
         writes
+    }
+
+    /// A cumulative distribution of sizes, a point a line: a size and a share, separated by a comma.
+    pub(super) fn sizes_file(&mut self, file: &At<String>) -> Vec<((Bytes, f64), Span)> {
+        let mut points = Vec::new();
+        for (line, span) in self.lines(file) {
+            let pair = line.split_once(',');
+            let pair =
+                pair.map(|(size, share)| (size.trim().parse::<Bytes>(), share.trim().parse::<Share>()));
+            match pair {
+                Some((Ok(size), Ok(share))) => points.push(((size, share.0), span)),
+                Some((Err(error), _) | (_, Err(error))) => {
+                    self.report.error("scenario.unit", span, error.to_string());
+                    break;
+                }
+                None => {
+                    let help = "such as: 10 kB, 15 %";
+                    self.report.error("scenario.file", span, "expected a size and a share").help(help);
+                    break;
+                }
+            }
+        }
+        points
     }
 
     /// A capacity trace from a file or a table.

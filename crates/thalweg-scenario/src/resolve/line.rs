@@ -6,6 +6,7 @@ use super::super::path::{Paths, nominal_rate};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::feedback::PendingFeedback;
+use super::load::PendingLoad;
 use super::queue::discipline;
 use super::scheme::PendingScheme;
 use super::{LinkOrigin, Resolver};
@@ -28,6 +29,7 @@ pub(super) struct Pending {
     pub queues: Vec<PendingQueue>,
     pub feedback: Vec<PendingFeedback>,
     pub schemes: Vec<PendingScheme>,
+    pub loads: Vec<PendingLoad>,
 }
 
 /// A queue whose capacity waits for rates and round-trip times.

@@ -6,12 +6,11 @@ mod gate;
 mod impairment;
 mod jitter;
 mod line;
+mod load;
 mod queue;
 mod reading;
 mod scheme;
 mod traffic;
-
-pub(super) use traffic::mean_size;
 
 use super::diagnostic::Report;
 use super::keys::{Document, Link, Named, ProcessingTable, Queue, SchemeTable, Schemes};
@@ -91,6 +90,8 @@ pub(super) struct Resolver<'a> {
     pub nodes: BTreeMap<String, NodeId>,
     /// The scheme of the group at hand, where it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
+    /// The load of the group at hand, where it depends on the path.
+    unsettled_load: Option<load::PendingLoad>,
     /// Files beside the scenario, by path; none where one could not be read.
     pub files: BTreeMap<PathBuf, Option<u32>>,
     /// Some link's ends are not understood, so a node that is not found may be there.
@@ -122,6 +123,7 @@ pub fn resolve(
         transports: BTreeMap::new(),
         nodes: BTreeMap::new(),
         unsettled: None,
+        unsettled_load: None,
         files: BTreeMap::new(),
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len()) < links,
     };
@@ -149,6 +151,9 @@ pub fn resolve(
         }
         for scheme in pending.schemes {
             scheme.settle(&mut spec, &paths, resolver.report);
+        }
+        for load in pending.loads {
+            load.settle(&mut spec, &paths, resolver.report);
         }
         for feedback in pending.feedback {
             feedback.settle(&mut spec, &paths, resolver.report);

@@ -2,13 +2,14 @@
 
 use super::super::bound::FieldOf;
 use super::super::keys::{
-    Access, Document, Flow, FlowDefaults, Line, Poisson, Side, SizeChoice, SizeTable, TraceWorkload,
-    Workload, WorkloadTable,
+    Access, Document, Flow, FlowDefaults, Line, Load, Poisson, Side, SizeChoice, SizeTable, TableSize,
+    TraceWorkload, Workload, WorkloadTable,
 };
 use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{Pending, Place};
+use super::load::PendingLoad;
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -104,6 +105,7 @@ impl Resolver<'_> {
         let transport = scheme.and_then(|scheme| self.transport(scheme, document));
         pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
         let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
+        pending.loads.extend(self.unsettled_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
             self.bounded(transport, workload, own(span, flow.span));
@@ -234,7 +236,10 @@ impl Resolver<'_> {
             WorkloadTable::Poisson(table) => return self.poisson(table, workload.span),
             WorkloadTable::RequestResponse(table) => {
                 self.written(table.request.as_ref())?;
-                self.size(table.response.as_ref()?)?;
+                let response = self.size(table.response.as_ref()?)?;
+                let request = table.request.as_ref()?.value;
+                let think = table.think.as_ref().map_or(Duration::ZERO, |at| at.value);
+                return Some(WorkloadSpec::RequestResponse { request, response, think });
             }
             WorkloadTable::Trace(table) => return self.writes(table, workload.span),
         }
@@ -245,9 +250,18 @@ impl Resolver<'_> {
         let size = self.size(table.size.as_ref()?)?;
         let (gap, span) = match (&table.gap, &table.load) {
             (Some(gap), None) => (gap.value, gap.span),
-            (None, Some(load)) => {
-                self.sends(Some(load))?;
-                (Duration::from_secs_f64(mean_size(&size) * 8.0 / load.value.as_f64()), load.span)
+            (None, Some(At { value: Load::Share(share), span })) => {
+                if share.0 <= 0.0 {
+                    self.report.error("scenario.range", *span, "a source at this rate never sends");
+                    return None;
+                }
+                self.unsettled_load = Some(PendingLoad { share: share.0, span: *span, group: 0 });
+                // Until the path is known.
+                (Duration::from_secs(1), *span)
+            }
+            (None, Some(load @ At { value: Load::Rate(rate), .. })) => {
+                self.sends(Some(&At { value: *rate, span: load.span }))?;
+                (Duration::from_secs_f64(size.mean() * 8.0 / rate.as_f64()), load.span)
             }
             _ => {
                 if !table.broken {
@@ -305,6 +319,31 @@ impl Resolver<'_> {
         None
     }
 
+    /// Sizes from a file, or from a list.
+    fn size_table(&mut self, table: &TableSize, span: Span) -> Option<SizeSpec> {
+        let points = match (&table.file, &table.sizes) {
+            (Some(file), None) => self.sizes_file(file),
+            (None, Some(sizes)) => {
+                sizes.value.iter().map(|point| ((point.value.0, point.value.1), point.span)).collect()
+            }
+            _ => {
+                if !table.broken {
+                    self.report.error("scenario.missing", span, "give either `file` or `sizes`");
+                }
+                return None;
+            }
+        };
+        let spans: Vec<Span> = points.iter().map(|point| point.1).collect();
+        let points: Vec<(Bytes, f64)> = points.into_iter().map(|point| point.0).collect();
+        if let Some((number, fault)) = SizeSpec::table_fault(&points) {
+            let help =
+                "each is a size and the share of transfers that are not larger, such as 10 kB and 15 %";
+            self.report.error("scenario.range", spans.get(number).copied().unwrap_or(span), fault).help(help);
+            return None;
+        }
+        Some(SizeSpec::Table(points.into()))
+    }
+
     fn size(&mut self, size: &At<SizeChoice>) -> Option<SizeSpec> {
         let number = match &size.value {
             SizeChoice::Table(SizeTable::Pareto(table)) => table
@@ -322,6 +361,9 @@ impl Resolver<'_> {
             self.report.error("scenario.range", at.span, fault);
             return None;
         }
+        if let SizeChoice::Table(SizeTable::Table(table)) = &size.value {
+            return self.size_table(table, size.span);
+        }
         let spec = SizeSpec::of(Some(&size.value))?;
         let fault = match &spec {
             SizeSpec::Fixed(size)
@@ -332,6 +374,7 @@ impl Resolver<'_> {
             SizeSpec::Pareto { min, max, .. } | SizeSpec::Uniform { min, max } => {
                 (*min == Bytes::ZERO || max < min).then_some("min must be at least 1 B and not above max")
             }
+            SizeSpec::Table(_) => None,
         };
         if let Some(fault) = fault {
             self.report.error("scenario.range", size.span, fault);
@@ -360,25 +403,4 @@ fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
         }
     }
     access.value.line.complete(&common.value.line);
-}
-
-/// The mean of a distribution in bytes.
-pub(in super::super) fn mean_size(size: &SizeSpec) -> f64 {
-    let bytes = |size: &Bytes| size.get() as f64;
-    match size {
-        SizeSpec::Fixed(size) | SizeSpec::Exponential { mean: size } => bytes(size),
-        SizeSpec::Uniform { min, max } => (bytes(min) + bytes(max)) / 2.0,
-        SizeSpec::LogNormal { median, sigma } => bytes(median) * libm::exp(sigma * sigma / 2.0),
-        SizeSpec::Pareto { min, shape, max } => {
-            // The part below the cut, and the cut itself for the rest.
-            let (low, high, a) = (bytes(min), bytes(max), *shape);
-            let beyond = libm::pow(low / high, a);
-            let below = if (a - 1.0).abs() < 1e-9 {
-                low * libm::log(high / low)
-            } else {
-                a / (a - 1.0) * (low - high * beyond)
-            };
-            below + high * beyond
-        }
-    }
 }

@@ -313,6 +313,19 @@ impl RequestResponse {
     }
 }
 
+/// The size that so large a share of all is not above.
+fn at_share(points: &[(Bytes, f64)], share: f64) -> u64 {
+    let next = points.partition_point(|point| point.1 < share);
+    let at = |index: usize| points.get(index).map(|(size, share)| (size.get() as f64, *share));
+    match (next.checked_sub(1).and_then(at), at(next).or_else(|| at(points.len().saturating_sub(1)))) {
+        (Some((low, below)), Some((high, above))) if above > below => {
+            (low + (high - low) * ((share - below) / (above - below))) as u64
+        }
+        (_, Some((size, _))) => size as u64,
+        (_, None) => 0,
+    }
+}
+
 impl SizeSpec {
     /// Draws a size, at least one byte.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
@@ -326,7 +339,51 @@ impl SizeSpec {
                 (median.get() as f64 * libm::exp(sigma * stream.normal())) as u64
             }
             Self::Uniform { min, max } => min.get() + stream.below((max - min).get().saturating_add(1)),
+            Self::Table(ref points) => at_share(points, stream.unit()),
         };
         size.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table with a step, a slope and two sizes alike: each share of many draws, and their mean, are those of the table.
+    #[test]
+    fn a_table_gives_the_sizes_that_it_says() {
+        let points = [(100, 0.2), (100, 0.3), (1_100, 0.7), (10_100, 1.0)]
+            .map(|(size, share)| (Bytes::new(size), share));
+        let size = SizeSpec::Table(points.into());
+        // 0.3 of 100, 0.4 of 600 and 0.3 of 5600 on average.
+        assert!((size.mean() - (30.0 + 240.0 + 1680.0)).abs() < 1e-9);
+        let mut stream = Stream::new(1, "sizes", 0);
+        let draws: Vec<u64> = (0..100_000).map(|_| size.draw(&mut stream)).collect();
+        let share = |most: u64| draws.iter().filter(|&&draw| draw <= most).count() as f64 / 1e5;
+        // Four standard deviations of a share of a hundred thousand are 0.0064 at most.
+        for (most, expected) in
+            [(99, 0.0), (100, 0.3), (600, 0.5), (1_100, 0.7), (5_600, 0.85), (10_100, 1.0)]
+        {
+            assert!((share(most) - expected).abs() < 0.0064, "{most}: {} for {expected}", share(most));
+        }
+        let mean = draws.iter().sum::<u64>() as f64 / 1e5;
+        assert!((mean - size.mean()).abs() < 4.0 * 2_900.0 / 316.0, "{mean}");
+    }
+
+    #[test]
+    fn what_is_no_distribution_is_refused() {
+        let fault = |points: &[(u64, f64)]| {
+            let points: Vec<_> = points.iter().map(|&(size, share)| (Bytes::new(size), share)).collect();
+            SizeSpec::table_fault(&points).map(|fault| fault.0)
+        };
+        assert_eq!(fault(&[(1, 1.0)]), None);
+        assert_eq!(fault(&[(1, 0.0), (5, 0.5), (5, 1.0)]), None);
+        assert_eq!(fault(&[]), Some(0));
+        assert_eq!(fault(&[(0, 1.0)]), Some(0));
+        assert_eq!(fault(&[(1, 0.5), (2, 0.9)]), Some(1));
+        assert_eq!(fault(&[(1, 0.5), (2, 0.4), (3, 1.0)]), Some(1));
+        assert_eq!(fault(&[(5, 0.5), (2, 1.0)]), Some(1));
+        assert_eq!(fault(&[(1, f64::NAN), (2, 1.0)]), Some(0));
+        assert_eq!(fault(&[(1, 0.5), (2, 1.5)]), Some(1));
     }
 }

@@ -1,0 +1,35 @@
+//! Loads of transfers that are shares of what their path carries.
+
+use super::super::diagnostic::Report;
+use super::super::path::Paths;
+use super::super::source::Span;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_sim::spec::{Spec, WorkloadSpec};
+
+/// A load that is a share of what the path carries.
+#[derive(Debug)]
+pub(super) struct PendingLoad {
+    pub share: f64,
+    pub span: Span,
+    pub group: usize,
+}
+
+impl PendingLoad {
+    /// Spaces the transfers of all flows of the group so that together they offer that share of the path's lowest rate.
+    pub fn settle(&self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+        let Some(path) = paths.groups.get(self.group).and_then(Option::as_ref) else { return };
+        let group = &mut spec.groups[self.group];
+        let flows = f64::from(group.count);
+        let WorkloadSpec::Poisson { gap, size } = &mut group.workload else { return };
+        if path.rate == Rate::MAX || path.rate.is_zero() {
+            report
+                .error("scenario.load", self.span, "no line on the way has a rate to take a share of")
+                .help("give the load as a rate, such as \"30 Mbit/s\"");
+            return;
+        }
+        *gap = Duration::from_secs_f64(size.mean() * 8.0 * flows / (path.rate.as_f64() * self.share));
+        if gap.is_zero() {
+            report.error("scenario.range", self.span, "transfers would arrive all at once, without end");
+        }
+    }
+}
