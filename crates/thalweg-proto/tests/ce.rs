@@ -7,7 +7,7 @@ use thalweg_proto::congestion::{AckSample, Controller, Decision, LossSample};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Input;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::window::{Ack, Pdu, Receiver, ReceiverConfig, Sender, SenderConfig};
+use thalweg_proto::window::{Ack, DelayedAck, Pdu, Receiver, ReceiverConfig, Sender, SenderConfig};
 use thalweg_proto::{Ecn, Engine, Output};
 
 /// A fixed window that keeps what samples tell of CE.
@@ -95,11 +95,17 @@ fn marks_wait_for_the_next_sample() {
 }
 
 proptest! {
-    /// Whichever acknowledgements are lost, samples tell of as many marks as segments came with.
+    /// Whichever acknowledgements are lost, and however many segments one waits for, samples tell of as many marks as segments came
+    /// with.
     #[test]
-    fn no_mark_is_lost_with_an_acknowledgement(fates in prop::collection::vec((any::<bool>(), 0u32..10), 1..300)) {
+    fn no_mark_is_lost_with_an_acknowledgement(
+        fates in prop::collection::vec((any::<bool>(), 0u32..10), 1..300),
+        every in prop::option::of(2u32..5),
+    ) {
         let mut ends = Ends::new();
-        let mut receiver = Receiver::new(Arc::new(ReceiverConfig { delayed_ack: None, ..ReceiverConfig::default() }));
+        let delay = Duration::from_millis(40);
+        let delayed_ack = every.map(|every| DelayedAck { delay, every });
+        let mut receiver = Receiver::new(Arc::new(ReceiverConfig { delayed_ack, ..ReceiverConfig::default() }));
         let (mut marks, mut last) = (0, None);
         let mut segments = ends.tell(Input::Write(Length(1_000_000)));
         for (is_ce, fate) in fates {
@@ -116,6 +122,8 @@ proptest! {
                 }
             }
         }
+        // What still waits leaves when its time is over.
+        last = sent(&mut receiver, ends.now + delay).pop().or(last);
         // The one that came last speaks for all that were lost.
         if let Some(pdu) = last {
             ends.tell(Input::Pdu { pdu, ecn: Ecn::NotEct });
