@@ -59,3 +59,30 @@ fn one_flow_with_ect1_is_enough_for_the_low_latency_queue() {
     assert_eq!(doubted("scalable"), 0);
     assert_eq!(doubted("dctcp"), 1);
 }
+
+/// RFC 9331, section 4.3: a queue that marks as it would drop leaves little to those to whom a mark is a loss.
+#[test]
+fn flows_with_ect1_are_doubted_where_others_share_their_queue() {
+    let doubts = |queue: &str, others: &str| {
+        let text = format!(
+            "duration = \"10 s\"\nwarmup = \"1 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n\
+             delay = \"10 ms\"\nqueue = {{ discipline = \"{queue}\", capacity = \"300 pkt\" }}\n\
+             [[flow]]\nname = \"new\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"prague\"\n\
+             [[flow]]\nname = \"old\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"{others}\"\n"
+        );
+        let registry = Arc::new(Registry::default());
+        let loaded = load_text_with("shared.toml", &text, Path::new(""), &[], &registry).unwrap();
+        let of_marks = loaded.warnings.iter().filter(|warning| warning.code == "scenario.marks");
+        of_marks.map(|warning| warning.message.clone()).collect::<Vec<_>>()
+    };
+    for queue in ["pie", "codel", "step"] {
+        let found = doubts(queue, "cubic");
+        assert_eq!(found.len(), 1, "{queue}: {found:?}");
+        assert!(found[0].contains("`new` sends ECT(1)") && found[0].contains("with `old`"), "{found:?}");
+    }
+    for (queue, others) in
+        [("dualpi2", "cubic"), ("fq-codel", "cubic"), ("pie", "prague"), ("pie", "dctcp"), ("pie", "fixed")]
+    {
+        assert!(doubts(queue, others).is_empty(), "{queue} with {others}: {:?}", doubts(queue, others));
+    }
+}

@@ -6,25 +6,30 @@ use super::Checked;
 use super::feedback::ways;
 use super::links::bytes;
 use std::collections::BTreeMap;
+use thalweg_catalog::{Ends, Properties as _};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::congestion::{CeResponse, FeedbackKind};
 use thalweg_proto::units::Bytes;
-use thalweg_queue::{DualPi2Config, Limit, StepConfig, Threshold};
+use thalweg_queue::{DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, StepConfig, Threshold};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
 /// Steps that are never reached, and low-latency queues that nothing enters.
 pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // By direction: whether data that may enter a low-latency queue crosses it. What only acknowledgements cross marks nothing.
-    let mut crossed: BTreeMap<DirectionId, bool> = BTreeMap::new();
+    // By direction, as what only acknowledgements cross marks nothing.
+    let mut crossed: BTreeMap<DirectionId, Kinds<'_>> = BTreeMap::new();
     for (number, group) in spec.groups.iter().enumerate() {
-        let is_ect1 = group.transport.properties().ecn() == Ecn::Ect1;
         for &hop in ways(checked, number).into_iter().flatten() {
-            *crossed.entry(hop).or_default() |= is_ect1;
+            let kinds = crossed.entry(hop).or_default();
+            if group.transport.properties().ecn() == Ecn::Ect1 {
+                kinds.scalable.get_or_insert(&group.name);
+            } else if is_classic(group) {
+                kinds.classic.get_or_insert(&group.name);
+            }
         }
     }
-    for (hop, has_ect1) in crossed {
+    for (hop, kinds) in crossed {
         let (number, back) = (hop as usize / 2, !hop.is_multiple_of(2));
         let (line, name) = (direction(spec, hop), &spec.links[number].name);
         let span = checked.origins.links[number].queue[usize::from(back)];
@@ -36,12 +41,46 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
                 .warn("scenario.threshold", span, message)
                 .help("it never marks: give a larger `capacity` or a lower `threshold`");
         }
-        if line.queue.config::<DualPi2Config>().is_some() && !has_ect1 {
+        if line.queue.config::<DualPi2Config>().is_some() && kinds.scalable.is_none() {
             let message = format!("no flow over `{name}` sends ECT(1): all wait in the classic queue");
             let help = "`prague` does; where no flow is to, a discipline with one queue does the same";
             report.warn("scenario.marks", span, message).help(help);
         }
+        if let Kinds { scalable: Some(scalable), classic: Some(classic) } = kinds
+            && line.queue.marks()
+            && !keeps_apart(line)
+        {
+            let message = format!(
+                "`{scalable}` sends ECT(1) and shares the queue of `{name}` with `{classic}`, to which each mark is a loss"
+            );
+            let help = "a mark takes half of its share from the one and all of a loss from the other, which is left little \
+                        (RFC 9331, section 4.3): `dualpi2` couples their shares, `fq-codel` has a queue for each flow";
+            report.warn("scenario.marks", span, message).help(help);
+        }
     }
+}
+
+/// The first group of each kind whose data crosses a line.
+#[derive(Clone, Copy, Default)]
+struct Kinds<'a> {
+    /// Its data is ECT(1).
+    scalable: Option<&'a str>,
+    /// It takes marks for losses, or hears of losses alone.
+    classic: Option<&'a str>,
+}
+
+/// Flows whose windows lose as much by a mark as by a loss, or of which the queue drops what it would mark.
+fn is_classic(group: &GroupSpec) -> bool {
+    let Ends::Window(config) = &group.transport.ends else { return false };
+    !config.never_shrinks() && !matches!(config.controller.ce_response(), CeResponse::Own(_))
+}
+
+/// Flows with ECT(1) and others do not wait in one queue.
+fn keeps_apart(line: &DirectionSpec) -> bool {
+    let queue = &line.queue;
+    queue.config::<DualPi2Config>().is_some()
+        || queue.config::<FqCoDelConfig>().is_some()
+        || queue.config::<FairQueueingConfig>().is_some()
 }
 
 /// The capacity of a step queue and its threshold, if no arrival that finds room finds more than the threshold waiting. What is
