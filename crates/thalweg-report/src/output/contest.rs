@@ -124,7 +124,7 @@ fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: |_| Scale::COUNT,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_before: Vec::new(),
+        from_before: from_before(schemes, &greedy),
         rivals: rivals(schemes, true, index),
     })
 }

@@ -142,7 +142,7 @@ impl Judge<'_> {
             behind: Vec::new(),
             comparisons: self.tests.p.len(),
             sentence: format!(
-                "No verdict on {subject}: that of {} counts data that came during the warm-up and was held back by losses \
+                "No verdict on {subject}: the goodput of {} counts data that came during the warm-up and was held back by losses \
                  being repaired; set a later `warmup`, or a longer `duration`.",
                 listed(&shares)
             ),

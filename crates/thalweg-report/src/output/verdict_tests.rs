@@ -220,14 +220,17 @@ fn goodput_that_came_before_counting_began_wins_nothing() {
         }
         result
     };
-    let judged = |percent| {
+    let judged = |percent, subject| {
         let late = (1..=3).map(|seed| late(seed, percent)).collect();
-        about(&judged(&[("calm", with_goodput(&[75, 76, 77])), ("late", late)], MARGIN), "goodput").clone()
+        about(&judged(&[("calm", with_goodput(&[75, 76, 77])), ("late", late)], MARGIN), subject).clone()
     };
-    let verdict = judged(9);
+    let fairness = judged(9, "fairness");
+    assert_eq!((fairness.certainty, fairness.leader), (Certainty::Unsettled, None));
+    assert_ne!(judged(1, "fairness").certainty, Certainty::Unsettled);
+    let verdict = judged(9, "goodput");
     assert_eq!((verdict.certainty, verdict.leader), (Certainty::Unsettled, None));
-    let expected = "No verdict on goodput: that of late (9.0 %) counts data that came during the warm-up and was held back by \
+    let expected = "No verdict on goodput: the goodput of late (9.0 %) counts data that came during the warm-up and was held back by \
                     losses being repaired; set a later `warmup`, or a longer `duration`.";
     assert_eq!(verdict.sentence, expected);
-    assert_eq!(judged(1).leader.as_deref(), Some("late"));
+    assert_eq!(judged(1, "goodput").leader.as_deref(), Some("late"));
 }
