@@ -10,7 +10,6 @@ use crate::values::{bytes, place, resolve, seconds};
 use clap::{Args, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -24,7 +23,7 @@ use thalweg_net::flow::Scheme;
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Clock, Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
 use thalweg_net::session::{COUNTERS, Closed, SessionConfig, SessionStats, code};
-use thalweg_proto::payload::{Payload as _, Slice};
+use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{self, Bytes};
 use thalweg_report::output;
@@ -300,31 +299,9 @@ fn read_within(
     let progress = Arc::clone(progress);
     std::thread::spawn(move || {
         // Nobody may wait any more.
-        let _ = done.send(read_all(&mut receive, &progress));
+        let _ = done.send(receive.read_tail(TAIL, &progress));
     });
     finished.recv_timeout(time).ok()
-}
-
-/// Reads to the end; how many bytes, and the last of them.
-fn read_all(receive: &mut RecvStream, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
-    let (mut bytes, mut pieces) = (0, Vec::new());
-    // The last pieces, as few as have the bytes that matter.
-    let (mut last, mut held) = (VecDeque::new(), 0);
-    while receive.read_slices(&mut pieces)? > 0 {
-        for piece in pieces.drain(..) {
-            bytes += u64::from(piece.len());
-            held += piece.len() as usize;
-            last.push_back(piece);
-            while let Some(gone) = last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= TAIL)
-            {
-                held -= gone.len() as usize;
-            }
-        }
-        progress.store(bytes, Ordering::Relaxed);
-    }
-    let mut tail: Vec<u8> = last.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
-    tail.drain(..tail.len().saturating_sub(TAIL));
-    Ok((bytes, tail))
 }
 
 /// The bytes that are kept of the end of a stream; what a server counts takes less.

@@ -7,10 +7,12 @@ use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
 use crate::session::{Closed, SessionStats, code};
 use crate::wire::VERSION;
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 use thalweg_proto::payload::{Payload, Slice};
@@ -446,6 +448,32 @@ impl RecvStream {
                 None => state = self.inner.pipe.wait_readable(state),
             }
         }
+    }
+
+    /// Reads to the end and keeps the last `most` bytes alone: how many there were, which `progress` tells meanwhile, and those.
+    ///
+    /// # Errors
+    /// As [`RecvStream::read_slice`].
+    pub fn read_tail(&mut self, most: usize, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
+        let (mut bytes, mut pieces) = (0, Vec::new());
+        // The last pieces, as few as have the bytes that matter.
+        let (mut last, mut held) = (VecDeque::new(), 0);
+        while self.read_slices(&mut pieces)? > 0 {
+            for piece in pieces.drain(..) {
+                bytes += u64::from(piece.len());
+                held += piece.len() as usize;
+                last.push_back(piece);
+                while let Some(gone) =
+                    last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= most)
+                {
+                    held -= gone.len() as usize;
+                }
+            }
+            progress.store(bytes, Ordering::Relaxed);
+        }
+        let mut tail: Vec<u8> = last.iter().flat_map(Slice::as_bytes).copied().collect();
+        tail.drain(..tail.len().saturating_sub(most));
+        Ok((bytes, tail))
     }
 
     /// [`RecvStream::read_slice`], without blocking.
