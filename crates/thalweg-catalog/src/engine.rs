@@ -210,12 +210,20 @@ macro_rules! engines {
 
         impl AnyEngine<Slice> {
             /// Reads a PDU that the engine's peer may have sent; `None` where the bytes are none.
+            #[inline]
             pub fn decode(&self, bytes: &Slice) -> Option<AnyPdu<Slice>> {
                 match self {
-                    Self::Vacant => None,
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) => {
                         Wire::decode(bytes).map(AnyPdu::Window)
                     }
+                    other => other.decode_other(bytes),
+                }
+            }
+
+            #[inline(never)]
+            fn decode_other(&self, bytes: &Slice) -> Option<AnyPdu<Slice>> {
+                match self {
+                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) | Self::Vacant => None,
                     $(
                         Self::$Sender(engine) if !engine.wants_pdus() => None,
                         Self::$Sender(_) | Self::$Receiver(_) => {
@@ -333,6 +341,12 @@ impl<P: Payload> AnyEngine<P> {
             Self::WindowReceiver(engine) => unify(engine.poll(now), AnyPdu::Window),
             other => other.poll_other(now),
         }
+    }
+
+    /// The bytes that wait to be sent ([`End::backlog`]).
+    #[inline]
+    pub fn backlog(&self) -> u64 {
+        if let Self::WindowSender(engine) = self { engine.backlog() } else { self.end().backlog() }
     }
 
     /// The places in memory that the next input will probably need, beside the engine itself.

@@ -116,7 +116,16 @@ impl<P: Payload> AnyPdu<P> {
 
 impl AnyPdu<Slice> {
     /// Appends all of it to `to`; nothing for feedback, which has no bytes.
+    #[inline]
     pub fn encode(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Window(pdu) => pdu.encode(to),
+            other => other.encode_other(to),
+        }
+    }
+
+    #[inline(never)]
+    fn encode_other(&self, to: &mut Vec<u8>) {
         each!(self, pdu => Wire::encode(pdu, to), feedback => ());
     }
 }

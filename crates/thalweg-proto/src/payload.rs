@@ -119,6 +119,7 @@ impl Slice {
     }
 
     /// The bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start as usize..self.end as usize]
     }
@@ -136,10 +137,12 @@ impl Payload for Slice {
     type Queue = SliceQueue;
     type Store = SliceStore;
 
+    #[inline]
     fn len(&self) -> u32 {
         self.end - self.start
     }
 
+    #[inline]
     fn slice(&self, start: u32, end: u32) -> Self {
         let (start, end) = (self.start + start, (self.start + end).min(self.end));
         Self { bytes: Arc::clone(&self.bytes), start: start.min(end), end }
@@ -154,6 +157,7 @@ pub struct SliceQueue {
 }
 
 impl Queue<Slice> for SliceQueue {
+    #[inline]
     fn push(&mut self, data: Slice) {
         if !data.is_empty() {
             self.len += u64::from(data.len());
@@ -161,6 +165,7 @@ impl Queue<Slice> for SliceQueue {
         }
     }
 
+    #[inline]
     fn take(&mut self, max: u32) -> Option<Slice> {
         let first = self.pieces.front_mut().filter(|_| max > 0)?;
         let taken = if first.len() <= max {
@@ -174,6 +179,7 @@ impl Queue<Slice> for SliceQueue {
         Some(taken)
     }
 
+    #[inline]
     fn len(&self) -> u64 {
         self.len
     }
@@ -202,6 +208,7 @@ pub struct SliceStore {
 }
 
 impl Store<Slice> for SliceStore {
+    #[inline]
     fn insert(&mut self, offset: u64, data: Slice) {
         let is_next = offset == self.run_end && self.run.back().is_some_and(|last| last.len() >= SHORT);
         if data.len() < SHORT && !is_next {
@@ -218,6 +225,7 @@ impl Store<Slice> for SliceStore {
         }
     }
 
+    #[inline]
     fn take(&mut self, offset: u64, contiguous: u64) -> Option<Slice> {
         let piece = if self.run_start == offset && !self.run.is_empty() {
             let piece = self.run.pop_front()?;

@@ -314,7 +314,7 @@ impl Endpoint {
             // Nobody was told of the connection, so nobody needs to hear of its end.
             while session.event().is_some() {}
             let refusal = Refusal { peer, service: client.service, remote: from, code, reason };
-            self.events.push_back((handle, EndpointEvent::Refused(refusal)));
+            self.events.push_back((handle, EndpointEvent::Refused(Box::new(refusal))));
         } else {
             let event =
                 EndpointEvent::Accepted { peer, service: client.service, remote: from, known: is_known };

@@ -205,7 +205,7 @@ pub enum EndpointEvent {
         known: bool,
     },
     /// A client has shown who it is and was turned away.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// Something happened on a connection.
     Session(SessionEvent),
 }

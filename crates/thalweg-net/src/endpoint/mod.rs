@@ -308,6 +308,7 @@ impl Endpoint {
     }
 
     /// The next event.
+    #[inline]
     pub fn event(&mut self) -> Option<(Handle, EndpointEvent)> {
         self.events.pop_front()
     }

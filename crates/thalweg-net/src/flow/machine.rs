@@ -37,6 +37,12 @@ impl Machine {
         self.engine.end()
     }
 
+    /// The bytes that wait to be sent.
+    #[inline]
+    pub fn backlog(&self) -> u64 {
+        self.engine.backlog()
+    }
+
     /// A PDU came, maybe with the network's mark. False where it is none of this scheme.
     pub fn receive(&mut self, now: Time, bytes: &Slice, ecn: Ecn, recorder: Option<&Recorder>) -> bool {
         let Some(pdu) = self.engine.decode(bytes) else { return false };

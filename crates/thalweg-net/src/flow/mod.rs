@@ -243,7 +243,7 @@ impl Flow {
                 Command::Finish
             }
             FlowInput::Stop => {
-                self.written = self.written.saturating_sub(self.machine.end().backlog());
+                self.written = self.written.saturating_sub(self.machine.backlog());
                 self.end(now, true);
                 Command::Stop
             }
@@ -373,7 +373,7 @@ impl Flow {
         if !self.failed {
             match &mut self.fin {
                 Fin::Sender(sender) => {
-                    let is_sent = self.machine.end().backlog() == 0;
+                    let is_sent = self.machine.backlog() == 0;
                     if sender.is_due(now, is_sent) {
                         buffer.push(FIN);
                         sender.write(now, self.machine.sender_stats(now).rtt(), buffer);
@@ -402,7 +402,7 @@ impl Flow {
 
     /// Bytes of the application that have been sent, each counted once.
     pub fn sent_once(&self) -> u64 {
-        self.written.saturating_sub(self.machine.end().backlog())
+        self.written.saturating_sub(self.machine.backlog())
     }
 
     /// Bytes more that the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
@@ -410,7 +410,7 @@ impl Flow {
     pub fn writable(&self) -> u64 {
         match &self.fin {
             Fin::Sender(sender) if !sender.is_over() && !self.failed => {
-                self.ahead.limit().min(ROOM).saturating_sub(self.machine.end().backlog())
+                self.ahead.limit().min(ROOM).saturating_sub(self.machine.backlog())
             }
             _ => 0,
         }
@@ -424,7 +424,7 @@ impl Flow {
 
     /// Looks at how much it sends, from time to time, which decides how much may wait.
     pub fn observe(&mut self, now: Time) {
-        self.ahead.observe(now, self.written.saturating_sub(self.machine.end().backlog()));
+        self.ahead.observe(now, self.written.saturating_sub(self.machine.backlog()));
     }
 
     /// The limit that keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all

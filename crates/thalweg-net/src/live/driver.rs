@@ -386,7 +386,7 @@ impl Driver {
                         live.pipe.wake_all(&mut state);
                     }
                 }
-                EndpointEvent::Refused(refusal) => self.shared.arrivals().refuse(refusal),
+                EndpointEvent::Refused(refusal) => self.shared.arrivals().refuse(*refusal),
                 EndpointEvent::Accepted { peer, service, remote, known } => {
                     // One that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);

@@ -56,10 +56,12 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 }
 
 impl Wire for Pdu<Slice> {
+    #[inline]
     fn encode(&self, to: &mut Vec<u8>) {
         wire::encode(self, to);
     }
 
+    #[inline]
     fn decode(bytes: &Slice) -> Option<Self> {
         wire::decode(bytes).ok()
     }

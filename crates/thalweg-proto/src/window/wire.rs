@@ -83,6 +83,7 @@ impl fmt::Display for DecodeError {
 impl core::error::Error for DecodeError {}
 
 /// Appends `pdu` to `bytes`. Empty SACK blocks are left out.
+#[inline]
 pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     match pdu {
         Pdu::Segment(segment) => {
@@ -99,6 +100,7 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     }
 }
 
+#[inline(never)]
 fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
     let blocks = ack.sack.iter().filter(|block| !block.is_empty());
     // At most three.
@@ -136,6 +138,7 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
 /// # Errors
 ///
 /// Whatever the bytes are, either a PDU comes out that [`encode`] writes as the same bytes, or an error.
+#[inline]
 pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
     let (&first, rest) = bytes.as_bytes().split_first().ok_or(DecodeError::TooShort)?;
     let (kind, flags) = (first >> 4, first & 0xf);
@@ -170,6 +173,7 @@ pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
     }
 }
 
+#[inline(never)]
 fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
     let count = usize::from((flags & !ARRIVAL) >> 1);
     let mut ack = Ack::default();
