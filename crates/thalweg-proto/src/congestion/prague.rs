@@ -1,5 +1,5 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control; section numbers are its own): DCTCP made fit for the Internet, whose
-//! packets are ECT(1) and so share a low-latency queue with others that keep it short.
+//! Prague (draft-briscoe-iccrg-prague-congestion-control by the text of its version 00; section numbers are its own): DCTCP made
+//! fit for the Internet, whose packets are ECT(1) and so share a low-latency queue with others that keep it short.
 //!
 //! ```text
 //!   each round:            alpha += g * (share of its segments that came with CE - alpha)
