@@ -668,8 +668,11 @@ proptest! {
 #[test]
 fn silence_is_answered_more_and_more_slowly() {
     let config = SenderConfig { segment: 1000, ..SenderConfig::default() };
-    let controller =
-        ControllerConfig::NewReno(NewRenoConfig { initial_window: 2.0, initial_threshold: 64.0 });
+    let controller = ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 2.0,
+        initial_threshold: 64.0,
+        slow_start_exit: Default::default(),
+    });
     let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&controller, None));
     sender.handle(Time::ZERO, Input::Write(Length(5000)));
     let (mut now, mut last, mut sent) = (Time::ZERO, Duration::ZERO, 0);

@@ -17,7 +17,11 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 /// RFC 5681, section 3.1, equations 2 to 4, and section 4.1.
 #[test]
 fn new_reno_follows_its_equations() {
-    let mut reno = NewReno::new(&NewRenoConfig { initial_window: 2.0, initial_threshold: 8.0 });
+    let mut reno = NewReno::new(&NewRenoConfig {
+        initial_window: 2.0,
+        initial_threshold: 8.0,
+        slow_start_exit: Default::default(),
+    });
     // Slow start: a segment for each acknowledgement, until the threshold.
     acks(&mut reno, 6, &ack(0));
     assert_eq!(reno.decision().window, 8.0);
@@ -34,14 +38,22 @@ fn new_reno_follows_its_equations() {
     reno.on_loss(&loss(LossKind::Duplicates, 1));
     assert_eq!((reno.decision().window, reno.threshold()), (2.0, Some(2.0)));
     // A time-out: the loss window of one segment; the second for the same segment keeps the threshold.
-    let mut reno = NewReno::new(&NewRenoConfig { initial_window: 2.0, initial_threshold: 20.0 });
+    let mut reno = NewReno::new(&NewRenoConfig {
+        initial_window: 2.0,
+        initial_threshold: 20.0,
+        slow_start_exit: Default::default(),
+    });
     acks(&mut reno, 18, &ack(0));
     reno.on_loss(&loss(LossKind::Timeout, 12));
     assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
     reno.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 2) });
     assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
     // Never more than half of the window, however much is outstanding (a difference from the RFC, told with the code).
-    let mut full = NewReno::new(&NewRenoConfig { initial_window: 10.0, initial_threshold: 5.0 });
+    let mut full = NewReno::new(&NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 5.0,
+        slow_start_exit: Default::default(),
+    });
     full.on_loss(&loss(LossKind::Duplicates, 50));
     assert_eq!(full.threshold(), Some(5.0));
     // Idle: no more than the initial window, and no less than there is.
@@ -174,6 +186,7 @@ fn cubic_after_loss() -> Cubic {
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
+        slow_start_exit: Default::default(),
     });
     cubic.on_loss(&loss(LossKind::Duplicates, 1000));
     // Section 4.6: ssthresh = 1000 * 0.7.
@@ -222,6 +235,7 @@ fn cubic_is_never_below_new_reno() {
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
+        slow_start_exit: Default::default(),
     });
     cubic.on_loss(&loss(LossKind::Duplicates, 10));
     assert_eq!(cubic.decision().window, 7.0);
@@ -267,6 +281,7 @@ fn cubic_gives_way_to_newcomers() {
             c: 0.4,
             beta: 0.7,
             fast_convergence,
+            slow_start_exit: Default::default(),
         });
         cubic.on_loss(&loss(LossKind::Duplicates, 1000));
         cubic.on_loss(&loss(LossKind::Duplicates, 700));
@@ -292,6 +307,7 @@ fn cubic_forgets_its_maximum_after_a_timeout() {
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
+        slow_start_exit: Default::default(),
     });
     cubic.on_loss(&loss(LossKind::Timeout, 100));
     assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(70.0)));
@@ -331,14 +347,18 @@ fn a_mark_cuts_without_a_slow_start() {
     tahoe.on_loss(&loss(LossKind::Mark, 16));
     assert_eq!((tahoe.decision().window, tahoe.threshold()), (8.0, Some(8.0)));
     for kind in [LossKind::Duplicates, LossKind::Mark] {
-        let mut reno =
-            NewReno::new(&NewRenoConfig { initial_window: 20.0, initial_threshold: f64::INFINITY });
+        let mut reno = NewReno::new(&NewRenoConfig {
+            initial_window: 20.0,
+            initial_threshold: f64::INFINITY,
+            slow_start_exit: Default::default(),
+        });
         let mut cubic = Cubic::new(&CubicConfig {
             initial_window: 20.0,
             initial_threshold: f64::INFINITY,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
+            slow_start_exit: Default::default(),
         });
         let mut vegas = Vegas::new(&VegasConfig {
             initial_window: 20.0,
@@ -360,7 +380,11 @@ fn a_mark_cuts_without_a_slow_start() {
 fn windows_grow_by_what_an_acknowledgement_counts_for() {
     let unlimited = f64::INFINITY;
     let configs = [
-        ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: unlimited }),
+        ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 10.0,
+            initial_threshold: unlimited,
+            slow_start_exit: Default::default(),
+        }),
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window: 10.0,
             initial_threshold: unlimited,
@@ -372,6 +396,7 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
+            slow_start_exit: Default::default(),
         }),
     ];
     for config in configs {
@@ -380,7 +405,11 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
         assert_eq!(controller.decision().window, 16.0, "{config:?}");
     }
     // Section 2.1: in congestion avoidance by a segment for each window that is acknowledged.
-    let mut reno = NewReno::new(&NewRenoConfig { initial_window: 10.0, initial_threshold: 2.0 });
+    let mut reno = NewReno::new(&NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 2.0,
+        slow_start_exit: Default::default(),
+    });
     acks(&mut reno, 1, &AckSample { acked: 10, counted: 10, ..ack(100) });
     assert_eq!(reno.decision().window, 11.0);
 }

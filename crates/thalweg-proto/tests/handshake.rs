@@ -93,7 +93,11 @@ struct World {
 
 impl World {
     fn new(plan: &Plan) -> Self {
-        let config = NewRenoConfig { initial_window: plan.initial_window, initial_threshold: 1e9 };
+        let config = NewRenoConfig {
+            initial_window: plan.initial_window,
+            initial_threshold: 1e9,
+            slow_start_exit: Default::default(),
+        };
         let sender = SenderConfig { segment: SEGMENT, ..SenderConfig::default() };
         let sender = Sender::new(Arc::new(sender), config.make());
         Self {

@@ -168,7 +168,11 @@ fn a_perfect_channel_sees_each_byte_once() {
                 initial_threshold,
                 growth: Growth::Fractional,
             }),
-            ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold }),
+            ControllerConfig::NewReno(NewRenoConfig {
+                initial_window,
+                initial_threshold,
+                slow_start_exit: Default::default(),
+            }),
             ControllerConfig::Vegas(VegasConfig {
                 initial_window,
                 initial_threshold,
@@ -182,6 +186,7 @@ fn a_perfect_channel_sees_each_byte_once() {
                 c: 0.4,
                 beta: 0.7,
                 fast_convergence: true,
+                slow_start_exit: Default::default(),
             }),
         ] {
             let plan = Plan {

@@ -11,7 +11,11 @@ use trace::Trace;
 /// Twenty segments were sent at 0 in congestion avoidance, and the first is missing.
 fn begun(prr: bool) -> Trace {
     let config = SenderConfig { segment: 1000, recovery: Recovery::Sack, prr, ..SenderConfig::default() };
-    let new_reno = ControllerConfig::NewReno(NewRenoConfig { initial_window: 20.0, initial_threshold: 2.0 });
+    let new_reno = ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 20.0,
+        initial_threshold: 2.0,
+        slow_start_exit: Default::default(),
+    });
     let mut t = Trace::new(config, &new_reno);
     assert_eq!(t.write(200), "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");
     t.at(100);

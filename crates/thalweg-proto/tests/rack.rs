@@ -20,7 +20,11 @@ fn config(undo: bool, tail_probe: bool) -> SenderConfig {
 
 /// NewReno in congestion avoidance from the start.
 fn new_reno(initial_window: f64) -> ControllerConfig {
-    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold: 2.0 })
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window,
+        initial_threshold: 2.0,
+        slow_start_exit: Default::default(),
+    })
 }
 
 /// Ten segments were sent at 0 and a round trip of 100 ms was measured with the first, at 100 ms.

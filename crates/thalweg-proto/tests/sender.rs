@@ -22,7 +22,11 @@ fn config(recovery: Recovery) -> SenderConfig {
 
 /// NewReno in congestion avoidance from the start.
 fn new_reno(initial_window: f64) -> ControllerConfig {
-    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold: 2.0 })
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window,
+        initial_threshold: 2.0,
+        slow_start_exit: Default::default(),
+    })
 }
 
 /// Slow Start in congestion avoidance from the start.
@@ -448,8 +452,11 @@ fn a_peer_that_answers_probes_is_not_given_up() {
 #[test]
 fn an_idle_sender_starts_afresh() {
     for (idle_restart, window) in [(true, 2.0), (false, 8.0)] {
-        let slow_start =
-            ControllerConfig::NewReno(NewRenoConfig { initial_window: 2.0, initial_threshold: 8.0 });
+        let slow_start = ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 2.0,
+            initial_threshold: 8.0,
+            slow_start_exit: Default::default(),
+        });
         let mut t = Trace::new(SenderConfig { idle_restart, ..config(Recovery::Sack) }, &slow_start);
         // 2, 4, 8 segments in three round trips of 100 ms.
         assert_eq!(t.write(14), "0 1");

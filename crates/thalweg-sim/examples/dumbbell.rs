@@ -32,7 +32,11 @@ fn main() {
         EndsConfig::new(
             SenderConfig { segment: 1000, ..SenderConfig::default() },
             ReceiverConfig::default(),
-            ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }),
+            ControllerConfig::NewReno(NewRenoConfig {
+                initial_window: 10.0,
+                initial_threshold: 1e9,
+                slow_start_exit: Default::default(),
+            }),
         ),
         40,
         40,

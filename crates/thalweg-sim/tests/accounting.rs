@@ -20,7 +20,11 @@ fn fast() -> DirectionSpec {
 }
 
 fn new_reno() -> ControllerConfig {
-    ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 })
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+    })
 }
 
 /// So many writes of so many bytes, a millisecond apart.

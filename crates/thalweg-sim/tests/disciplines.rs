@@ -35,7 +35,11 @@ fn goodput(result: &RunResult, group: u32) -> f64 {
 }
 
 fn new_reno() -> ControllerConfig {
-    ControllerConfig::NewReno(NewRenoConfig { initial_window: 1.0, initial_threshold: f64::INFINITY })
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 1.0,
+        initial_threshold: f64::INFINITY,
+        slow_start_exit: Default::default(),
+    })
 }
 
 /// Two windows and a source of 20 Mbit/s that heeds nothing.

@@ -53,7 +53,11 @@ fn share(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
 fn controllers() -> [ControllerConfig; 4] {
     let (initial_window, initial_threshold) = (4.0, 16.0);
     [
-        ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold }),
+        ControllerConfig::NewReno(NewRenoConfig {
+            initial_window,
+            initial_threshold,
+            slow_start_exit: Default::default(),
+        }),
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
             initial_threshold,
@@ -65,6 +69,7 @@ fn controllers() -> [ControllerConfig; 4] {
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
+            slow_start_exit: Default::default(),
         }),
         ControllerConfig::Vegas(VegasConfig {
             initial_window,
@@ -147,7 +152,11 @@ fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
     let (initial_window, initial_threshold) = (4.0, 16.0);
     let dctcp = DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 };
     let dctcp = share(queue.clone(), window(ControllerConfig::Dctcp(dctcp)));
-    let reno = ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold });
+    let reno = ControllerConfig::NewReno(NewRenoConfig {
+        initial_window,
+        initial_threshold,
+        slow_start_exit: Default::default(),
+    });
     let reno = share(queue, transport(reno, true));
     for result in [&dctcp, &reno] {
         let link = &result.links[0];

@@ -28,7 +28,11 @@ fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
 }
 
 fn greedy(name: &str) -> GroupSpec {
-    let controller = ControllerConfig::NewReno(NewRenoConfig { initial_window: 2.0, initial_threshold: 1e9 });
+    let controller = ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 2.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+    });
     group(name, 2, window(controller), WorkloadSpec::Bulk)
 }
 

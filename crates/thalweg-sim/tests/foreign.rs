@@ -44,7 +44,11 @@ impl Configure for MyPie {
 fn a_discipline_from_elsewhere_runs_as_one_of_the_list() {
     let limit = Limit::Packets(100);
     let reno = || {
-        ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: f64::INFINITY })
+        ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 10.0,
+            initial_threshold: f64::INFINITY,
+            slow_start_exit: Default::default(),
+        })
     };
     let own = run(&path(DisciplineSpec::new(limit, PieConfig::default()), reno()));
     let other = run(&path(DisciplineSpec::new(limit, MyPie(PieConfig::default())), reno()));

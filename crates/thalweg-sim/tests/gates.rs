@@ -55,6 +55,7 @@ fn congestion_lets_the_highest_priority_go_first() {
         let reno = ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 1.0,
             initial_threshold: f64::INFINITY,
+            slow_start_exit: Default::default(),
         });
         let of = |priority: u8| GroupSpec {
             count,

@@ -16,8 +16,11 @@ use thalweg_sim::{Pdu, Simulation, Status};
 
 /// Segments of 960 bytes with headers of 40.
 fn opening(kind: Kind) -> TransportSpec {
-    let mut transport =
-        window(ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }));
+    let mut transport = window(ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+    }));
     let Ends::Window(config) = &mut transport.ends else { panic!("the window transport") };
     config.handshake = Some(Config::new(kind));
     transport

@@ -32,6 +32,7 @@ fn cubic() -> GroupSpec {
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
+        slow_start_exit: Default::default(),
     };
     let mut transport = window(ControllerConfig::Cubic(config));
     if let Ends::Window(EndsConfig { sender, .. }) = &mut transport.ends {

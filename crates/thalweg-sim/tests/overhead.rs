@@ -12,7 +12,11 @@ use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn new_reno() -> ControllerConfig {
-    ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 })
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+    })
 }
 
 /// 10 ms and so fast that a packet takes no time: a millisecond between two datagrams, ten thousand of them.

@@ -203,7 +203,11 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             initial_threshold,
             growth: Growth::Fractional
         })),
-        Just(ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })),
+        Just(ControllerConfig::NewReno(NewRenoConfig {
+            initial_window,
+            initial_threshold,
+            slow_start_exit: Default::default()
+        })),
         Just(ControllerConfig::Vegas(VegasConfig {
             initial_window,
             initial_threshold,
@@ -216,7 +220,8 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             initial_threshold,
             c: 0.4,
             beta: 0.7,
-            fast_convergence: true
+            fast_convergence: true,
+            slow_start_exit: Default::default()
         })),
         Just(ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 0.0625 })),
         (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {

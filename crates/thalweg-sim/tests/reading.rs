@@ -40,7 +40,11 @@ fn transports() -> Vec<TransportSpec> {
     let config = sscop::Config { window: 60, timers, ..sscop::Config::default() };
     vec![
         window(ControllerConfig::Fixed(FixedConfig { window: 60.0 })),
-        window(ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 })),
+        window(ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 10.0,
+            initial_threshold: 1e9,
+            slow_start_exit: Default::default(),
+        })),
         TransportSpec::new("sscop", sscop::EndpointConfig { sscop: Arc::new(config), segment: 960 }, 36, 36),
         two_level(),
     ]

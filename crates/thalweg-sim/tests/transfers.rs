@@ -14,7 +14,11 @@ fn fixed(window_segments: u32) -> TransportSpec {
 }
 
 fn reno() -> TransportSpec {
-    window(ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }))
+    window(ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+    }))
 }
 
 /// Three links, of which the second is the slowest; the sender's window is never full and nobody else is there.

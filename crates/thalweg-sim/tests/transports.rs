@@ -21,7 +21,11 @@ const INITIAL: (f64, f64) = (2.0, 64.0);
 
 fn new_reno() -> ControllerConfig {
     let (initial_window, initial_threshold) = INITIAL;
-    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window,
+        initial_threshold,
+        slow_start_exit: Default::default(),
+    })
 }
 
 fn vegas(alpha: f64, beta: f64) -> ControllerConfig {
@@ -37,6 +41,7 @@ fn cubic(fast_convergence: bool) -> ControllerConfig {
         c: 0.4,
         beta: 0.7,
         fast_convergence,
+        slow_start_exit: Default::default(),
     })
 }
 
@@ -179,6 +184,7 @@ fn cubic_responds_to_loss_as_its_rfc_says() {
             c: 0.4,
             beta: 0.7,
             fast_convergence: false,
+            slow_start_exit: Default::default(),
         });
         near(lossy_path(loss, cubic, Recovery::Sack, seconds), mean, 0.07);
     }

@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438).
 
-use super::window::{self, SACK};
+use super::window::{self, SACK, SLOW_START_EXIT};
 use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
@@ -24,6 +24,7 @@ const KEYS: &[Key] = &[
         .within(Range::between(0.0, 1.0).above().below(), "RFC 9438 multiplies the window by 0.7 at a loss")
         .peer(Range::between(0.01, 0.99)),
     key("fast-convergence", Kind::Switch, "true", "Give up part of the window to newcomers."),
+    SLOW_START_EXIT,
 ];
 
 bind!(CubicConfig {
@@ -32,4 +33,5 @@ bind!(CubicConfig {
     c: "c",
     beta: "beta",
     fast_convergence: "fast-convergence",
+    slow_start_exit: "slow-start-exit",
 });

@@ -1,6 +1,6 @@
 //! NewReno (RFC 5681, RFC 6582).
 
-use super::window::{self, SACK};
+use super::window::{self, SACK, SLOW_START_EXIT};
 use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
@@ -17,6 +17,11 @@ const KEYS: &[Key] = &[
         .peer(PEER_INITIAL_WINDOW),
     key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
         .within(WINDOW_RANGE, NO_WINDOW),
+    SLOW_START_EXIT,
 ];
 
-bind!(NewRenoConfig { initial_window: "initial-window", initial_threshold: "initial-threshold" });
+bind!(NewRenoConfig {
+    initial_window: "initial-window",
+    initial_threshold: "initial-threshold",
+    slow_start_exit: "slow-start-exit",
+});

@@ -10,6 +10,7 @@ use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, b
 use std::sync::Arc;
 use thalweg_proto::congestion::{
     Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
+    SlowStartExit,
 };
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -128,6 +129,16 @@ pub const WINDOW_KEYS: &[Key] = &[
     key("keep-out-of-order", Kind::Switch, "true", "The receiver keeps what arrives out of order."),
 ];
 
+/// The key of controllers that watch over their first slow start.
+pub(crate) const SLOW_START_EXIT: Key = key(
+    "slow-start-exit",
+    EXITS,
+    "loss",
+    "What ends the first slow start, beside a threshold that is known: a \"loss\", or before it \"hystart++\", round trips that grow \
+     longer (RFC 9406).",
+)
+.usual_live("hystart++", "the end of slow start would lose up to a window");
+
 static RTO: Table = Table {
     title: "rto",
     about: "The retransmission time-out (RFC 6298).",
@@ -173,6 +184,11 @@ words!(HANDSHAKE: Option<handshake::Kind> {
     "tcp" => Some(handshake::Kind::Tcp),
     "quic" => Some(handshake::Kind::Quic),
     "quic-0rtt" => Some(handshake::Kind::QuicZeroRtt),
+});
+
+words!(EXITS: SlowStartExit {
+    "loss" => SlowStartExit::Loss,
+    "hystart++" => SlowStartExit::HystartPlusPlus,
 });
 
 words!(COUNTING: Counting { "packets" => Counting::Packets, "bytes" => Counting::Bytes });

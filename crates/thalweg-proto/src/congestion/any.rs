@@ -126,13 +126,18 @@ mod tests {
         };
         let loss = LossSample { path, kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false };
         // In the value itself, and in a box.
-        let new_reno = NewRenoConfig { initial_window: 40.0, initial_threshold: 20.0 };
+        let new_reno = NewRenoConfig {
+            initial_window: 40.0,
+            initial_threshold: 20.0,
+            slow_start_exit: Default::default(),
+        };
         let cubic = CubicConfig {
             initial_window: 40.0,
             initial_threshold: 20.0,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
+            slow_start_exit: Default::default(),
         };
         let configs = [ControllerConfig::NewReno(new_reno), ControllerConfig::Cubic(cubic)];
         let [mut one, mut other] = configs.map(|config| Any::new(&config).expect("it is listed"));

@@ -7,11 +7,15 @@
 //!
 //! | RFC 9438 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | HyStart++ (RFC 9406) is recommended for slow start (section 4.10) | standard slow start | one mechanism at a time | more loss when slow start ends |
 //! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 //! | spurious losses are undone (section 4.9) | only where the sender [finds losses by time](crate::window::SenderConfig::rack) | what is known of CUBIC by simulation has no such detection | slower on paths that reorder |
 
-use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::exit::ExitWatch;
+use super::hystart::Step;
+use super::{
+    AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path,
+    SlowStartExit,
+};
 use crate::units::Time;
 
 /// The least threshold in segments.
@@ -30,10 +34,12 @@ pub struct CubicConfig {
     pub beta: f64,
     /// Give up part of the window to newcomers when it stopped growing below its last maximum.
     pub fast_convergence: bool,
+    /// The sign that ends the first slow start (RFC 9438, section 4.10).
+    pub slow_start_exit: SlowStartExit,
 }
 
 /// CUBIC.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     window: f64,
     threshold: f64,
@@ -51,6 +57,7 @@ pub struct Cubic {
     k: f64,
     /// The window that NewReno with the same average would have (section 4.3).
     reno: f64,
+    exit: ExitWatch,
 }
 
 impl Cubic {
@@ -69,6 +76,7 @@ impl Cubic {
             epoch: None,
             k: 0.0,
             reno: 0.0,
+            exit: ExitWatch::new(config.slow_start_exit),
         }
     }
 
@@ -89,6 +97,19 @@ impl Cubic {
     fn curve(&self, seconds: f64) -> f64 {
         let t = seconds - self.k;
         self.c * t * t * t + self.w_max
+    }
+
+    /// An acknowledgement in slow start, at which the window may grow or not.
+    fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
+        match self.exit.on_ack(sample) {
+            Step::Grow(growth) if may_grow => self.window += growth,
+            Step::Grow(_) => {}
+            Step::Leave => {
+                self.exit.end();
+                self.threshold = self.window.max(MIN_THRESHOLD);
+                self.window = self.threshold;
+            }
+        }
     }
 
     fn avoid_congestion(&mut self, sample: &AckSample) {
@@ -114,22 +135,20 @@ impl Controller for Cubic {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        if sample.recovering {
-            return;
+        let may_grow = !(sample.recovering || sample.app_limited);
+        if self.window < self.threshold {
+            self.start_slowly(sample, may_grow);
+        } else if may_grow {
+            self.avoid_congestion(sample);
         }
-        if sample.app_limited {
+        if sample.app_limited && !sample.recovering {
             // Section 5.8: time in which the window is not used is not time to grow in.
             self.epoch = None;
-            return;
-        }
-        if self.window < self.threshold {
-            self.window += f64::from(sample.counted);
-        } else {
-            self.avoid_congestion(sample);
         }
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
+        self.exit.end();
         if sample.repeated {
             self.window = 1.0;
             return;

@@ -20,7 +20,7 @@
 
 use super::{
     AckSample, CeResponse, ConfigureController, Controller, Decision, LossSample, NewReno, NewRenoConfig,
-    Path,
+    Path, SlowStartExit,
 };
 use crate::Ecn;
 
@@ -36,7 +36,7 @@ pub struct DctcpConfig {
 }
 
 /// DCTCP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: NewReno,
     gain: f64,
@@ -57,7 +57,11 @@ impl Dctcp {
     pub fn new(config: &DctcpConfig) -> Self {
         let DctcpConfig { initial_window, initial_threshold, gain } = *config;
         Self {
-            reno: NewReno::new(&NewRenoConfig { initial_window, initial_threshold }),
+            reno: NewReno::new(&NewRenoConfig {
+                initial_window,
+                initial_threshold,
+                slow_start_exit: SlowStartExit::Loss,
+            }),
             gain: gain.clamp(0.0, 1.0),
             alpha: 1.0,
             acked: 0,

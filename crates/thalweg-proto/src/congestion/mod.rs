@@ -14,7 +14,9 @@ mod any;
 mod config;
 mod configure;
 pub mod delivery;
+mod exit;
 mod feedback;
+mod hystart;
 
 macro_rules! declare {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
@@ -29,6 +31,7 @@ controllers!(declare);
 pub use any::Any;
 pub use config::{ControllerConfig, MadeSender};
 pub use configure::{CeResponse, ConfigureController};
+pub use exit::SlowStartExit;
 pub use feedback::FeedbackKind;
 
 use crate::transport::Feedback;

@@ -16,7 +16,12 @@
 //! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments there |
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
-use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::exit::ExitWatch;
+use super::hystart::Step;
+use super::{
+    AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path,
+    SlowStartExit,
+};
 
 /// The least threshold in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: f64 = 2.0;
@@ -28,14 +33,17 @@ pub struct NewRenoConfig {
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
     pub initial_threshold: f64,
+    /// The sign that ends the first slow start.
+    pub slow_start_exit: SlowStartExit,
 }
 
 /// NewReno.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NewReno {
     window: f64,
     threshold: f64,
     initial_window: f64,
+    exit: ExitWatch,
 }
 
 impl NewReno {
@@ -43,13 +51,29 @@ impl NewReno {
     pub fn new(config: &NewRenoConfig) -> Self {
         let initial_window = config.initial_window.max(1.0);
         let threshold = config.initial_threshold.max(MIN_THRESHOLD);
-        Self { window: initial_window, threshold, initial_window }
+        Self {
+            window: initial_window,
+            threshold,
+            initial_window,
+            exit: ExitWatch::new(config.slow_start_exit),
+        }
     }
 
     /// Goes on in congestion avoidance with a smaller window.
     pub(super) fn reduce_to(&mut self, window: f64) {
         self.threshold = window.max(MIN_THRESHOLD);
         self.window = self.threshold;
+        self.exit.end();
+    }
+
+    /// An acknowledgement in slow start, at which the window may grow or not.
+    fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
+        match self.exit.on_ack(sample) {
+            // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
+            Step::Grow(growth) if may_grow => self.window += growth,
+            Step::Grow(_) => {}
+            Step::Leave => self.reduce_to(self.window),
+        }
     }
 }
 
@@ -57,13 +81,10 @@ impl Controller for NewReno {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        if sample.recovering || sample.app_limited {
-            return;
-        }
+        let may_grow = !(sample.recovering || sample.app_limited);
         if self.window < self.threshold {
-            // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
-            self.window += f64::from(sample.counted);
-        } else {
+            self.start_slowly(sample, may_grow);
+        } else if may_grow {
             // RFC 5681, equation 3: about one segment a round-trip time.
             self.window += f64::from(sample.counted) / self.window;
         }
@@ -80,6 +101,7 @@ impl Controller for NewReno {
             LossKind::Duplicates | LossKind::Mark => self.threshold,
             LossKind::Timeout => 1.0,
         };
+        self.exit.end();
     }
 
     fn on_idle(&mut self, _path: &Path) {

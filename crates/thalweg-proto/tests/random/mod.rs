@@ -26,6 +26,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             c: 0.4,
             beta: 0.7,
             fast_convergence,
+            slow_start_exit: Default::default(),
         })
     };
     let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
@@ -88,7 +89,11 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
     let spec = prop_oneof![
         (1.0..40.0f64).prop_map(|window| ControllerConfig::Fixed(FixedConfig { window })),
         any::<bool>().prop_map(slow_start),
-        Just(ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })),
+        Just(ControllerConfig::NewReno(NewRenoConfig {
+            initial_window,
+            initial_threshold,
+            slow_start_exit: Default::default()
+        })),
         Just(vegas),
         any::<bool>().prop_map(cubic),
         Just(dctcp),

@@ -1,0 +1,47 @@
+//! The end of slow start: what other than the threshold and a loss may end it, for controllers that have one.
+
+use super::AckSample;
+use super::hystart::{Hystart, Step};
+
+/// The sign by which the first slow start of a connection ends, beside its threshold and any loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowStartExit {
+    /// None: the queue overflows (RFC 5681).
+    #[default]
+    Loss,
+    /// Round trips grow longer (HyStart++, RFC 9406).
+    HystartPlusPlus,
+}
+
+/// The watch over a slow start.
+#[derive(Clone, Debug)]
+pub(super) enum ExitWatch {
+    /// There is none, or slow start was left once: later ones end at the threshold, which is known by then (RFC 9406, section
+    /// 4.3).
+    Off,
+    Hystart(Box<Hystart>),
+}
+
+impl ExitWatch {
+    /// The watch that `exit` asks for.
+    pub fn new(exit: SlowStartExit) -> Self {
+        match exit {
+            SlowStartExit::Loss => Self::Off,
+            SlowStartExit::HystartPlusPlus => Self::Hystart(Box::default()),
+        }
+    }
+
+    /// An acknowledgement in slow start, of the kind that lets the window grow or not: what there is to learn is learnt of any.
+    #[inline]
+    pub fn on_ack(&mut self, sample: &AckSample) -> Step {
+        match self {
+            Self::Off => Step::Grow(f64::from(sample.counted)),
+            Self::Hystart(hystart) => hystart.on_ack(sample),
+        }
+    }
+
+    /// Slow start is over, for whatever reason.
+    pub fn end(&mut self) {
+        *self = Self::Off;
+    }
+}

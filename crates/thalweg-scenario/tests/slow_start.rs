@@ -1,0 +1,60 @@
+//! The first slow start of a transfer that is alone on its path, by what ends it: how much it loses, and what that costs.
+
+use std::path::Path;
+use thalweg_scenario::{Diagnostic, load_text};
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{RunResult, Simulation, Status};
+
+/// A transfer of so many seconds over a path of so many Mbit/s and milliseconds each way, whose queue holds twice what is on the
+/// way; `more` is what else the link has.
+fn run(scheme: &str, seconds: u32, (rate, delay): (u32, u32), more: &str) -> RunResult {
+    let text = format!(
+        "duration = \"{seconds} s\"\n\
+         [[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]\nrate = \"{rate} Mbit/s\"\ndelay = \"{delay} ms\"\n\
+         queue = \"2 bdp\"\n{more}\n\
+         [[flow]]\nfrom = \"here\"\nto = \"there\"\nworkload = \"bulk\"\nscheme = {{ {scheme} }}"
+    );
+    let loaded = load_text("test.toml", &text, Path::new(""), &[])
+        .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()));
+    let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    simulation.finish().0
+}
+
+fn with(base: &str, exit: &str) -> String {
+    format!("base = \"{base}\", slow-start-exit = \"{exit}\"")
+}
+
+/// The goodput in Mbit/s.
+fn goodput(result: &RunResult) -> f64 {
+    result.flows[0].goodput.as_f64() / 1e6
+}
+
+/// The purpose of HyStart++ (RFC 9406, section 1): slow start loses a window when it meets the end of the queue, HyStart++ a small part
+/// of that, and the repair costs no time.
+#[test]
+fn hystart_saves_the_overshoot() {
+    for base in ["cubic", "newreno"] {
+        for path in [(20, 20), (100, 20), (100, 50)] {
+            let [plain, early] = ["loss", "hystart++"].map(|exit| run(&with(base, exit), 4, path, ""));
+            let [lost, saved] = [&plain, &early].map(|result| result.links[0].drops_full);
+            println!("{base} {path:?}: {lost} {saved}, {} {}", goodput(&plain), goodput(&early));
+            assert!(2 * saved < lost, "{base}, {path:?}: {saved} lost in place of {lost}");
+            assert!(goodput(&early) >= goodput(&plain), "{base}, {path:?}");
+        }
+    }
+}
+
+/// Whoever leaves slow start too early pays for it on a long path (RFC 9406, section 4.1): round trips of 600 ms, which vary for
+/// other reasons than a queue too.
+#[test]
+fn hystart_loses_no_goodput_on_a_long_path() {
+    for base in ["cubic", "newreno"] {
+        for more in ["", "jitter = { distribution = \"uniform\", max = \"30 ms\" }"] {
+            let [plain, early] =
+                ["loss", "hystart++"].map(|exit| goodput(&run(&with(base, exit), 60, (20, 300), more)));
+            println!("{base} {more}: {plain} {early}");
+            assert!(early >= plain, "{base}, {more}: {early} in place of {plain}");
+        }
+    }
+}
