@@ -204,6 +204,72 @@ fn a_probe_that_was_not_needed_changes_nothing() {
     assert_eq!(t.stats().recoveries, 0);
 }
 
+/// Section 7.3: there is one probe at a time, and none before another round trip was measured: after it the timer is waited for.
+#[test]
+fn there_is_one_probe_until_a_round_trip_is_measured() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    // Nothing was measured.
+    assert_eq!(t.timer(), 1000.0);
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(1), "1");
+    t.at(325);
+    assert_eq!(t.poll(), "r1");
+    // Further data starts no other probe, before the answer and after it: which of the two transmissions it answers is not known.
+    assert_eq!(t.write(1), "2");
+    assert_eq!(t.timer(), 1325.0);
+    t.at(425);
+    assert_eq!(t.arrival(2, &[], Arrival::Needless, 1), "");
+    assert_eq!(t.timer(), 1425.0);
+    t.at(430);
+    assert_eq!(t.ack(3), "");
+    assert_eq!(t.write(1), "3");
+    assert!(t.timer() < 700.0, "{}", t.timer());
+}
+
+/// Section 7.4.2: where the answer to the probe was lost, the next acknowledgement beyond what was sent before it tells that it
+/// repaired a loss; one that only covers it does not yet tell that it did not.
+#[test]
+fn the_answer_to_a_probe_may_come_by_the_next_acknowledgement() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(1), "1");
+    t.at(325);
+    assert_eq!(t.poll(), "r1");
+    t.at(425);
+    assert_eq!(t.ack(2), "");
+    let window = t.window();
+    assert_eq!(t.write(1), "2");
+    t.at(525);
+    assert_eq!(t.ack(3), "!duplicates");
+    assert!(t.window() < window);
+}
+
+/// Section 7.4.2: a second acknowledgement of the same, without anything selectively acknowledged, answers the probe: both arrived.
+#[test]
+fn a_duplicate_without_blocks_answers_the_probe() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(1), "1");
+    t.at(325);
+    assert_eq!(t.poll(), "r1");
+    t.at(330);
+    assert_eq!(t.ack(2), "");
+    t.at(425);
+    assert_eq!(t.ack(2), "");
+    assert_eq!(t.write(1), "2");
+    let window = t.window();
+    t.at(525);
+    assert_eq!(t.ack(3), "");
+    assert!(t.window() >= window);
+    assert_eq!(t.stats().recoveries, 0);
+}
+
 /// Section 7.4: the last segments were lost and only the probe arrived: it shows what is missing below it.
 #[test]
 fn a_probe_shows_what_is_missing() {

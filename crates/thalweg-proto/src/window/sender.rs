@@ -333,7 +333,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
         if by_time {
-            self.repair_by_time(now, ack);
+            self.repair_by_time(now, ack, advanced);
         } else {
             self.repair(now, advanced, duplicate, outcome.segments);
         }

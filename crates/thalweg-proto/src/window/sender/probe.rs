@@ -9,6 +9,8 @@
 //! | RFC 8985 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | whether a probe repaired a loss is guessed by whether a DSACK comes before anything newer is acknowledged (section 7.4.2) | the receiver says so ([`Arrival`](crate::window::Arrival)); guessed where that was lost | it knows | fewer wrong guesses |
+//! | before any round trip was measured the wait is 1 s (section 7.2) | there is no probe, which section 7.3 forbids then | the retransmission timer has 1 s as well | none |
+//! | a probe is put off by new data that leaves and by acknowledgements that tell of something new (section 7.2) | by every acknowledgement | a window update is a sign of life too | later probes where windows are updated |
 //! | the answer to a single segment may be delayed by 200 ms (section 7.2) | by as much as the receiver is configured to | both ends have one configuration | earlier probes |
 
 use super::Sender;
@@ -20,9 +22,6 @@ use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, Segment};
 use core::hash::Hasher;
 
-/// The time until a probe before any round trip was measured (section 7.2).
-const UNMEASURED: Duration = Duration::from_secs(1);
-
 /// A probe, under way or to come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailProbe {
@@ -30,6 +29,8 @@ pub(super) struct TailProbe {
     at: Time,
     /// The one that is under way.
     flight: Option<Flight>,
+    /// A round trip was measured since the last probe left.
+    measured: bool,
 }
 
 /// A probe that is under way.
@@ -44,7 +45,12 @@ struct Flight {
 
 impl TailProbe {
     pub fn new() -> Self {
-        Self { at: Time::MAX, flight: None }
+        Self { at: Time::MAX, flight: None, measured: false }
+    }
+
+    /// A round trip was measured.
+    pub fn note_measured(&mut self) {
+        self.measured = true;
     }
 
     /// The time at which a probe leaves.
@@ -54,11 +60,11 @@ impl TailProbe {
 
     /// Forgets the probe that is due or under way: it will not be waited for.
     pub fn forget(&mut self) {
-        *self = Self::new();
+        (self.at, self.flight) = (Time::MAX, None);
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (until(self.at, now), self.flight));
+        feed(into, (until(self.at, now), self.flight, self.measured));
     }
 }
 
@@ -84,10 +90,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let timer = self.timer;
         let Some(rack) = self.rack() else { return };
         rack.probe.at = Time::MAX;
-        if wanted && rack.probe.flight.is_none() {
+        // Section 7.3: one at a time, and none before another round trip was measured, so that timers are not put off without end.
+        if wanted && rack.probe.flight.is_none() && rack.probe.measured {
             let answer = if flight == 1 { config.max_ack_delay } else { Duration::ZERO };
-            let wait = if smoothed.is_zero() { UNMEASURED } else { smoothed * 2 + answer };
-            rack.probe.at = (now + wait).min(timer);
+            rack.probe.at = (now + smoothed * 2 + answer).min(timer);
         }
     }
 
@@ -109,21 +115,25 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let flight = Flight { start: segment.sequence, end: self.next, again: segment.retransmission };
         self.timer = now + self.rtt.timeout();
         if let Some(rack) = self.rack() {
-            (rack.probe.at, rack.probe.flight) = (Time::MAX, Some(flight));
+            rack.probe = TailProbe { at: Time::MAX, flight: Some(flight), measured: false };
         }
         Some(segment)
     }
 
-    /// Takes from an acknowledgement what it says of the probe that is under way (section 7.4.2).
-    pub(super) fn answer_probe(&mut self, now: Time, ack: &Ack) {
+    /// Takes from an acknowledgement, which may have `advanced`, what it says of the probe that is under way (section 7.4.2).
+    pub(super) fn answer_probe(&mut self, now: Time, ack: &Ack, advanced: bool) {
         let Some(rack) = self.rack() else { return };
         let Some(flight) = rack.probe.flight.filter(|flight| ack.cumulative >= flight.end) else { return };
-        rack.probe.flight = None;
+        let (is_of_probe, has_sack) = (ack.arrival_start() == flight.start, !ack.sack[0].is_empty());
         let repaired = match ack.arrival {
-            Arrival::Repair if ack.arrival_start() == flight.start => true,
-            Arrival::Needless | Arrival::Late if ack.arrival_start() == flight.start => false,
-            _ => ack.cumulative > flight.end,
+            Arrival::Repair if is_of_probe => true,
+            Arrival::Needless | Arrival::Late if is_of_probe => false,
+            _ if ack.cumulative > flight.end => true,
+            // Both arrived, of which the first answer tells nothing: the second will, or what is acknowledged after it.
+            _ if flight.again && (advanced || has_sack) => return,
+            _ => false,
         };
+        rack.probe.flight = None;
         if !flight.again || !repaired || !self.is_open() || !self.cuts_for_loss() {
             return;
         }

@@ -285,3 +285,69 @@ impl Rack {
 fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
     record.state == SegmentState::InFlight && record.sent_at == at
 }
+
+#[cfg(test)]
+mod tests {
+    //! Proves the size of the reordering window (RFC 8985, section 6.2, step 4), for a shortest round trip of 40 ms and a smoothed one
+    //! of 100 ms.
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn rack() -> Rack {
+        Rack::new(RackConfig { undo: false, tail_probe: false, max_ack_delay: Duration::ZERO })
+    }
+
+    fn situation(repairing: bool) -> Situation {
+        Situation { repairing, threshold: 3, min_rtt: MS(40), smoothed_rtt: MS(100) }
+    }
+
+    /// RFC 8985, section 6.2, step 4: without reordering there is none during recovery, nor when three segments are selectively
+    /// acknowledged; with it there is always one.
+    #[test]
+    fn recovery_does_not_wait_where_nothing_was_reordered() {
+        let mut rack = rack();
+        assert_eq!(rack.window(0, &situation(false)), MS(10));
+        assert_eq!(rack.window(2, &situation(false)), MS(10));
+        assert_eq!(rack.window(3, &situation(false)), Duration::ZERO);
+        assert_eq!(rack.window(0, &situation(true)), Duration::ZERO);
+        rack.reordering = true;
+        assert_eq!(rack.window(3, &situation(true)), MS(10));
+    }
+
+    /// RFC 8985, section 6.2, step 4: a quarter of the shortest round trip more for each round with a needless transmission, once a
+    /// round, and never more than the smoothed round trip.
+    #[test]
+    fn needless_transmissions_widen_it_once_a_round() {
+        let mut rack = rack();
+        rack.reordering = true;
+        rack.adapt(true, false, 1000, 5000);
+        rack.adapt(true, false, 2000, 6000);
+        assert_eq!(rack.window(0, &situation(false)), MS(20), "the same round");
+        rack.adapt(true, false, 5000, 9000);
+        assert_eq!(rack.window(0, &situation(false)), MS(30), "the next");
+        for round in 3..40 {
+            rack.adapt(true, false, 3000 * round, 3000 * (round + 1));
+        }
+        assert_eq!(rack.window(0, &situation(false)), MS(100));
+    }
+
+    /// RFC 8985, section 6.2, step 4: a wider window is kept for 16 recoveries after the last sign that it is needed.
+    #[test]
+    fn a_wider_window_is_kept_for_sixteen_recoveries() {
+        let mut rack = rack();
+        rack.reordering = true;
+        rack.adapt(true, false, 1000, 2000);
+        let recoveries = |rack: &mut Rack, count: u32| {
+            for _ in 0..count {
+                rack.adapt(false, true, 1000, 2000);
+                rack.adapt(false, false, 1000, 2000);
+            }
+            rack.window(0, &situation(false))
+        };
+        assert_eq!(recoveries(&mut rack, 10), MS(20));
+        rack.adapt(true, false, 2000, 3000);
+        assert_eq!(recoveries(&mut rack, 15), MS(30));
+        assert_eq!(recoveries(&mut rack, 1), MS(10));
+    }
+}

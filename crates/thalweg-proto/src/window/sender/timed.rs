@@ -183,12 +183,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let (start, end) = (at(block.start).max(self.unacknowledged), at(block.end));
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
+        if outcome.measurable().is_some() {
+            rack.probe.note_measured();
+        }
     }
 
-    /// Moves between the phases of loss repair after an acknowledgement.
+    /// Moves between the phases of loss repair after an acknowledgement, which may have `advanced`.
     #[inline(never)]
-    pub(super) fn repair_by_time(&mut self, now: Time, ack: &Ack) {
-        self.answer_probe(now, ack);
+    pub(super) fn repair_by_time(&mut self, now: Time, ack: &Ack, advanced: bool) {
+        self.answer_probe(now, ack, advanced);
         let was_late = ack.arrival == Arrival::Late && self.clear_suspect(ack.arrival_start());
         let was_needless = ack.arrival == Arrival::Needless;
         if was_needless {
