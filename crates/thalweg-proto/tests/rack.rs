@@ -316,3 +316,45 @@ fn a_repair_lost_after_a_timeout_lets_the_window_grow() {
     assert!(t.window() >= window, "{} after {window}", t.window());
     assert_eq!(t.stats().recoveries, 0);
 }
+
+/// RFC 5682, section 1: a delay longer than the time-out makes the timer expire for nothing, and what follows goes again although
+/// it is only late. When the receiver has told that of all, the window and the threshold are what they were, as after F-RTO's
+/// response (RFC 4015, section 3.2).
+#[test]
+fn a_spurious_timeout_is_undone() {
+    let mut t = begun(config(true, false));
+    let (window, threshold) = (t.window(), t.threshold());
+    t.at(1100);
+    assert_eq!(t.poll(), "!timeout r1");
+    assert_eq!(t.window(), 1.0);
+    // All of the first flight comes 1 s late, and 2 to 10 have gone again by then.
+    t.at(1150);
+    for segment in 2..=11 {
+        let _ = t.ack(segment);
+    }
+    let again = t.stats().common.retransmissions;
+    assert_eq!(t.stats().undone, 0);
+    t.at(1250);
+    for segment in 1..=again {
+        assert_eq!(t.stats().undone, 0, "{segment} of {again}");
+        let _ = t.arrival(11, &[], Arrival::Needless, segment);
+    }
+    assert_eq!((t.stats().undone, t.threshold()), (1, threshold));
+    assert!(t.window() >= window, "{} of {window}", t.window());
+}
+
+/// RFC 5682, section 1: one that was not spurious stays: a single repair that was needed tells.
+#[test]
+fn a_timeout_with_a_loss_is_not_undone() {
+    let mut t = begun(config(true, false));
+    t.at(1100);
+    assert_eq!(t.poll(), "!timeout r1");
+    t.at(1200);
+    let _ = t.arrival(2, &[], Arrival::Repair, 1);
+    t.at(1300);
+    for segment in 2..=10 {
+        let _ = t.arrival(11, &[], Arrival::Needless, segment);
+    }
+    assert_eq!(t.stats().undone, 0);
+    assert!(t.threshold() <= Some(6.0), "{:?}", t.threshold());
+}
