@@ -174,12 +174,40 @@ pub struct Keys {
     pub shared: &'static [&'static [Key]],
     /// Usual values of shared keys that are its own, by name.
     pub usual: &'static [(&'static str, &'static str)],
+    /// Sets of values of which the key [`PRESET`] chooses one.
+    pub presets: &'static [Preset],
+}
+
+/// The key that chooses a preset.
+pub const PRESET: &str = "preset";
+
+/// A named set of values, which hold in place of the usual ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// The values by key, as text, in lists of which several presets may have the same.
+    pub values: &'static [&'static [(&'static str, &'static str)]],
+}
+
+impl Preset {
+    /// The value that the preset has for a key of that name, as text.
+    pub fn text(&self, name: &str) -> Option<&'static str> {
+        let mut values = self.values.iter().flat_map(|list| list.iter());
+        values.find(|(key, _)| *key == name).map(|(_, text)| *text)
+    }
 }
 
 impl Keys {
     /// Keys that are shared with none.
     pub const fn own(own: &'static [Key]) -> Self {
-        Self { own, shared: &[], usual: &[] }
+        Self { own, shared: &[], usual: &[], presets: &[] }
+    }
+
+    /// The same with presets.
+    #[must_use]
+    pub const fn with_presets(self, presets: &'static [Preset]) -> Self {
+        Self { presets, ..self }
     }
 
     /// All, tables of keys as one.

@@ -30,7 +30,7 @@ pub mod text;
 mod value;
 mod values;
 
-pub use describe::{Fault, Key, Keys, Live, Place, Table};
+pub use describe::{Fault, Key, Keys, Live, Place, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use ends::Ends;

@@ -37,6 +37,7 @@ pub fn live_reference() -> String {
     }
     let _ = writeln!(out, "\n## Window schemes\n\nThe options of every window scheme:\n");
     rows(window::keys(&[], &[]), WINDOW_KEYS, &mut out);
+    presets(&mut out);
     for description in SCHEMES {
         let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.about);
         if description.traits.is_window {
@@ -48,6 +49,38 @@ pub fn live_reference() -> String {
         }
     }
     out
+}
+
+/// The values of presets, each once for all schemes that have the same.
+fn presets(out: &mut String) {
+    let with: Vec<_> = SCHEMES.iter().filter(|of| !of.keys.presets.is_empty()).collect();
+    let Some(first) = with.first() else { return };
+    let names = |cell: &str| -> Vec<String> {
+        first.keys.presets.iter().map(|preset| cell.replace('*', preset.name)).collect()
+    };
+    out.push_str("\n### Presets\n\nThe values that `preset` stands for, in simulations too. Keys that are given win.\n\n");
+    let _ = writeln!(out, "| option | {} |", names("`*`").join(" | "));
+    let _ = writeln!(out, "| --- | {} |", names("---").join(" | "));
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for description in &with {
+        for key in description.keys.flat() {
+            let values = |of: Keys| -> Vec<&'static str> {
+                of.presets.iter().map(|preset| preset.text(key.name).unwrap_or_default()).collect()
+            };
+            let own = values(description.keys);
+            if own.iter().all(|text| text.is_empty()) || told.contains(&(key.name, own.clone())) {
+                continue;
+            }
+            let has = |of: &&&&crate::SchemeDescription| of.keys.find(key.name).is_some();
+            let same: Vec<&str> =
+                with.iter().filter(has).filter(|of| values(of.keys) == own).map(|of| of.name).collect();
+            let of =
+                if same.len() == with.len() { String::new() } else { format!(" of {}", same.join(" and ")) };
+            let cells: Vec<String> = own.iter().map(|text| format!("`{text}`")).collect();
+            let _ = writeln!(out, "| `{}`{of} | {} |", key.name, cells.join(" | "));
+            told.push((key.name, own));
+        }
+    }
 }
 
 fn rows(of: Keys, keys: &[Key], out: &mut String) {

@@ -1,6 +1,6 @@
 //! Values that were said for keys, and configurations made of them.
 
-use crate::describe::{Key, Keys, Place};
+use crate::describe::{Key, Keys, PRESET, Place};
 use crate::value::{Kind, Value};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
@@ -60,15 +60,27 @@ impl Values {
     /// Says a value where none was said, if it is in range.
     pub fn suggest(&mut self, name: &str, value: Value) {
         let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.place).is_ok());
-        if fits && self.said_for(name).is_none() {
+        if fits && self.said_for(name).is_none() && self.preset_for(name).is_none() {
             self.say(name, value);
         }
     }
 
-    /// The value that was said for a key, or else the usual one; `None` where that follows from something else, or
-    /// there is no such key.
+    /// The value that the preset has for a key; `None` where none was chosen, or it has none.
+    pub fn preset_for(&self, name: &str) -> Option<Value> {
+        if self.keys.presets.is_empty() {
+            return None;
+        }
+        let Some(Value::Word(chosen)) = self.said_for(PRESET) else { return None };
+        let preset = self.keys.presets.iter().find(|preset| preset.name == chosen)?;
+        let (text, key) = (preset.text(name)?, self.keys.find(name)?);
+        key.kind.read(text).ok()
+    }
+
+    /// The value that was said for a key, or else that of the preset, or else the usual one; `None` where that follows from
+    /// something else, or there is no such key.
     pub fn get(&self, name: &str) -> Option<Value> {
-        self.said_for(name).or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
+        let said = self.said_for(name).or_else(|| self.preset_for(name));
+        said.or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
     }
 
     /// The same as a type of configurations; `None` where there is nothing.

@@ -12,7 +12,7 @@ use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::EndsConfig;
-use thalweg_proto::window::{PauseConfig, Recovery};
+use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit,
     LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold,
@@ -513,4 +513,34 @@ fn a_load_may_be_a_share_of_the_path() {
     assert!((gap("60 %").as_secs_f64() - expected).abs() < 1e-9);
     // Of each flow.
     assert!((gap("1.2 Mbit/s").as_secs_f64() - expected).abs() < 1e-9);
+}
+
+/// A preset stands for usual values, for one flow or for all that can, and gives way to what is given anywhere; written out, the
+/// scenario has its values.
+#[test]
+fn presets_give_way_to_keys_that_are_given() {
+    let sender = |all: &str, scheme: &str| {
+        let loaded = read(&format!(
+            "{all}\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}"
+        ));
+        let written = read(&loaded.expanded());
+        let ends = |loaded: &Loaded| loaded.spec().groups[0].transport.ends.clone();
+        assert_eq!(ends(&loaded), ends(&written), "{all} {scheme}");
+        match ends(&loaded) {
+            Ends::Window(ends) => *ends.sender,
+            other => panic!("{other:?}"),
+        }
+    };
+    let for_all = "[defaults.scheme]\npreset = \"linux\"";
+    let linux = sender(for_all, "\"cubic\"");
+    assert!(linux.prr && linux.rack.is_some() && linux.nagle);
+    assert_eq!(sender("", "\"cubic:preset=linux\""), linux);
+    assert_eq!(sender("", "{ base = \"cubic\", preset = \"linux\" }"), linux);
+    let given =
+        sender("[defaults.scheme]\nprr = false", "{ base = \"cubic\", preset = \"linux\", nagle = false }");
+    assert!(!given.prr && !given.nagle);
+    assert_eq!(SenderConfig { prr: true, nagle: true, ..given }, linux);
+    // What is said for all is for those that can.
+    assert!(!sender(for_all, "\"bbn\"").prr);
 }

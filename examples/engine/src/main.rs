@@ -74,7 +74,7 @@ bind!(Config { segment: "segment", timeout: "timeout" });
 
 static STOP_AND_WAIT: SchemeDescription = SchemeDescription::of_family::<Config>(
     "Stop-and-wait: one packet at a time.",
-    Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1000 B"), ("header", "36 B")] },
+    Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1000 B"), ("header", "36 B")], presets: &[] },
     SchemeTraits::RELIABLE,
 );
 

@@ -8,7 +8,7 @@ use thalweg_queue::{CoDelConfig, FqCoDelConfig};
 /// FQ-CoDel (RFC 8290).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoDelConfig>("FQ-CoDel (RFC 8290): flows are hashed to queues that send equal bytes in turn, new ones first, each kept short by \
      CoDel.",
-    Keys { own: KEYS, shared: &[CODEL_KEYS], usual: &[] },
+    Keys { own: KEYS, shared: &[CODEL_KEYS], usual: &[], presets: &[] },
 )
 .capacity("How much it holds, without the packet in service; the RFC has 10240 packets.");
 

@@ -18,7 +18,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "adaptive-ack",
     keys_of: "adaptive-ack",
     about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
-    keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1008 B"), ("header", "16 B")] },
+    keys: Keys {
+        own: KEYS,
+        shared: &[SIZES],
+        usual: &[("segment", "1008 B"), ("header", "16 B")],
+        presets: &[],
+    },
     traits: SchemeTraits {
         is_reliable: true,
         needs_order: true,

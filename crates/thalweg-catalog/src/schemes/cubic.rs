@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438).
 
 use super::window::{self, SACK, SLOW_START_EXIT};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -9,7 +9,7 @@ use thalweg_proto::congestion::CubicConfig;
 
 /// CUBIC (RFC 9438).
 pub const SCHEME: SchemeDescription =
-    window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK));
+    window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK).with_presets(presets::CUBIC));
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")

@@ -16,7 +16,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "udp",
     keys_of: "udp",
     about: "Unreliable datagrams.",
-    keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1472 B"), ("header", "28 B")] },
+    keys: Keys {
+        own: KEYS,
+        shared: &[SIZES],
+        usual: &[("segment", "1472 B"), ("header", "28 B")],
+        presets: &[],
+    },
     traits: SchemeTraits {
         is_reliable: false,
         needs_order: false,

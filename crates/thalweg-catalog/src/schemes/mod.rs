@@ -24,6 +24,7 @@ thalweg_proto::controllers!(schemes);
 
 pub mod adaptive_ack;
 pub mod datagram;
+pub mod presets;
 pub mod sscop;
 pub mod sscop_rate;
 pub mod sstp;

@@ -18,7 +18,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop-rate",
     keys_of: "sscop-rate",
     about: ABOUT,
-    keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL },
+    keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL, presets: &[] },
     traits: SchemeTraits { times_packets: true, ..TRAITS },
     check,
     own_check: |_| Vec::new(),

@@ -21,7 +21,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sstp",
     keys_of: "sstp",
     about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
-    keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1454 B"), ("header", "46 B")] },
+    keys: Keys {
+        own: KEYS,
+        shared: &[SIZES],
+        usual: &[("segment", "1454 B"), ("header", "46 B")],
+        presets: &[],
+    },
     traits: SchemeTraits {
         is_reliable: true,
         needs_order: true,

@@ -1,16 +1,18 @@
 //! Vegas (Brakmo and Peterson 1995).
 
 use super::window::{self, SACK};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Fault, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::VegasConfig;
 
 /// Vegas (Brakmo and Peterson 1995).
-pub const SCHEME: SchemeDescription =
-    window::scheme::<VegasConfig>("Vegas (Brakmo and Peterson 1995).", window::keys(KEYS, SACK))
-        .checked(check);
+pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
+    "Vegas (Brakmo and Peterson 1995).",
+    window::keys(KEYS, SACK).with_presets(presets::RENO),
+)
+.checked(check);
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "2 pkt", "The window at the start.")

@@ -1,7 +1,7 @@
 //! The keys and rules that all window schemes share.
 
-use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack};
-use crate::describe::key;
+use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
+use crate::describe::{PRESET, key};
 use crate::ends::Ends;
 use crate::family::{Properties, ReceiveWindow};
 use crate::path::PathHints;
@@ -23,6 +23,7 @@ use thalweg_proto::{Ecn, handshake};
 
 /// The keys of every window scheme.
 pub const WINDOW_KEYS: &[Key] = &[
+    presets::KEY,
     ack("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
     key("max-window", Kind::Packets, "1048576 pkt", "The largest window, whatever the controller allows.")
         .within(WINDOW_RANGE, NO_WINDOW)
@@ -230,7 +231,7 @@ bind!(DelayedAck { delay: "delayed-ack.delay", every: "delayed-ack.every" });
 
 /// The keys of a window scheme: its own, and those of all with these usual values.
 pub const fn keys(own: &'static [Key], usual: &'static [(&'static str, &'static str)]) -> Keys {
-    Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], usual }
+    Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], usual, presets: &[] }
 }
 
 /// Usual values of schemes with selective acknowledgement.
@@ -309,6 +310,10 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
         let what = format!("a floor of {} below the margin of {} does nothing", rtt.floor, rtt.margin);
         let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
         faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
+    }
+    if values.said_for(PRESET).is_some() && values.keys().presets.is_empty() {
+        let fault = Fault::new(PRESET, "the scheme has no presets").help("newreno, vegas and cubic have");
+        faults.push(Fault { is_of_own: true, ..fault });
     }
     check_rack(values, &mut faults);
     // What has an answer of its own always uses ECN: to say so is right.

@@ -1,0 +1,200 @@
+//! Sets of values of window schemes: the sender as a kernel has it, and as the RFCs have it.
+//!
+//! # Differences from what they are named after
+//!
+//! | there | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | Linux' CUBIC leaves slow start by the first HyStart | by HyStart++ | RFC 9406 took its place | slow start goes on where a longer round trip was a mistake |
+//! | Linux, after an idle time, halves the window for each time-out of it (RFC 2861) | begins again with the first window | RFC 5681, section 4.1 | a smaller window after short idle times |
+//! | Linux delays acknowledgements by 40 ms up to 200 ms, as the gaps between segments have it, and not at all in the beginning | by 40 ms | one time | slower beginnings of short flows |
+//! | RFC 5681 lets receivers wait for 500 ms | they do | it is the longest that is allowed | as slow as it may be where a segment is alone |
+
+use crate::Kind;
+use crate::describe::{Key, PRESET, Preset, key};
+
+/// The key of every window scheme that chooses one; not all have presets.
+pub(crate) const KEY: Key = key(
+    PRESET,
+    Kind::Word(&["linux", "rfc"]),
+    "",
+    "Usual values for many keys at once, of the sender as \"linux\" has it or as the \"rfc\"s of the standards track do; keys that \
+     are given win. For newreno, vegas and cubic.",
+);
+
+/// The presets of CUBIC.
+pub(crate) const CUBIC: &[Preset] = &[
+    Preset { name: "linux", values: &[LINUX, HYSTART, FUNCTION] },
+    // RFC 9438, section 4.10.
+    Preset { name: "rfc", values: &[RFC, HYSTART, FUNCTION] },
+];
+
+/// The presets of NewReno, which has no other end of slow start than a loss in either, and of others with standard slow start.
+pub(crate) const RENO: &[Preset] = &[
+    Preset { name: "linux", values: &[LINUX, NO_HYSTART] },
+    Preset { name: "rfc", values: &[RFC, NO_HYSTART] },
+];
+
+type List = &'static [(&'static str, &'static str)];
+
+/// The defaults of Linux 6.
+const LINUX: List = &[
+    ("initial-window", "10 pkt"),
+    ("initial-threshold", "unlimited"),
+    ("byte-counting", "unlimited"),
+    ("recovery", "sack"),
+    ("duplicate-threshold", "3"),
+    ("rack", "true"),
+    ("undo", "true"),
+    ("tail-probe", "true"),
+    ("prr", "true"),
+    ("rto.initial", "1 s"),
+    ("rto.floor", "200 ms"),
+    ("rto.ceiling", "120 s"),
+    // The variation counts for 200 ms at least.
+    ("rto.margin", "200 ms"),
+    ("rto.deviations", "4"),
+    ("idle-restart", "true"),
+    ("nagle", "true"),
+    // It answers those who ask for it, and does not ask.
+    ("ecn", "false"),
+    ("delayed-ack", "true"),
+    ("delayed-ack.delay", "40 ms"),
+    ("delayed-ack.every", "2"),
+    ("keep-out-of-order", "true"),
+];
+
+/// The requirements and recommendations of the standards track.
+const RFC: List = &[
+    // RFC 6928, section 2.
+    ("initial-window", "10 pkt"),
+    // RFC 5681, section 3.1.
+    ("initial-threshold", "unlimited"),
+    ("byte-counting", "1 pkt"),
+    // RFC 6675 and RFC 8985, with the response of RFC 4015.
+    ("recovery", "sack"),
+    ("duplicate-threshold", "3"),
+    ("rack", "true"),
+    ("undo", "true"),
+    ("tail-probe", "true"),
+    // RFC 8985, section 3.4, recommends it.
+    ("prr", "true"),
+    // RFC 6298, sections 2.1, 2.4, 2.5 and 2.3, with 1 ms as the clock's tick (G).
+    ("rto.initial", "1 s"),
+    ("rto.floor", "1 s"),
+    ("rto.ceiling", "60 s"),
+    ("rto.margin", "1 ms"),
+    ("rto.deviations", "4"),
+    // RFC 5681, section 4.1.
+    ("idle-restart", "true"),
+    // RFC 9293, section 3.7.4.
+    ("nagle", "true"),
+    // RFC 3168.
+    ("ecn", "true"),
+    // RFC 5681, section 4.2.
+    ("delayed-ack", "true"),
+    ("delayed-ack.delay", "500 ms"),
+    ("delayed-ack.every", "2"),
+    ("keep-out-of-order", "true"),
+];
+
+/// RFC 9406.
+const HYSTART: List = &[("slow-start-exit", "hystart++")];
+/// RFC 5681, section 3.1.
+const NO_HYSTART: List = &[("slow-start-exit", "loss")];
+/// RFC 9438, sections 4.1, 4.6 and 4.7.
+const FUNCTION: List = &[("c", "0.4"), ("beta", "0.7"), ("fast-convergence", "true")];
+
+#[cfg(test)]
+mod tests {
+    use crate::describe::{PRESET, Place};
+    use crate::{Ends, PathHints, Registry, SCHEMES, SchemeDescription};
+    use thalweg_proto::units::Duration;
+    use thalweg_proto::window::{EndsConfig, SenderConfig};
+
+    fn with_presets() -> impl Iterator<Item = &'static SchemeDescription> {
+        SCHEMES.iter().copied().filter(|description| !description.keys.presets.is_empty())
+    }
+
+    fn ends(text: &str, place: Place) -> EndsConfig {
+        let (description, values) =
+            Registry::default().read_scheme(text, place).unwrap_or_else(|error| panic!("{text}: {error}"));
+        match (description.ends)(
+            &values,
+            &PathHints { maximum: 1500, memory: 1 << 30, ..PathHints::default() },
+        ) {
+            Ok(Ends::Window(config)) => config,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    /// Every value of a preset is one that its key can have, simulated and live, and is said once.
+    #[test]
+    fn values_of_presets_are_in_range() {
+        assert_eq!(with_presets().count(), 3);
+        for description in with_presets() {
+            for preset in description.keys.presets {
+                let mut told = Vec::new();
+                for (name, text) in preset.values.iter().flat_map(|list| list.iter()) {
+                    assert!(!told.contains(name), "{name} twice in {}", preset.name);
+                    told.push(name);
+                    let Some(key) = description.keys.find(name) else {
+                        assert_eq!(*name, "slow-start-exit", "{} has no such key", description.name);
+                        continue;
+                    };
+                    let value = key.kind.read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+                    for place in [Place::Simulated, Place::Live] {
+                        assert_eq!(key.check(&value, place), Ok(()), "{name} of {}", preset.name);
+                    }
+                    assert!(key.is_live() && key.is_simulated(), "{name}");
+                }
+                assert!(
+                    description.keys.find(PRESET).is_some_and(|key| key.kind.word(preset.name).is_some())
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_preset_is_its_values_spelt_out() {
+        for place in [Place::Simulated, Place::Live] {
+            for description in with_presets() {
+                for preset in description.keys.presets {
+                    let all: Vec<String> = preset
+                        .values
+                        .iter()
+                        .flat_map(|list| list.iter())
+                        .filter(|(name, _)| description.keys.find(name).is_some())
+                        .map(|(name, text)| format!("{name}={}", text.replace(' ', "")))
+                        .collect();
+                    let short = ends(&format!("{}:preset={}", description.name, preset.name), place);
+                    let long = ends(&format!("{}:{}", description.name, all.join(",")), place);
+                    assert_eq!(short, long, "{} {} {place:?}", description.name, preset.name);
+                }
+            }
+        }
+    }
+
+    /// Linux' least time-out is 200 ms above the round trip, that of RFC 6298 (section 2.4) is 1 s.
+    #[test]
+    fn keys_that_are_given_win() {
+        let sender = |text| -> SenderConfig { *ends(text, Place::Simulated).sender };
+        let (linux, rfc) = (sender("cubic:preset=linux"), sender("cubic:preset=rfc"));
+        assert_eq!(
+            (linux.rtt.floor, linux.rtt.margin),
+            (Duration::from_millis(200), Duration::from_millis(200))
+        );
+        assert_eq!((rfc.rtt.floor, rfc.rtt.margin), (Duration::from_secs(1), Duration::from_millis(1)));
+        assert!(linux.prr && linux.rack.is_some());
+        for text in ["cubic:preset=linux,prr=false,rack=false", "cubic:prr=false,rack=false,preset=linux"] {
+            let given = sender(text);
+            assert!(!given.prr && given.rack.is_none());
+            assert_eq!(SenderConfig { prr: true, rack: linux.rack, ..given }, linux);
+        }
+    }
+
+    #[test]
+    fn schemes_without_presets_refuse_them() {
+        let error = Registry::default().read_scheme("bbn:preset=linux", Place::Simulated).unwrap_err();
+        assert!(error.to_string().contains("no presets: newreno, vegas and cubic have"), "{error}");
+    }
+}
