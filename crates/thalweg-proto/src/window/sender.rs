@@ -9,6 +9,7 @@ mod prr;
 mod rack;
 mod renewal;
 mod repair;
+mod shortest;
 mod timed;
 mod undo;
 

@@ -12,11 +12,11 @@
 //! | the reordering timer waits for the last segment that may be lost (section 6.2, step 5) | for the first | the same queue | what is lost goes again a little earlier |
 //! | whether a segment that was sent again or its first transmission is acknowledged is told by the timestamp option, or guessed by the round trip (section 6.2, step 2) | the receiver says which it was ([`Arrival`](crate::window::Arrival)); guessed by the round trip where that was lost | there are no timestamps | fewer wrong guesses |
 //! | any DSACK widens the reordering window (section 6.2, step 4) | a segment that was sent again and brought nothing, or whose first transmission came late | copies that the network makes are no sign of reordering | none on paths that do not copy |
-//! | the shortest round trip is that of a window of time (section 6.2, step 1) | that since the path was first used | the sender has that one | a path that became longer keeps a smaller window |
 //! | a lost retransmission is found as any loss is; nothing is said of the window | it cuts the window again, but not while a time-out is repaired, which has made the window one segment | RFC 5681, section 4.3 | as that asks |
 
 use super::super::scoreboard::{Record, Scoreboard, SegmentState};
 use super::probe::TailProbe;
+use super::shortest::Shortest;
 use crate::digest::{feed, until};
 use crate::payload::Payload;
 use crate::units::{Duration, Time};
@@ -55,6 +55,8 @@ pub(super) struct Rack {
     due: Time,
     /// The time at which the window was cut last.
     cut_at: Time,
+    /// The shortest round trip of recent times (RACK.min_RTT).
+    pub shortest: Shortest,
     pub probe: TailProbe,
 }
 
@@ -74,7 +76,6 @@ pub(super) struct Situation {
     pub repairing: bool,
     /// So many segments selectively acknowledged stand for reordering or loss (DupThresh).
     pub threshold: u32,
-    pub min_rtt: Duration,
     pub smoothed_rtt: Duration,
 }
 
@@ -92,6 +93,7 @@ impl Rack {
             sent: VecDeque::new(),
             due: Time::MAX,
             cut_at: Time::ZERO,
+            shortest: Shortest::new(),
             probe: TailProbe::new(),
         }
     }
@@ -182,10 +184,11 @@ impl Rack {
         if !self.reordering && (situation.repairing || sacked >= situation.threshold) {
             return Duration::ZERO;
         }
-        if situation.min_rtt == Duration::MAX {
+        let min_rtt = self.shortest.get();
+        if min_rtt == Duration::MAX {
             return Duration::ZERO;
         }
-        let wide = u128::from(situation.min_rtt.as_picos() / 4) * u128::from(self.quarters);
+        let wide = u128::from(min_rtt.as_picos() / 4) * u128::from(self.quarters);
         let wide = Duration::from_picos(u64::try_from(wide).unwrap_or(u64::MAX));
         wide.min(situation.smoothed_rtt)
     }
@@ -255,6 +258,7 @@ impl Rack {
     /// The path is another: round trips of the old one say nothing of it.
     pub fn renew(&mut self) {
         (self.reordering, self.quarters, self.round) = (false, 1, None);
+        self.shortest = Shortest::new();
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
@@ -270,6 +274,7 @@ impl Rack {
             sent,
             due,
             cut_at,
+            shortest,
             probe,
         } = self;
         feed(into, (now.since(newest.0), newest.1, rtt, highest, reordering, quarters, persistence, round));
@@ -277,6 +282,7 @@ impl Rack {
             feed(into, (now.since(*at), start));
         }
         feed(into, (until(*due, now), now.since(*cut_at)));
+        shortest.digest(now, into);
         probe.digest(now, into);
     }
 }
@@ -295,11 +301,14 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn rack() -> Rack {
-        Rack::new(RackConfig { undo: false, tail_probe: false, max_ack_delay: Duration::ZERO })
+        let mut rack =
+            Rack::new(RackConfig { undo: false, tail_probe: false, max_ack_delay: Duration::ZERO });
+        rack.shortest.sample(Time::ZERO, MS(40));
+        rack
     }
 
     fn situation(repairing: bool) -> Situation {
-        Situation { repairing, threshold: 3, min_rtt: MS(40), smoothed_rtt: MS(100) }
+        Situation { repairing, threshold: 3, smoothed_rtt: MS(100) }
     }
 
     /// RFC 8985, section 6.2, step 4: without reordering there is none during recovery, nor when three segments are selectively

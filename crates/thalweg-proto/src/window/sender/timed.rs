@@ -155,7 +155,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Situation {
             repairing: !self.is_open(),
             threshold: self.config.duplicate_threshold,
-            min_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.smoothed(),
         }
     }
@@ -163,9 +162,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late.
     #[inline(never)]
     pub(super) fn take_outcome(&mut self, now: Time, ack: &Ack, outcome: &mut AckOutcome<C::PacketInfo>) {
-        let min_rtt = self.rtt.min();
+        let renewed = self.renewed();
         let Some(extensions) = self.extensions.as_deref_mut() else { return };
         let Extensions { rack: Some(rack), undo, .. } = extensions else { return };
+        let min_rtt = rack.shortest.get();
         let mut delivered = |record: &Record<P, C::PacketInfo>| {
             rack.on_delivered(now, record, ack, min_rtt);
             if record.state == SegmentState::Lost
@@ -183,7 +183,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let (start, end) = (at(block.start).max(self.unacknowledged), at(block.end));
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
-        if outcome.measurable().is_some() {
+        if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= renewed) {
+            rack.shortest.sample(now, now.since(sent_at));
             rack.probe.note_measured();
         }
     }

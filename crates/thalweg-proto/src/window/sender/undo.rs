@@ -12,6 +12,7 @@
 //! | RFC 3522 decides by the first acknowledgement after a repair, which timestamps attribute to the first transmission or to the repair | by a report for each segment | several segments may be taken for lost at once, of which some were | an episode with one true loss is not undone, nor one in which a segment came later than its repair |
 //! | RFC 3708, section 2, waits for DSACKs of all repairs | for those or for late first transmissions, whichever come first | the receiver tells of both | undone up to a round trip earlier |
 //! | RFC 4015, section 3.2: the window becomes what is in flight and a little, and slow start leads back to the old one | it becomes the old one at once (RFC 9438, section 4.9) | what was in flight before the cut mostly still is | a burst of what the cut had taken at most |
+//! | F-RTO (RFC 5682) sends new segments after the first of a time-out, and waits whether what it is told next went before it | the receiver tells what each arrival was; what is late goes again meanwhile, as the window of a slow start allows | one answer for losses found by any sign | a mistaken time-out is undone as surely, up to a round trip later, and costs up to a window sent again |
 //! | RFC 4015, section 3.3 makes the retransmission timer more patient after a mistaken time-out | it measures round trips as ever, with an added margin | the timer's floor of 200 ms above the round trip | more than one mistaken time-out where delays jump by seconds |
 
 use crate::digest::{Digest, feed};

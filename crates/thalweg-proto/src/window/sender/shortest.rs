@@ -1,0 +1,76 @@
+//! The shortest round trip of the last minutes (RFC 8985, section 6.2, step 1), which grows again when a path became longer.
+
+use crate::digest::feed;
+use crate::units::{Duration, Time};
+use core::hash::Hasher;
+
+/// A sample counts for this long at least, and twice as long at most: five minutes, as Linux has it.
+const HALF: Duration = Duration::from_secs(150);
+
+/// The shortest sample of two halves of the time that counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shortest {
+    /// The time at which the present half began.
+    since: Time,
+    present: Duration,
+    last: Duration,
+}
+
+impl Shortest {
+    /// Before the first sample.
+    pub fn new() -> Self {
+        Self { since: Time::ZERO, present: Duration::MAX, last: Duration::MAX }
+    }
+
+    /// The shortest of all that count; [`Duration::MAX`] before the first.
+    pub fn get(&self) -> Duration {
+        self.present.min(self.last)
+    }
+
+    /// A round trip was measured at `now`.
+    pub fn sample(&mut self, now: Time, rtt: Duration) {
+        let elapsed = now.since(self.since);
+        if elapsed >= HALF {
+            self.last = if elapsed < HALF * 2 { self.present } else { Duration::MAX };
+            (self.since, self.present) = (now, Duration::MAX);
+        }
+        self.present = self.present.min(rtt);
+    }
+
+    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, (now.since(self.since), self.present, self.last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    /// RFC 8985, section 6.2, step 1: the shortest of recent times, not of all.
+    #[test]
+    fn a_path_that_became_longer_is_learnt() {
+        let mut shortest = Shortest::new();
+        assert_eq!(shortest.get(), Duration::MAX);
+        shortest.sample(at(1), MS(40));
+        for second in (10..300).step_by(10) {
+            shortest.sample(at(second), MS(90));
+            assert_eq!(shortest.get(), MS(40), "{second} s");
+        }
+        for second in (300..600).step_by(10) {
+            shortest.sample(at(second), MS(90));
+        }
+        assert_eq!(shortest.get(), MS(90));
+        // What became shorter counts at once.
+        shortest.sample(at(601), MS(50));
+        assert_eq!(shortest.get(), MS(50));
+        // After a long silence nothing that is old is left.
+        shortest.sample(at(2000), MS(70));
+        assert_eq!(shortest.get(), MS(70));
+    }
+}
