@@ -228,6 +228,17 @@ fn there_is_one_probe_until_a_round_trip_is_measured() {
     assert!(t.timer() < 700.0, "{}", t.timer());
 }
 
+/// Section 7.3: what a handshake measured counts, so that the first flight is probed too.
+#[test]
+fn the_first_flight_is_probed_after_a_handshake() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    t.opened(MS(100));
+    assert_eq!(t.write(3), "0 1 2");
+    assert_eq!(t.timer(), 200.0);
+    t.at(200);
+    assert_eq!(t.poll(), "r2");
+}
+
 /// Section 7.4.2: where the answer to the probe was lost, the next acknowledgement beyond what was sent before it tells that it
 /// repaired a loss; one that only covers it does not yet tell that it did not.
 #[test]

@@ -229,7 +229,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// A handshake has opened the connection, and measured the round trip if its packets were not repeated.
     pub fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
         match rtt {
-            Some(rtt) => self.rtt.sample(&self.config.rtt, rtt),
+            Some(rtt) => {
+                self.rtt.sample(&self.config.rtt, rtt);
+                if let Some(rack) = self.rack() {
+                    rack.on_opened(rtt);
+                }
+            }
             None => self.rtt.wait_at_least(timeout),
         }
     }

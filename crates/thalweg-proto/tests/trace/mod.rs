@@ -47,6 +47,11 @@ impl Trace {
         self.poll()
     }
 
+    /// A handshake measured this round trip.
+    pub fn opened(&mut self, rtt: Duration) {
+        self.sender.opened(Some(rtt), Duration::from_secs(1));
+    }
+
     /// The application writes so many segments.
     pub fn write(&mut self, segments: u32) -> String {
         self.tell(Input::Write(Length(segments * SEGMENT as u32)))

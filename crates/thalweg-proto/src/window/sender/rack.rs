@@ -114,6 +114,12 @@ impl Rack {
         }
     }
 
+    /// A handshake measured the round trip.
+    pub fn on_opened(&mut self, rtt: Duration) {
+        self.shortest.sample(Time::ZERO, rtt);
+        self.probe.note_measured();
+    }
+
     /// The time at which the next segment will count as lost.
     pub fn due(&self) -> Time {
         self.due
