@@ -24,7 +24,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a scheme, or puts it in the place of the one that has its name.
+    /// Adds a scheme as the last, and takes away the one that has its name.
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
         self.schemes.retain(|other| other.name != description.name);
         self.schemes.push(description);
@@ -71,7 +71,7 @@ impl Registry {
         })
     }
 
-    /// Adds a discipline, or puts it in the place of the one that has its name.
+    /// Adds a discipline as the last, and takes away the one that has its name.
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
         self.disciplines.retain(|other| other.name != description.name);
         self.disciplines.push(description);

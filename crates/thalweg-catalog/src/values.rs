@@ -83,16 +83,23 @@ impl Values {
         said.or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
     }
 
-    /// The same as a type of configurations; `None` where there is nothing.
+    /// The value of a key as a type of configurations; `None` where there is nothing.
     pub fn take<T: Field>(&self, name: &str) -> Option<T> {
         self.get(name).map_or_else(T::without, T::take)
     }
 
-    /// The same for a key of which the description says that it always has a value.
-    pub fn need<T: Field + Default>(&self, name: &str) -> T {
-        let value = self.take(name);
-        debug_assert!(value.is_some(), "`{name}` has no value of its type");
-        value.unwrap_or_default()
+    /// The value of a key of which the description says that it always has one.
+    ///
+    /// # Panics
+    ///
+    /// If the key is of a kind that the type has no values of.
+    pub fn need<T: Field>(&self, name: &str) -> T {
+        self.take(name).unwrap_or_else(|| {
+            let kind = self.keys.find(name).map(|key| key.kind);
+            let of = core::any::type_name::<T>();
+            // A mistake of the program that describes it; no file and no peer can make one.
+            panic!("`{name}` is {kind:?} in the description, and `{of}` in the configuration")
+        })
     }
 
     /// Says a value of a configuration's type; one without an expression is left unsaid.
@@ -106,6 +113,10 @@ impl Values {
 }
 
 /// A type of configurations that is a key's value.
+#[diagnostic::on_unimplemented(
+    message = "no value of a key is a `{Self}`",
+    note = "a word of several is bound by `words!`; numbers, times, rates and sizes have types of their own"
+)]
 pub trait Field: Sized {
     /// The value in the configuration; `None` for one of another kind.
     fn take(value: Value) -> Option<Self>;
@@ -169,11 +180,15 @@ impl Field for u64 {
     fn take(value: Value) -> Option<Self> {
         match value {
             Value::Size(size) => Some(size.get()),
-            _ => None,
+            other => u32::take(other).map(Self::from),
         }
     }
-    fn give(&self, _: &Kind) -> Option<Value> {
-        Some(Value::Size(Bytes::new(*self)))
+    /// Counts and packets saturate.
+    fn give(&self, kind: &Kind) -> Option<Value> {
+        match kind {
+            Kind::Size => Some(Value::Size(Bytes::new(*self))),
+            kind => u32::try_from(*self).unwrap_or(u32::MAX).give(kind),
+        }
     }
 }
 
@@ -263,4 +278,23 @@ macro_rules! words {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_of_any_width_are_counts_packets_and_sizes() {
+        for (kind, value) in [
+            (Kind::Count, Value::Count(7)),
+            (Kind::Packets, Value::Packets(7.0)),
+            (Kind::Size, Value::Size(Bytes::new(7))),
+        ] {
+            assert_eq!((7_u64.give(&kind), u64::take(value)), (Some(value), Some(7)));
+            assert_eq!((7_u32.give(&kind), u32::take(value)), (Some(value), Some(7)));
+            assert_eq!((7_u16.give(&kind), u16::take(value)), (Some(value), Some(7)));
+        }
+        assert_eq!(u64::take(Value::Share(0.5)), None);
+    }
 }

@@ -7,6 +7,10 @@
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// A field of a specification that a key with values of the type `K` is bound to.
+#[diagnostic::on_unimplemented(
+    message = "a key with values of the type `{K}` cannot be bound to a field of the type `{Self}`",
+    note = "a line of `plain!` in `bound.rs`, or an `impl FieldOf<{K}> for {Self}`, binds them"
+)]
 pub trait FieldOf<K>: Sized {
     /// The field's value by what is given; `None` where nothing is and the field must have a value.
     fn of(given: Option<&K>) -> Option<Self>;

@@ -271,24 +271,26 @@ plain! {
     Probability, f64: |probability| probability.0, |number| format!("{number:?}");
 }
 
+/// Reads a whole number from 0 to `most`.
+fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, most: &T, report: &mut Report) -> Option<T> {
+    let Kind::Integer(text) = &value.kind else {
+        wrong_type::<T>(value, report);
+        return None;
+    };
+    let number = text.strip_prefix('+').unwrap_or(text).replace('_', "").parse().ok();
+    if number.is_none() {
+        let message = format!("expected a whole number from 0 to {most}");
+        report.error("scenario.range", value.span, message);
+    }
+    number
+}
+
 impl Decode for u64 {
     fn expected() -> String {
         "a whole number from 0".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Integer(text) = &value.kind else {
-            wrong_type::<Self>(value, report);
-            return None;
-        };
-        let digits = text.strip_prefix('+').unwrap_or(text).replace('_', "");
-        match digits.parse() {
-            Ok(number) => Some(number),
-            Err(_) => {
-                let message = format!("expected a whole number from 0 to {}", Self::MAX);
-                report.error("scenario.range", value.span, message);
-                None
-            }
-        }
+        whole(value, &Self::MAX, report)
     }
     fn schema(_: &mut Definitions) -> serde_json::Value {
         json!({ "type": "integer", "minimum": 0 })
@@ -300,16 +302,7 @@ impl Decode for u32 {
         u64::expected()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let number = u64::decode(value, report)?;
-        let small = Self::try_from(number);
-        if small.is_err() {
-            report.error(
-                "scenario.range",
-                value.span,
-                format!("the number is too large; the largest is {}", Self::MAX),
-            );
-        }
-        small.ok()
+        whole(value, &Self::MAX, report)
     }
     fn schema(_: &mut Definitions) -> serde_json::Value {
         json!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })

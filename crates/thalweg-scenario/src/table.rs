@@ -131,7 +131,7 @@ pub trait Fields: Sized + Default + 'static {
     /// The purpose of the table, in sentences.
     const ABOUT: &'static str;
 
-    /// Lists all keys.
+    /// Appends all keys.
     fn list(fields: &mut Vec<Field>);
 
     /// Decodes one entry; false if the table has no such key.
@@ -140,13 +140,13 @@ pub trait Fields: Sized + Default + 'static {
     /// Takes from `other` every key that this table does not have itself.
     fn inherit(&mut self, other: &Self);
 
-    /// The same, without the keys of parts that other tables share.
+    /// Takes from `other` what this table does not have itself, without the keys of parts that other tables share.
     fn inherit_own(&mut self, other: &Self);
 
     /// The values that hold for keys that are given nowhere.
     fn defaults() -> &'static Self;
 
-    /// All keys, listed.
+    /// All keys, made once.
     fn fields() -> &'static [Field];
 
     /// The position of a key among them.
@@ -197,7 +197,7 @@ pub fn wrong_type<T: Decode>(value: &Value, report: &mut Report) {
     wrong_kind(&T::expected(), value, report);
 }
 
-/// The same in place of something that is no type.
+/// Says that a value is of the wrong kind, where no type has the kind that is expected.
 pub fn wrong_kind(expected: &str, value: &Value, report: &mut Report) {
     let message = format!("expected {expected}, found {}", value.kind.name());
     report.error("scenario.type", value.span, message);
@@ -358,6 +358,12 @@ macro_rules! bind {
                 $($crate::table::bind!(@fill (self) spec $field $Type [$($place).*]);)*
             }
 
+            /// True if a key is given that is bound to a field.
+            #[allow(dead_code, reason = "few tables are asked")]
+            pub fn says_any(&self) -> bool {
+                [$($crate::table::bind!(@said (self) $field [$($place).*])),*].contains(&true)
+            }
+
             /// Writes the fields that keys are bound to under their keys.
             pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) {
                 $($crate::table::bind!(@write (spec.$($place).*) entries $Type, $key, [$($place).*]);)*
@@ -400,6 +406,8 @@ macro_rules! bind {
         }
     };
 
+    (@said ($this:expr) $field:ident []) => { false };
+    (@said ($this:expr) $field:ident [$($place:ident).+]) => { $this.$field.is_some() };
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty []) => {};
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty [$($place:ident).+]) => {
         if let Some(value) = $crate::bound::FieldOf::<$Type>::of($this.$field.as_deref()) {

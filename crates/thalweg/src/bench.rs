@@ -337,6 +337,7 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
         "limited_by_seconds": limits,
     });
     for counter in COUNTERS {
+        debug_assert!(result.get(counter.name).is_none(), "{} is there already", counter.name);
         result[counter.name] = json!(counter.of(stats));
     }
     result

@@ -206,6 +206,8 @@ fn additions_touch_as_few_files_as_their_recipes_say() {
         ("option of a scheme", "**An option of a scheme** touches "),
         ("discipline", "**A discipline** touches "),
         ("option of a discipline", "**An option of a discipline** touches "),
+        ("scenario key", "**A key of scenarios** touches "),
+        ("live counter", "A **counter of live sessions** touches "),
         ("engine family", "**An engine family** touches "),
     ] {
         let digits = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("").to_owned();

@@ -89,8 +89,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "false",
         "Packets that are sent for the first time may be marked by a queue in place of being dropped, and the sender takes a \
-         mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For slow-start, newreno, vegas, \
-         cubic and bbr; those of other schemes are never marked by a queue, but for those of dec-bit and dctcp, which always may be.",
+         mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For schemes that do so; those with \
+         an answer of their own to marks always use ECN, and packets of others are never marked by a queue.",
     )
     .usual_live("true", "a real path may mark where it would drop (for the schemes that can)"),
     key(
@@ -318,8 +318,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
     check_rack(values, &mut faults);
     // What has an answer of its own always uses ECN: to say so is right.
     if values.said_for("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
-        let help =
-            "slow-start, newreno, vegas, cubic and bbr do; packets of others are never marked by a queue";
+        let help = "cubic and newreno do, for example; packets of others are never marked by a queue";
         let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
         faults.push(Fault { is_of_own: true, ..fault });
     }

@@ -16,7 +16,7 @@ pub struct Counter {
 }
 
 macro_rules! counters {
-    ($($about:literal $name:literal $metric:literal $($place:ident).+;)+) => {
+    ($($about:literal, $name:literal, $metric:literal: $($place:ident).+;)+) => {
         /// All counters.
         pub const COUNTERS: &[Counter] = &[$(Counter {
             name: $name,
@@ -28,19 +28,20 @@ macro_rules! counters {
 }
 
 counters! {
-    "Packets sent." "packets_sent" "sent_packets_total" packets_sent;
-    "Authentic packets received." "packets_received" "received_packets_total" packets_received;
-    "Packets that were forged or came before." "packets_refused" "refused_packets_total" packets_refused;
-    "Bytes of UDP payload sent." "bytes_sent" "sent_bytes_total" bytes_sent;
-    "Bytes of authentic UDP payload received." "bytes_received" "received_bytes_total" bytes_received;
-    "Data packets sent, those sent again among them." "segments_sent" "data_packets_total" sending.sender.sent;
-    "Data packets sent again." "retransmissions" "retransmitted_packets_total" sending.sender.retransmissions;
-    "Retransmission timers that expired." "timeouts" "timeouts_total" sending.sender.timeouts;
-    "Data packets that came a second time." "duplicates" "duplicate_packets_total" receiving.duplicates;
-    "Data packets dropped for want of memory." "segments_refused" "unbuffered_packets_total" receiving.refused;
-    "Packets that came with a mark (ECN)." "packets_marked" "marked_packets_total" marked;
-    "Times that marks made senders slower." "mark_cuts" "mark_cuts_total" sending.mark_cuts;
-    "Changes of a peer's address." "migrations" "migrations_total" migrations;
+    "Packets sent.", "packets_sent", "sent_packets_total": packets_sent;
+    "Authentic packets received.", "packets_received", "received_packets_total": packets_received;
+    "Packets that were forged, or came before or too late.", "packets_refused", "refused_packets_total": packets_refused;
+    "Bytes of UDP payload sent.", "bytes_sent", "sent_bytes_total": bytes_sent;
+    "Bytes of authentic UDP payload received.", "bytes_received", "received_bytes_total": bytes_received;
+    "Data packets sent, those sent again among them.", "segments_sent", "data_packets_total": sending.sender.sent;
+    "Data packets sent again.", "retransmissions", "retransmitted_packets_total": sending.sender.retransmissions;
+    "Retransmission timers that expired.", "timeouts", "timeouts_total": sending.sender.timeouts;
+    "Data packets that came a second time.", "duplicates", "duplicate_packets_total": receiving.duplicates;
+    "Data packets dropped for want of memory.", "segments_refused", "unbuffered_packets_total": receiving.refused;
+    "Packets that came with a mark (ECN).", "packets_marked", "marked_packets_total": marked;
+    "Times that marks made senders slower.", "mark_cuts", "mark_cuts_total": sending.mark_cuts;
+    "Datagrams of the application dropped, because more came than could be sent.", "datagrams_dropped", "dropped_datagrams_total": datagrams_dropped;
+    "Changes of a peer's address.", "migrations", "migrations_total": migrations;
 }
 
 impl Counter {
@@ -51,7 +52,7 @@ impl Counter {
 }
 
 impl SessionStats {
-    /// Two sessions together: the sums of counters and of the times under each limit, and of beliefs those of the first.
+    /// Two sessions together: the sums of counters and of the times under each limit, and of all else that of the first.
     pub fn and(mut self, other: &Self) -> Self {
         for counter in COUNTERS {
             *(counter.place)(&mut self) += counter.of(other);

@@ -56,7 +56,12 @@ impl Session {
         if let Some(due) = self.order.as_ref().and_then(|order| order.timeout(now)) {
             next = next.min(due);
         }
-        match self.poll_flows(now, batch) {
+        let flows = self.poll_flows(now, batch);
+        // A flow that fails ends the session, of which the peer hears at once.
+        if !matches!(self.phase, Phase::Open) {
+            return self.poll_draining(now, batch);
+        }
+        match flows {
             Next::Full => Next::Full,
             Next::At(at) => {
                 if let Some(flow) = self.sending() {

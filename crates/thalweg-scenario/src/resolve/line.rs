@@ -282,7 +282,7 @@ impl Resolver<'_> {
 impl ScheduleEntry {
     /// True if loss or another impairment changes.
     pub(super) fn impairs(&self) -> bool {
-        self.loss.is_some() || self.duplicate.is_some() || self.corrupt.is_some() || self.reorder.is_some()
+        self.loss.is_some() || self.reorder.is_some() || self.says_any()
     }
 }
 
