@@ -47,6 +47,10 @@ impl Style {
     /// `text` with lines that are too long broken between words; what follows is set in by two blanks more than its line.
     pub fn folded(self, text: &str) -> String {
         let fold_line = |line: &str| {
+            // Most lines fit, and characters are no more than bytes.
+            if line.len() <= self.columns {
+                return line.to_owned();
+            }
             let indent = line.len() - line.trim_start_matches(' ').len();
             let hang = " ".repeat(indent + 2);
             let (first, rest) =
@@ -61,24 +65,25 @@ impl Style {
 /// `text` in lines of at most `first` characters, then of at most `rest`: broken between words, and within those that are longer.
 pub(super) fn fold(text: &str, first: usize, rest: usize) -> Vec<String> {
     let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
-    for (number, word) in text.split(' ').enumerate() {
-        let mut word: Vec<char> = word.chars().collect();
+    for (number, mut word) in text.split(' ').enumerate() {
+        let mut width = word.chars().count();
         let room = |lines: &Vec<String>| if lines.is_empty() { first.max(1) } else { rest.max(1) };
-        if number > 0 && length + 1 + word.len() <= room(&lines) {
+        if number > 0 && length + 1 + width <= room(&lines) {
             line.push(' ');
             length += 1;
         } else if number > 0 {
             lines.push(core::mem::take(&mut line));
             length = 0;
         }
-        while length + word.len() > room(&lines) {
-            let tail = word.split_off(room(&lines) - length);
-            line.extend(word);
+        while length + width > room(&lines) {
+            let fit = room(&lines) - length;
+            let (head, tail) = word.split_at(word.char_indices().nth(fit).map_or(word.len(), |(at, _)| at));
+            line.push_str(head);
             lines.push(core::mem::take(&mut line));
-            (word, length) = (tail, 0);
+            (word, width, length) = (tail, width - fit, 0);
         }
-        length += word.len();
-        line.extend(word);
+        length += width;
+        line.push_str(word);
     }
     lines.push(line);
     lines
