@@ -213,21 +213,22 @@ fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     // One client may make many connections.
     while !(arguments.once && served > 0 && active == 0) {
         if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
+            // Those that are refused must not keep those that have ended from being counted out.
             if active >= arguments.connections {
                 connection.close(code::BUSY, "there are too many connections; try again later");
-                continue;
-            }
-            let (remote, results) = (connection.remote(), results.clone());
-            let watch = connection.another();
-            let serving = move || {
-                // Whoever waits for results may have stopped.
-                let _ = results.send((remote, serve(connection, longest)));
-            };
-            match std::thread::Builder::new().name("bench".into()).spawn(serving) {
-                Ok(_) => active += 1,
-                Err(error) => {
-                    console.complain(&format!("{remote}: cannot be served: {error}"));
-                    watch.close(code::BUSY, "the server cannot serve more connections");
+            } else {
+                let (remote, results) = (connection.remote(), results.clone());
+                let watch = connection.another();
+                let serving = move || {
+                    // Whoever waits for results may have stopped.
+                    let _ = results.send((remote, serve(connection, longest)));
+                };
+                match std::thread::Builder::new().name("bench".into()).spawn(serving) {
+                    Ok(_) => active += 1,
+                    Err(error) => {
+                        console.complain(&format!("{remote}: cannot be served: {error}"));
+                        watch.close(code::BUSY, "the server cannot serve more connections");
+                    }
                 }
             }
         }

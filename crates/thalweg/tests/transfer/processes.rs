@@ -253,4 +253,4 @@ impl Receiver {
 }
 
 /// Nothing here takes so long unless it hangs.
-const TOO_LONG: Duration = Duration::from_secs(60);
+pub const TOO_LONG: Duration = Duration::from_secs(60);

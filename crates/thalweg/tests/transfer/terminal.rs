@@ -1,7 +1,7 @@
 //! A process at a terminal: what it shows, and what is typed.
 
 use crate::children;
-use crate::processes::{Place, dress, wait_until};
+use crate::processes::{Place, TOO_LONG, dress};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -51,7 +51,11 @@ impl Terminal {
 
     #[track_caller]
     pub fn wait_for(&self, words: &str) {
-        wait_until(&format!("it says {words}"), || self.text().contains(words));
+        let begun = std::time::Instant::now();
+        while !self.text().contains(words) {
+            assert!(begun.elapsed() < TOO_LONG, "waited in vain until it says {words}: {}", self.text());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 
     pub fn types(&mut self, line: &str) {
