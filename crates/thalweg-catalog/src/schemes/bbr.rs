@@ -1,7 +1,7 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr).
 
+use super::INITIAL_WINDOW;
 use super::window;
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Fault, Key, Kind, Range, Value, Values, bind};
@@ -28,9 +28,7 @@ const USUAL: &[(&str, &str)] = &[
 ];
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
+    INITIAL_WINDOW,
     key(
         "loss-threshold",
         Kind::Share,

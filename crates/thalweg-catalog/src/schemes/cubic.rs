@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438).
 
 use super::window::{self, SACK, SLOW_START_EXIT};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE, presets};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -12,11 +12,8 @@ pub const SCHEME: SchemeDescription =
     window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK).with_presets(presets::CUBIC));
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
-        .within(WINDOW_RANGE, NO_WINDOW),
+    INITIAL_WINDOW,
+    INITIAL_THRESHOLD,
     key("c", Kind::Number, "0.4", "The scale of the cubic function.")
         .within(Range::POSITIVE, "")
         .peer(Range::between(1e-6, 1e6)),

@@ -1,7 +1,7 @@
 //! DCTCP (RFC 8257).
 
 use super::window::{self, SACK};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -14,11 +14,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<DctcpConfig>(
 );
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
-        .within(WINDOW_RANGE, NO_WINDOW),
+    INITIAL_WINDOW,
+    INITIAL_THRESHOLD,
     key(
         "gain",
         Kind::Number,

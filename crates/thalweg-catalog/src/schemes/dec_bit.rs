@@ -1,7 +1,7 @@
 //! The DEC bit (Ramakrishnan and Jain 1988).
 
+use super::initial_window;
 use super::window::{self, GO_BACK_N};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -14,9 +14,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<DecBitConfig>(
 );
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
+    initial_window("1 pkt"),
     key(
         "increase",
         Kind::Packets,

@@ -79,6 +79,26 @@ pub(crate) const NO_WINDOW: &str = "a window below one packet never sends";
 pub(crate) const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
 /// No live window begins with more packets than this: they go out before anything is known of the path.
 pub(crate) const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
+
+/// The key of the window that a controller begins with, where it is its own matter how large that usually is.
+pub(crate) const fn initial_window(usual: &'static str) -> Key {
+    window_at_start(usual, "The window at the start.")
+}
+
+/// The key of the window that a controller begins with by RFC 6928.
+pub(crate) const INITIAL_WINDOW: Key = window_at_start("10 pkt", "The window at the start (RFC 6928).");
+
+const fn window_at_start(usual: &'static str, about: &'static str) -> Key {
+    key("initial-window", Kind::Packets, usual, about)
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_INITIAL_WINDOW)
+}
+
+/// The key of the threshold at which the first slow start ends, whatever it met.
+pub(crate) const INITIAL_THRESHOLD: Key =
+    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+        .within(WINDOW_RANGE, NO_WINDOW);
+
 /// Live times that make something be sent are at least a millisecond.
 pub(crate) const PEER_TIME: Range = Range::at_least(1e-3);
 /// Bytes of IP, UDP and the seal of a live datagram, about: agreed rates count them.

@@ -1,10 +1,9 @@
 //! NewReno (RFC 5681, RFC 6582).
 
 use super::window::{self, SACK, SLOW_START_EXIT};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE, presets};
-use crate::describe::key;
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, bind};
+use crate::{Key, bind};
 use thalweg_proto::congestion::NewRenoConfig;
 
 /// NewReno (RFC 5681, RFC 6582).
@@ -13,14 +12,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<NewRenoConfig>(
     window::keys(KEYS, SACK).with_presets(presets::RENO),
 );
 
-const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
-        .within(WINDOW_RANGE, NO_WINDOW),
-    SLOW_START_EXIT,
-];
+const KEYS: &[Key] = &[INITIAL_WINDOW, INITIAL_THRESHOLD, SLOW_START_EXIT];
 
 bind!(NewRenoConfig {
     initial_window: "initial-window",

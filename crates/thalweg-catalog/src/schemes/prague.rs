@@ -1,7 +1,7 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control).
 
 use super::window;
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -18,11 +18,8 @@ const USUAL: &[(&str, &str)] =
     &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
-        .within(WINDOW_RANGE, NO_WINDOW),
+    INITIAL_WINDOW,
+    INITIAL_THRESHOLD,
     key("gain", Kind::Number, "0.0625", "The weight of a round's share of marks in the estimate alpha, up to 1.")
         .within(Range::between(0.000_001, 1.0), "the draft's is 1/16"),
     key(

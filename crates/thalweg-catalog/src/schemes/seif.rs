@@ -1,7 +1,7 @@
 //! SEIF (Liang 1991).
 
 use super::window;
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
@@ -14,9 +14,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
 );
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
+    initial_window("1 pkt"),
     key(
         "initial-threshold",
         Kind::Packets,

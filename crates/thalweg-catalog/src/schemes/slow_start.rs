@@ -1,7 +1,7 @@
 //! Slow Start with congestion avoidance (Jacobson 1988).
 
 use super::window;
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
+use super::{INITIAL_THRESHOLD, initial_window};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Key, Kind, Value, Values};
@@ -22,11 +22,8 @@ const USUAL: &[(&str, &str)] = &[
 ];
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
-        .within(WINDOW_RANGE, NO_WINDOW),
+    initial_window("1 pkt"),
+    INITIAL_THRESHOLD,
     key(
         "growth",
         Kind::Word(&["fractional", "counted"]),

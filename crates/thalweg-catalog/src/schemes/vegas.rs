@@ -1,7 +1,7 @@
 //! Vegas (Brakmo and Peterson 1995).
 
 use super::window::{self, SACK};
-use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE, presets};
+use super::{INITIAL_THRESHOLD, initial_window, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Fault, Key, Kind, Range, Values, bind};
@@ -15,11 +15,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
 .checked(check);
 
 const KEYS: &[Key] = &[
-    key("initial-window", Kind::Packets, "2 pkt", "The window at the start.")
-        .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_INITIAL_WINDOW),
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
-        .within(WINDOW_RANGE, NO_WINDOW),
+    initial_window("2 pkt"),
+    INITIAL_THRESHOLD,
     key(
         "alpha",
         Kind::Packets,
