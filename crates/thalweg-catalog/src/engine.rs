@@ -262,17 +262,10 @@ impl<P: Payload> Engine for AnyEngine<P> {
     type Reason = ();
 
     fn handle(&mut self, now: Time, input: Self::Input) {
-        let command = match input {
-            Input::Pdu { pdu, ecn } => return self.receive(now, pdu, ecn),
-            Input::Write(data) => Command::Write(data),
-            Input::Finish => Command::Finish,
-            Input::Stop => Command::Stop,
-            Input::Consumed(bytes) => Command::Consumed(bytes),
-            Input::Feedback(feedback) => Command::Feedback(feedback),
-            Input::Pause => Command::Pause,
-            Input::Resume => Command::Resume,
-        };
-        self.command(now, command);
+        match input.into_pdu() {
+            Ok((pdu, ecn)) => self.receive(now, pdu, ecn),
+            Err(command) => self.command(now, command),
+        }
     }
 
     fn poll(&mut self, now: Time) -> AnyOutput<P> {

@@ -36,6 +36,27 @@ pub enum Input<Pdu, Data> {
     Resume,
 }
 
+impl<Pdu, Data> Input<Pdu, Data> {
+    /// A PDU with the codepoint of its packet, or else the command that it is.
+    ///
+    /// # Errors
+    ///
+    /// The command, where it is no PDU.
+    #[inline]
+    pub fn into_pdu(self) -> Result<(Pdu, Ecn), Command<Data>> {
+        Err(match self {
+            Self::Pdu { pdu, ecn } => return Ok((pdu, ecn)),
+            Self::Write(data) => Input::Write(data),
+            Self::Finish => Input::Finish,
+            Self::Stop => Input::Stop,
+            Self::Consumed(bytes) => Input::Consumed(bytes),
+            Self::Feedback(feedback) => Input::Feedback(feedback),
+            Self::Pause => Input::Pause,
+            Self::Resume => Input::Resume,
+        })
+    }
+}
+
 /// An input of the application, or of a gate, and of no network.
 pub type Command<Data> = Input<Infallible, Data>;
 

@@ -1,6 +1,7 @@
 //! The timer of the packets of a handshake.
 
-use super::Config;
+use super::{Config, Reason};
+use crate::engine::Output;
 use crate::units::{Duration, Time};
 
 /// A time-out that doubles (RFC 6298, section 5.5).
@@ -35,6 +36,15 @@ impl Backoff {
     pub fn stop(&mut self, rtt: Option<Duration>, config: &Config) {
         let timeout = rtt.map_or(config.initial, |rtt| (rtt * 3).max(config.floor).min(config.ceiling));
         *self = Self { timeout: at_least_a_tick(timeout), at: Time::MAX, repeats: 0 };
+    }
+
+    /// The end of a poll in which nothing came out: waiting for an engine's `timeout`, or for this timer if that is sooner.
+    pub fn or_sooner<U, V, R>(&self, timeout: Option<(Time, R)>) -> Output<U, V, Reason<R>> {
+        match timeout {
+            Some((at, reason)) if at <= self.at => Output::Timeout { at, reason: Reason::Engine(reason) },
+            _ if self.at < Time::MAX => Output::Timeout { at: self.at, reason: Reason::Handshake },
+            _ => Output::Idle,
+        }
     }
 }
 

@@ -159,31 +159,23 @@ where
     type Reason = Reason<E::Reason>;
 
     fn handle(&mut self, now: Time, input: Self::Input) {
-        let input = match input {
-            Input::Pdu { pdu: Pdu::Control(control), .. } => return self.on_control(now, control),
-            Input::Pdu { pdu: Pdu::Engine(pdu), ecn } => {
-                if self.config.kind.protocol() == Protocol::Tcp {
-                    // All but the SYN acknowledges it.
-                    self.establish(now);
-                }
-                match self.phase {
-                    Phase::Open => {}
-                    Phase::HalfOpen if self.config.kind.is_early() => {}
-                    // Everything has come before.
-                    Phase::Closing(length) => return self.repeat(now, Step::FinAnswer(length)),
-                    Phase::Listening | Phase::HalfOpen | Phase::Closed => return,
-                }
-                Input::Pdu { pdu, ecn }
-            }
-            Input::Write(data) => Input::Write(data),
-            Input::Finish => Input::Finish,
-            Input::Stop => Input::Stop,
-            Input::Consumed(bytes) => Input::Consumed(bytes),
-            Input::Feedback(feedback) => Input::Feedback(feedback),
-            Input::Pause => Input::Pause,
-            Input::Resume => Input::Resume,
+        let (pdu, ecn) = match input.into_pdu() {
+            Ok((Pdu::Control(control), _)) => return self.on_control(now, control),
+            Ok((Pdu::Engine(pdu), ecn)) => (pdu, ecn),
+            Err(command) => return self.engine.handle(now, command.into_input()),
         };
-        self.engine.handle(now, input);
+        if self.config.kind.protocol() == Protocol::Tcp {
+            // All but the SYN acknowledges it.
+            self.establish(now);
+        }
+        match self.phase {
+            Phase::Open => {}
+            Phase::HalfOpen if self.config.kind.is_early() => {}
+            // Everything has come before.
+            Phase::Closing(length) => return self.repeat(now, Step::FinAnswer(length)),
+            Phase::Listening | Phase::HalfOpen | Phase::Closed => return,
+        }
+        self.engine.handle(now, Input::Pdu { pdu, ecn });
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
@@ -210,7 +202,7 @@ where
                 }
                 return Output::Event(event);
             }
-            Output::Timeout { at, reason } => Some((at, Reason::Engine(reason))),
+            Output::Timeout { at, reason } => Some((at, reason)),
             Output::Idle => None,
         };
         if let Some(length) =
@@ -221,12 +213,6 @@ where
             self.owed = None;
             return Output::Transmit(self.control(Step::FinAnswer(length)));
         }
-        match timeout {
-            Some((at, reason)) if at <= self.timer.at => Output::Timeout { at, reason },
-            _ if self.timer.at < Time::MAX => {
-                Output::Timeout { at: self.timer.at, reason: Reason::Handshake }
-            }
-            _ => Output::Idle,
-        }
+        self.timer.or_sooner(timeout)
     }
 }

@@ -192,35 +192,28 @@ where
     type Reason = Reason<E::Reason>;
 
     fn handle(&mut self, now: Time, input: Self::Input) {
-        let input = match input {
-            Input::Pdu { pdu: Pdu::Control(control), .. } => return self.on_control(now, control),
+        let command = match input.into_pdu() {
+            Ok((Pdu::Control(control), _)) => return self.on_control(now, control),
             // What comes before the answer cannot be read.
-            Input::Pdu { pdu: Pdu::Engine(_), .. }
+            Ok((Pdu::Engine(_), _))
                 if matches!(self.phase, Phase::Idle | Phase::Opening | Phase::Closed(_)) =>
             {
                 return;
             }
-            Input::Pdu { pdu: Pdu::Engine(pdu), ecn } => Input::Pdu { pdu, ecn },
+            Ok((Pdu::Engine(pdu), ecn)) => return self.engine.handle(now, Input::Pdu { pdu, ecn }),
+            Err(command) => command,
+        };
+        match &command {
             Input::Write(_) if self.finishing => return,
-            Input::Write(data) => {
-                self.written = self.written.saturating_add(u64::from(data.len()));
-                Input::Write(data)
-            }
-            Input::Finish => {
-                self.finishing = true;
-                Input::Finish
-            }
+            Input::Write(data) => self.written = self.written.saturating_add(u64::from(data.len())),
+            Input::Finish => self.finishing = true,
             Input::Stop => {
                 self.finishing = true;
                 self.written = self.written.saturating_sub(self.engine.end().backlog());
-                Input::Stop
             }
-            Input::Consumed(bytes) => Input::Consumed(bytes),
-            Input::Feedback(feedback) => Input::Feedback(feedback),
-            Input::Pause => Input::Pause,
-            Input::Resume => Input::Resume,
-        };
-        self.engine.handle(now, input);
+            _ => {}
+        }
+        self.engine.handle(now, command.into_input());
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
@@ -264,7 +257,7 @@ where
                 }
                 return Output::Event(event);
             }
-            Output::Timeout { at, reason } => Some((at, Reason::Engine(reason))),
+            Output::Timeout { at, reason } => Some((at, reason)),
             Output::Idle => None,
         };
         let has_sent_all = self.finishing && self.engine.end().backlog() == 0;
@@ -275,12 +268,6 @@ where
             }
             return Output::Transmit(self.control(Step::Fin(self.written)));
         }
-        match timeout {
-            Some((at, reason)) if at <= self.timer.at => Output::Timeout { at, reason },
-            _ if self.timer.at < Time::MAX => {
-                Output::Timeout { at: self.timer.at, reason: Reason::Handshake }
-            }
-            _ => Output::Idle,
-        }
+        self.timer.or_sooner(timeout)
     }
 }
