@@ -233,7 +233,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 10]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 11]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -254,6 +254,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     undo,
                     tail_probe,
                     prr,
+                    f_rto,
                 ],
                 max_retransmissions,
             )| {
@@ -266,6 +267,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     duplicate_threshold,
                     rack: rack.then_some(RackConfig { undo, tail_probe, max_ack_delay: rtt.floor }),
                     prr,
+                    f_rto,
                     rtt,
                     idle_restart,
                     nagle,

@@ -44,7 +44,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
-    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 5]>()).prop_map(
+    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 6]>()).prop_map(
         |(
             recovery,
             counting,
@@ -52,7 +52,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
             max_window,
             floor,
             idle_restart,
-            [nagle, fine_timer, ecn, rack, prr],
+            [nagle, fine_timer, ecn, rack, prr, f_rto],
         )| {
             SenderConfig {
                 segment,
@@ -67,6 +67,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                     max_ack_delay: Duration::from_millis(300),
                 }),
                 prr,
+                f_rto,
                 rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
                 idle_restart,
                 nagle,

@@ -6,6 +6,7 @@
 //! | --- | --- | --- | --- |
 //! | Linux' CUBIC leaves slow start by the first HyStart | by HyStart++ | RFC 9406 took its place | slow start goes on where a longer round trip was a mistake |
 //! | Linux, after an idle time, halves the window for each time-out of it (RFC 2861) | begins again with the first window | RFC 5681, section 4.1 | a smaller window after short idle times |
+//! | Linux takes a time-out for spurious when anything but its repair arrives that was sent once, before new segments tell (F-RTO) | after they do | RFC 5682, section 3.1 | a time-out after which only the first segment is missing costs its window |
 //! | Linux delays acknowledgements by 40 ms up to 200 ms, as the gaps between segments have it, and not at all in the beginning | by 40 ms | one time | slower beginnings of short flows |
 //! | RFC 5681 lets receivers wait for 500 ms | they do | it is the longest that is allowed | as slow as it may be where a segment is alone |
 
@@ -47,6 +48,7 @@ const LINUX: List = &[
     ("undo", "true"),
     ("tail-probe", "true"),
     ("prr", "true"),
+    ("f-rto", "true"),
     ("rto.initial", "1 s"),
     ("rto.floor", "200 ms"),
     ("rto.ceiling", "120 s"),
@@ -70,7 +72,7 @@ const RFC: List = &[
     // RFC 5681, section 3.1.
     ("initial-threshold", "unlimited"),
     ("byte-counting", "1 pkt"),
-    // RFC 6675 and RFC 8985, with the response of RFC 4015.
+    // RFC 6675 and RFC 8985, with the response of RFC 4015, and RFC 5682.
     ("recovery", "sack"),
     ("duplicate-threshold", "3"),
     ("rack", "true"),
@@ -78,6 +80,7 @@ const RFC: List = &[
     ("tail-probe", "true"),
     // RFC 8985, section 3.4, recommends it.
     ("prr", "true"),
+    ("f-rto", "true"),
     // RFC 6298, sections 2.1, 2.4, 2.5 and 2.3, with 1 ms as the clock's tick (G).
     ("rto.initial", "1 s"),
     ("rto.floor", "1 s"),

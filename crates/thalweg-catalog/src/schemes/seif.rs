@@ -53,6 +53,7 @@ const USUAL: &[(&str, &str)] = &[
     ("nagle", "false"),
     ("ecn", "false"),
     ("prr", "false"),
+    ("f-rto", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];

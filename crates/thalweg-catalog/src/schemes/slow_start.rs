@@ -16,6 +16,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<SlowStartConfig>(
 const USUAL: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("prr", "false"),
+    ("f-rto", "false"),
     ("nagle", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),

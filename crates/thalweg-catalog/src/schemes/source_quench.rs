@@ -29,6 +29,7 @@ const USUAL: &[(&str, &str)] = &[
     ("nagle", "true"),
     ("ecn", "false"),
     ("prr", "false"),
+    ("f-rto", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];

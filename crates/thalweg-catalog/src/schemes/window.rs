@@ -75,6 +75,14 @@ pub const WINDOW_KEYS: &[Key] = &[
          (PRR, RFC 6937). Needs `recovery = \"sack\"`. Not bbr, which has a rate.",
     )
     .usual_live("true", "as kernels do (for the schemes that can)"),
+    key(
+        "f-rto",
+        Kind::Switch,
+        "false",
+        "After a time-out two new packets leave before lost ones go again, and what is acknowledged next tells whether the time-out was \
+         spurious, which is then undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
+    )
+    .usual_live("true", "as kernels do (for the schemes that can)"),
     key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
     key(
         "idle-restart",
@@ -243,6 +251,7 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
     ("nagle", "false"),
     ("ecn", "false"),
     ("prr", "false"),
+    ("f-rto", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];
@@ -370,10 +379,22 @@ fn rack(values: &Values) -> Option<RackConfig> {
 
 /// Finds faults of keys for finding losses by time, where that is off or cannot be.
 fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
-    if values.said_for("prr") == Some(Value::Switch(true)) && values.take("recovery") != Some(Recovery::Sack)
-    {
-        let what = "what is delivered while losses are repaired is told by selective acknowledgements, of which this recovery has none";
-        faults.push(Fault { is_of_own: true, ..Fault::new("prr", what).help("set recovery = \"sack\"") });
+    let of_sack = [
+        (
+            "prr",
+            "what is delivered while losses are repaired is told by selective acknowledgements, of which this recovery has none",
+        ),
+        (
+            "f-rto",
+            "what arrived of the data before a time-out is told by selective acknowledgements, of which this recovery has none",
+        ),
+    ];
+    for (key, what) in of_sack {
+        if values.said_for(key) == Some(Value::Switch(true))
+            && values.take("recovery") != Some(Recovery::Sack)
+        {
+            faults.push(Fault { is_of_own: true, ..Fault::new(key, what).help("set recovery = \"sack\"") });
+        }
     }
     if rack(values).is_some() {
         return;
@@ -415,6 +436,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         rack: rack(values),
         // What holds for all schemes is for those that can.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,
+        f_rto: values.need::<bool>("f-rto") && recovery == Recovery::Sack,
         // In simulations the gate of the node where a flow begins decides.
         pause: PauseConfig::default(),
     };
@@ -464,6 +486,7 @@ fn write_shared(config: &EndsConfig, values: &mut Values) {
     values.give("duplicate-threshold", &sender.duplicate_threshold);
     if sender.recovery == Recovery::Sack {
         values.give("prr", &sender.prr);
+        values.give("f-rto", &sender.f_rto);
     }
     sender.rtt.write(values);
     values.give("idle-restart", &sender.idle_restart);

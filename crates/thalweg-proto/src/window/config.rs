@@ -105,6 +105,9 @@ pub struct SenderConfig {
     /// While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window (PRR, RFC
     /// 6937). Only with [`Recovery::Sack`], and for controllers whose window after a loss is what they want at its end.
     pub prr: bool,
+    /// After a time-out two new segments leave before lost ones go again, and what is acknowledged next tells whether the time-out was
+    /// spurious, which is then undone (F-RTO, RFC 5682). Only with [`Recovery::Sack`].
+    pub f_rto: bool,
     /// The retransmission time-out.
     pub rtt: RttConfig,
     /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
@@ -150,6 +153,7 @@ impl Default for SenderConfig {
             duplicate_threshold: 3,
             rack: None,
             prr: false,
+            f_rto: false,
             rtt: RttConfig::default(),
             idle_restart: true,
             nagle: false,

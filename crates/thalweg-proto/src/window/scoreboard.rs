@@ -67,8 +67,10 @@ pub(super) struct AckOutcome<I> {
     /// of the others was sent.
     mixed: bool,
     original: Option<Time>,
-    /// One of the cumulatively acknowledged had been sent more than once: nothing can be measured (Karn's rule).
-    ambiguous: bool,
+    /// So many of the cumulatively acknowledged had been sent more than once: nothing can be measured (Karn's rule).
+    ambiguous: u32,
+    /// So many of the selectively acknowledged had.
+    resent: u32,
 }
 
 /// All segments between the cumulative acknowledgement and the next new byte, in order.
@@ -428,6 +430,22 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.lost_from = 0;
     }
 
+    /// Nothing of what waits to be sent again was lost: it is in the network.
+    pub fn find_again(&mut self) {
+        for index in 0..self.records.len() {
+            if self.records[index].state == SegmentState::Lost {
+                self.leave(index, SegmentState::InFlight);
+                self.records[index].repair = Repair::None;
+            }
+        }
+        self.judged = 0;
+    }
+
+    /// The segments that are in the network.
+    pub fn in_network(&self) -> impl Iterator<Item = &Record<P, I>> {
+        self.records.iter().filter(|record| record.state == SegmentState::InFlight)
+    }
+
     /// The first lost segment.
     fn first_lost(&mut self) -> Option<usize> {
         if self.lost == 0 {
@@ -476,7 +494,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
 impl<I: Copy + Default> AckOutcome<I> {
     pub fn new() -> Self {
-        Self { segments: 0, bytes: 0, newest: None, mixed: false, original: None, ambiguous: false }
+        Self { segments: 0, bytes: 0, newest: None, mixed: false, original: None, ambiguous: 0, resent: 0 }
     }
 
     fn count<P: Payload>(&mut self, record: &Record<P, I>) {
@@ -486,7 +504,7 @@ impl<I: Copy + Default> AckOutcome<I> {
 
     fn add<P: Payload>(&mut self, record: &Record<P, I>) {
         self.count(record);
-        self.ambiguous |= record.retransmissions > 0;
+        self.ambiguous += u32::from(record.retransmissions > 0);
         if self.mixed {
             self.original = self.original.max(Some(record.sent_at));
         }
@@ -503,6 +521,7 @@ impl<I: Copy + Default> AckOutcome<I> {
     #[cold]
     fn add_resent<P: Payload>(&mut self, record: &Record<P, I>) {
         self.count(record);
+        self.resent += 1;
         if !self.mixed {
             (self.mixed, self.original) = (true, self.newest.map(|(sent_at, _)| sent_at));
         }
@@ -516,6 +535,11 @@ impl<I: Copy + Default> AckOutcome<I> {
 
     /// The time at which the newest segment was sent, if that tells a round-trip time.
     pub fn measurable(&self) -> Option<Time> {
-        self.original().filter(|_| !self.ambiguous)
+        self.original().filter(|_| self.ambiguous == 0)
+    }
+
+    /// True if one of the segments was sent only once.
+    pub fn has_original(&self) -> bool {
+        self.segments > self.ambiguous + self.resent
     }
 }

@@ -1,6 +1,7 @@
 //! The sending end.
 
 mod digest;
+mod f_rto;
 mod feedback;
 mod losses;
 mod marks;
@@ -13,6 +14,7 @@ mod shortest;
 mod timed;
 mod undo;
 
+use f_rto::Turn;
 use losses::tell_lost;
 use marks::Marks;
 use timed::Extensions;
@@ -338,6 +340,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.on_mark(now, &outcome);
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
+        if self.extensions.is_some() {
+            self.resolve_timeout(now, ack, &outcome, advanced, duplicate);
+        }
         if by_time {
             self.repair_by_time(now, ack, advanced);
         } else {
@@ -424,7 +429,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.pause.holds() {
             return wait(if self.pause.is_on() { Limit::Paused } else { Limit::Network });
         }
-        let lost = self.scoreboard.first_lost_len();
+        let mut lost = self.scoreboard.first_lost_len();
+        if lost.is_some()
+            && let Some(turn) = self.f_rto_turn()
+        {
+            match turn {
+                Turn::New => lost = None,
+                Turn::Wait => return wait(Limit::Network),
+            }
+        }
         let (action, length) = match lost {
             Some(length) => (Action::Resend, length.min(self.config.segment)),
             None if self.queue.is_empty() => return wait(Limit::Application),

@@ -261,6 +261,12 @@ impl Rack {
         }
     }
 
+    /// What was taken for lost is in the network after all.
+    pub fn find_again<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
+        self.sent = scoreboard.in_network().map(|record| (record.sent_at, record.start)).collect();
+        self.sent.make_contiguous().sort_unstable();
+    }
+
     /// The path is another: round trips of the old one say nothing of it.
     pub fn renew(&mut self) {
         (self.reordering, self.quarters, self.round) = (false, 1, None);

@@ -149,6 +149,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
         // (RFC 2018, section 8; RFC 6675, section 5.1).
         let reneged = fate == SegmentState::Sacked;
+        self.doubt_timeout(reneged);
         let by_time = !reneged && self.expire(now);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };

@@ -1,5 +1,6 @@
 //! Loss repair where losses are found by time: what RACK, tail probes and undoing have in common.
 
+use super::f_rto::FRto;
 use super::losses::tell_lost;
 use super::prr::Prr;
 use super::rack::{Found, Rack, Situation};
@@ -20,6 +21,7 @@ pub(super) struct Extensions<C> {
     pub renewed: Time,
     pub rack: Option<Rack>,
     pub undo: Option<Undo<C>>,
+    pub f_rto: Option<FRto<C>>,
     /// The reduction of the window while losses are repaired.
     pub prr: Option<Prr>,
 }
@@ -28,15 +30,17 @@ impl<C> Extensions<C> {
     /// The extensions that `config` asks for; `None` for most senders.
     pub fn new(config: &SenderConfig) -> Option<Box<Self>> {
         let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
-        (rack.is_some() || config.prr).then(|| {
+        let f_rto = config.f_rto && config.recovery == Recovery::Sack;
+        (rack.is_some() || config.prr || f_rto).then(|| {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
-            Box::new(Self { renewed: Time::ZERO, rack: rack.map(Rack::new), undo, prr: None })
+            let f_rto = f_rto.then(FRto::new);
+            Box::new(Self { renewed: Time::ZERO, rack: rack.map(Rack::new), undo, f_rto, prr: None })
         })
     }
 
     /// For a sender that has a new path, and nothing else.
     pub fn renewed(now: Time) -> Box<Self> {
-        Box::new(Self { renewed: now, rack: None, undo: None, prr: None })
+        Box::new(Self { renewed: now, rack: None, undo: None, f_rto: None, prr: None })
     }
 
     /// The path is another from `now` on.
@@ -48,11 +52,15 @@ impl<C> Extensions<C> {
         if let Some(undo) = &mut self.undo {
             undo.abandon();
         }
+        if let Some(f_rto) = &mut self.f_rto {
+            f_rto.give_up();
+        }
     }
 
     /// Episodes whose cut was undone.
     pub fn undone(&self) -> u64 {
-        self.undo.as_ref().map_or(0, |undo| u64::from(undo.count()))
+        let by_report = self.undo.as_ref().map_or(0, |undo| u64::from(undo.count()));
+        by_report + self.f_rto.as_ref().map_or(0, |f_rto| u64::from(f_rto.count()))
     }
 
     /// The time at which something will be due that is not the retransmission timer.
@@ -70,6 +78,9 @@ impl<C> Extensions<C> {
         }
         if let Some(undo) = &self.undo {
             undo.digest(now, into);
+        }
+        if let Some(f_rto) = &self.f_rto {
+            f_rto.digest(now, into);
         }
         if let Some(prr) = &self.prr {
             prr.digest(now, into);
@@ -140,6 +151,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(extensions) = extensions.as_deref_mut() else { return };
         if let Some(prr) = &mut extensions.prr {
             prr.on_sent(bytes);
+        }
+        if let Some(f_rto) = &mut extensions.f_rto {
+            f_rto.on_sent(start);
         }
         if let Some(rack) = &mut extensions.rack {
             rack.on_sent(now, start, scoreboard);

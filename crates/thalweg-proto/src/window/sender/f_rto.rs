@@ -1,0 +1,211 @@
+//! Forward RTO-recovery (F-RTO, RFC 5682, section 3.1, which uses selective acknowledgements): after a time-out two new segments
+//! leave before anything but the first lost one goes again, and what is acknowledged next tells whether the time-out was spurious.
+//!
+//! ```text
+//!   time-out: the first segment goes again --+
+//!                                            | new data acknowledged, but not all of it
+//!                                            v
+//!                                two new segments leave
+//!                                            |
+//!          more of what left before          | anything else: a duplicate, or one of the new segments
+//!      +-------------------------------------+--------------------------------------+
+//!      v                                                                            v
+//!   spurious: nothing of it was lost, the window is what it was          what is missing goes again
+//! ```
+//!
+//! # Differences from the specification
+//!
+//! | RFC 5682 | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | applies to any time-out but one during the repair of another (section 3.1, step 1) | nor to one while losses are repaired | something was lost then | as Linux |
+//! | the window is 2 or 3 segments when it turns out that there was a loss (steps 2a and 3a) | what slow start from one segment has made of it | the controller's growth limits it, and the pacing of those that pace | larger where one acknowledgement counts for many |
+//! | any duplicate that tells of nothing new means a loss (step 3a) | not one that answers the needless repair of the first segment, where the receiver [says so](crate::window::Arrival) | it is the very sign of a spurious time-out | fewer wrong guesses |
+//! | what is acknowledged in step 3b must not have been acknowledged before | nor sent again before the time-out | a tail probe may have repaired it | none where there was none |
+//! | the response is not part of it (section 4 names RFC 4015) | the controller becomes what it was, as with other [undone cuts](super::undo) | one response | a burst of what the cut had taken at most |
+
+use super::{AckOutcome, Phase, Sender};
+use crate::congestion::Controller;
+use crate::digest::{Digest, feed};
+use crate::payload::{Payload, Queue};
+use crate::units::Time;
+use crate::window::{Ack, Arrival};
+use core::hash::Hasher;
+
+/// New segments that leave before lost ones go again (section 3.1, step 2b).
+const NEW_SEGMENTS: u8 = 2;
+
+/// The suspicion that a time-out was spurious.
+#[derive(Clone, Debug)]
+pub(super) struct FRto<C> {
+    doubt: Option<Doubt<C>>,
+    /// Time-outs that turned out to be spurious.
+    count: u32,
+}
+
+/// A time-out of which it is not known whether it was spurious.
+#[derive(Clone, Debug)]
+struct Doubt<C> {
+    /// The controller before the time-out.
+    before: C,
+    step: Step,
+}
+
+/// A step of the algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// The first segment went again (step 2).
+    Waiting,
+    /// New segments leave, and the next acknowledgement decides (steps 2b and 3).
+    Probing {
+        /// All that had been sent before the new segments ends here (`RecoveryPoint`).
+        recovery_point: u64,
+        /// New segments that may still leave.
+        left: u8,
+    },
+}
+
+/// The turn that F-RTO takes while something counts as lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// A new segment goes before lost ones.
+    New,
+    /// Nothing goes before the next acknowledgement.
+    Wait,
+}
+
+impl<C> FRto<C> {
+    pub fn new() -> Self {
+        Self { doubt: None, count: 0 }
+    }
+
+    /// Time-outs that turned out to be spurious.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The time-out is taken for a true one.
+    pub fn give_up(&mut self) {
+        self.doubt = None;
+    }
+
+    /// The timer expired (step 1), for the first time since something new was acknowledged or not.
+    fn begin(&mut self, before: impl FnOnce() -> C, is_open: bool) {
+        match &self.doubt {
+            _ if is_open => self.doubt = Some(Doubt { before: before(), step: Step::Waiting }),
+            Some(Doubt { step: Step::Waiting, .. }) => {}
+            _ => self.doubt = None,
+        }
+    }
+
+    /// A segment leaves that starts at byte `start`.
+    pub fn on_sent(&mut self, start: u64) {
+        if let Some(Doubt { step: Step::Probing { recovery_point, left }, .. }) = &mut self.doubt
+            && start >= *recovery_point
+        {
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H)
+    where
+        C: Digest,
+    {
+        feed(into, self.doubt.as_ref().map(|doubt| doubt.step));
+        if let Some(doubt) = &self.doubt {
+            doubt.before.digest(now, into);
+        }
+    }
+}
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    fn f_rto(&mut self) -> Option<&mut FRto<C>> {
+        self.extensions.as_deref_mut()?.f_rto.as_mut()
+    }
+
+    /// The timer expired, and the controller does not know yet. Where the receiver has `reneged`, everything goes again.
+    pub(super) fn doubt_timeout(&mut self, reneged: bool) {
+        let is_open = self.is_open() && !reneged;
+        let Self { extensions, controller, .. } = self;
+        if let Some(f_rto) = extensions.as_deref_mut().and_then(|extensions| extensions.f_rto.as_mut()) {
+            f_rto.begin(|| controller.clone(), is_open);
+        }
+    }
+
+    /// The turn that F-RTO takes in place of sending lost segments again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn f_rto_turn(&mut self) -> Option<Turn> {
+        let f_rto = self.extensions.as_deref()?.f_rto.as_ref()?;
+        let Some(Doubt { step: Step::Probing { left, .. }, .. }) = f_rto.doubt else { return None };
+        if left == 0 {
+            return Some(Turn::Wait);
+        }
+        let new = if self.queue.is_empty() { None } else { self.new_length() };
+        if new.is_some_and(|length| !self.is_too_small(length)) {
+            return Some(Turn::New);
+        }
+        if left < NEW_SEGMENTS {
+            return Some(Turn::Wait);
+        }
+        // Step 2b: nothing new can be sent, so that nothing will tell.
+        self.f_rto()?.give_up();
+        None
+    }
+
+    /// An acknowledgement may decide whether a time-out was spurious.
+    #[inline(never)]
+    pub(super) fn resolve_timeout(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        outcome: &AckOutcome<C::PacketInfo>,
+        advanced: bool,
+        duplicate: bool,
+    ) {
+        let (phase, unacknowledged, next) = (self.phase, self.unacknowledged, self.next);
+        let Some(f_rto) = self.f_rto() else { return };
+        let Some(doubt) = &mut f_rto.doubt else { return };
+        let Phase::Loss { until } = phase else { return f_rto.give_up() };
+        match doubt.step {
+            // Step 2a.
+            _ if unacknowledged >= until => f_rto.give_up(),
+            Step::Waiting if advanced => {
+                doubt.step = Step::Probing { recovery_point: next, left: NEW_SEGMENTS };
+            }
+            Step::Waiting => {}
+            Step::Probing { recovery_point, .. } => {
+                let at = |offset: u32| ack.cumulative + u64::from(offset);
+                let blocks = ack.sack.iter().filter(|block| !block.is_empty());
+                let highest = blocks.map(|block| at(block.end)).max().unwrap_or(0);
+                if unacknowledged.max(highest) > recovery_point {
+                    // Step 3a.
+                    f_rto.give_up();
+                } else if outcome.has_original() {
+                    // Step 3b.
+                    self.take_back_timeout(now);
+                } else if duplicate && ack.arrival != Arrival::Needless {
+                    f_rto.give_up();
+                }
+            }
+        }
+    }
+
+    /// The time-out was spurious: what counts as lost is late, and the controller becomes what it was.
+    fn take_back_timeout(&mut self, now: Time) {
+        self.abandon_undo();
+        let path = self.path(now);
+        let Some(f_rto) = self.f_rto() else { return };
+        let Some(Doubt { before, .. }) = f_rto.doubt.take() else { return };
+        f_rto.count = f_rto.count.saturating_add(1);
+        self.scoreboard.find_again();
+        let Self { extensions, scoreboard, controller, .. } = self;
+        if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
+            rack.find_again(scoreboard);
+        }
+        if controller.undoes(&before) {
+            controller.on_undo(before, &path);
+        }
+        self.phase = Phase::Open;
+        self.duplicates = 0;
+    }
+}

@@ -1,0 +1,237 @@
+//! Spurious time-outs and true ones as packet traces, in the notation of `sender.rs`. What is expected is worked out by hand from RFC 5682,
+//! section 3.1, with round trips of 100 ms.
+
+mod steered;
+mod trace;
+
+use thalweg_proto::congestion::{BbrConfig, ControllerConfig, NewRenoConfig};
+use thalweg_proto::units::Duration;
+use thalweg_proto::window::{Arrival, RackConfig, Recovery, RttConfig, SenderConfig};
+use trace::Trace;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// With losses found by time or by duplicates; nothing else undoes a cut.
+fn config(rack: bool) -> SenderConfig {
+    let rtt = RttConfig { floor: MS(1000), margin: Duration::ZERO, ..RttConfig::default() };
+    let rack = rack.then_some(RackConfig { undo: false, tail_probe: false, max_ack_delay: Duration::ZERO });
+    SenderConfig {
+        segment: 1000,
+        recovery: Recovery::Sack,
+        rack,
+        f_rto: true,
+        rtt,
+        ..SenderConfig::default()
+    }
+}
+
+/// NewReno in congestion avoidance from the start.
+fn new_reno(initial_window: f64) -> ControllerConfig {
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window,
+        initial_threshold: 2.0,
+        slow_start_exit: Default::default(),
+    })
+}
+
+/// Of ten segments the first was acknowledged at 100 ms, and nothing more until the timer expired at 1100 ms: 1 goes again, 2 to 10
+/// are outstanding.
+fn timed_out(config: SenderConfig) -> Trace {
+    let mut t = Trace::new(config, &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    assert_eq!(t.ack(1), "10");
+    t.at(1100);
+    assert_eq!(t.poll(), "!timeout r1");
+    assert_eq!(t.window(), 1.0);
+    t
+}
+
+/// Section 3.1, steps 2b and 3b: the first flight was late, all of it. Two new segments leave at the first acknowledgement, the
+/// second shows that the time-out was spurious, and nothing but the first segment has gone again. Section 4, with RFC 4015: window
+/// and threshold are what they were.
+#[test]
+fn a_delay_spike_costs_one_retransmission() {
+    for rack in [true, false] {
+        let mut t = timed_out(config(rack));
+        t.at(1150);
+        assert_eq!(t.ack(2), "11 12");
+        assert_eq!((t.stats().undone, t.threshold()), (0, Some(5.0)));
+        t.at(1151);
+        // Of a window of 10.1, 3 to 10 and the two new ones are in flight.
+        assert_eq!(t.ack(3), "");
+        assert_eq!((t.stats().undone, t.threshold()), (1, Some(2.0)), "rack {rack}");
+        assert!(t.window() >= 10.0, "{}", t.window());
+        assert_eq!(t.ack(4), "13");
+        for segment in 5..=11 {
+            let _ = t.ack(segment);
+        }
+        // The first segment came twice.
+        t.at(1200);
+        let _ = t.arrival(11, &[], Arrival::Needless, 1);
+        assert_eq!(t.stats().common.retransmissions, 1);
+        assert_eq!((t.stats().recoveries, t.stats().common.timeouts), (0, 1));
+    }
+}
+
+/// Section 3.1, step 3b: selectively acknowledged data counts as well, where the second segment is lost and the third was late. The
+/// hole is then repaired as any other, by duplicates or time.
+#[test]
+fn late_segments_above_a_hole_tell_too() {
+    for rack in [true, false] {
+        let mut t = timed_out(config(rack));
+        t.at(1150);
+        assert_eq!(t.ack(2), "11 12");
+        t.at(1151);
+        let _ = t.sack(2, &[(3, 4)]);
+        assert_eq!((t.stats().undone, t.stats().recoveries), (1, 0), "rack {rack}");
+        let before = t.window();
+        t.at(1152);
+        let _ = t.sack(2, &[(3, 5)]);
+        t.at(1153);
+        let sent = t.sack(2, &[(3, 6)]);
+        assert!(sent.starts_with("!duplicates r2"), "rack {rack}: {sent}");
+        assert!(t.window() < before);
+        assert_eq!(t.stats().common.retransmissions, 2);
+    }
+}
+
+/// Section 3.1, step 2a: the acknowledgement of the first segment covers all that was sent: nothing is left to tell from.
+#[test]
+fn a_repair_that_completes_everything_tells_nothing() {
+    let mut t = timed_out(config(true));
+    t.at(1200);
+    assert_eq!(t.ack(11), "11 12");
+    assert_eq!((t.stats().undone, t.window()), (0, 2.0));
+}
+
+/// Section 3.1, step 3a: the flight was lost. The two new segments are answered by duplicates that tell of nothing below
+/// them, and what is missing goes again, in slow start.
+#[test]
+fn a_lost_flight_is_sent_again_after_two_new_segments() {
+    for rack in [true, false] {
+        let mut t = timed_out(config(rack));
+        t.at(1200);
+        assert_eq!(t.ack(2), "11 12");
+        t.at(1300);
+        let sent = t.sack(2, &[(11, 12)]);
+        assert!(sent.starts_with("r2"), "rack {rack}: {sent}");
+        assert_eq!((t.stats().undone, t.stats().recoveries), (0, 0));
+        assert!(t.window() <= 3.0, "{}", t.window());
+        assert_eq!(t.threshold(), Some(5.0));
+    }
+}
+
+/// Section 3.1, step 3a: so does a duplicate without any news.
+#[test]
+fn a_bare_duplicate_means_a_loss() {
+    let mut t = timed_out(config(true));
+    t.at(1200);
+    assert_eq!(t.ack(2), "11 12");
+    t.at(1300);
+    let _ = t.ack(2);
+    // Nothing is held back any more.
+    t.at(1301);
+    let sent = t.sack(2, &[(11, 13)]);
+    assert!(sent.starts_with("r2 r3"), "{sent}");
+    assert_eq!(t.stats().undone, 0);
+}
+
+/// What the receiver says of the needless repair is no duplicate of step 3a: the next acknowledgement decides.
+#[test]
+fn the_answer_to_a_needless_repair_is_no_sign_of_loss() {
+    let mut t = timed_out(config(true));
+    t.at(1150);
+    assert_eq!(t.ack(2), "11 12");
+    t.at(1200);
+    assert_eq!(t.arrival(2, &[], Arrival::Needless, 1), "");
+    t.at(1201);
+    let _ = t.ack(3);
+    assert_eq!(t.stats().undone, 1);
+}
+
+/// Section 3.1, step 2b: where nothing new can be sent, nothing can be told, and lost segments go again as ever.
+#[test]
+fn without_new_data_the_repair_is_the_usual_one() {
+    let mut t = Trace::new(config(true), &new_reno(10.0));
+    assert_eq!(t.write(4), "0 1 2 3");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    t.at(1100);
+    assert_eq!(t.poll(), "!timeout r1");
+    t.at(1150);
+    assert_eq!(t.ack(2), "r2 r3");
+}
+
+/// Section 3.1, step 1: a time-out during the repair after another is taken for a true one; one that comes again before anything was
+/// acknowledged begins anew.
+#[test]
+fn a_second_timeout_is_doubted_only_before_anything_was_acknowledged() {
+    let mut t = timed_out(config(true));
+    t.at(3100);
+    assert_eq!(t.poll(), "!timeout r1");
+    t.at(3150);
+    assert_eq!(t.ack(2), "11 12");
+    t.at(3151);
+    let _ = t.ack(3);
+    assert_eq!((t.stats().undone, t.threshold()), (1, Some(2.0)));
+
+    let mut t = timed_out(config(true));
+    t.at(1200);
+    assert_eq!(t.ack(2), "11 12");
+    t.at(9000);
+    assert!(t.poll().starts_with("!timeout r2"));
+    t.at(9100);
+    assert_eq!(t.ack(3), "r3 r4");
+    assert_eq!(t.stats().undone, 0);
+}
+
+/// Without the option lost segments go again at once.
+#[test]
+fn nothing_is_doubted_where_that_is_off() {
+    let mut t = timed_out(SenderConfig { f_rto: false, ..config(true) });
+    t.at(1150);
+    assert_eq!(t.ack(2), "r2 r3");
+    let _ = t.ack(3);
+    assert_eq!(t.stats().undone, 0);
+}
+
+/// A segment that a tail probe had sent again before the time-out tells nothing (the data of step 3b was sent once).
+#[test]
+fn the_answer_to_a_tail_probe_is_no_proof() {
+    let rack = RackConfig { undo: false, tail_probe: true, max_ack_delay: Duration::ZERO };
+    let mut t = Trace::new(SenderConfig { rack: Some(rack), ..config(true) }, &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(5), "1 2 3 4 5");
+    t.at(300);
+    assert_eq!(t.poll(), "r5");
+    t.at(1300);
+    assert_eq!(t.poll(), "!timeout r1");
+    assert_eq!(t.write(20), "");
+    t.at(1400);
+    assert_eq!(t.ack(2), "6 7");
+    t.at(1401);
+    let _ = t.arrival(2, &[(5, 6)], Arrival::Repair, 5);
+    assert_eq!(t.stats().undone, 0);
+}
+
+/// BBR's way of undoing is its own (its draft, section 5.6): it is asked for as after any other mistake.
+#[test]
+fn a_model_is_restored_too() {
+    let mut t = Trace::new(config(true), &ControllerConfig::from(BbrConfig::default()));
+    let _ = t.write(100);
+    t.at(100);
+    let _ = t.ack(1);
+    let window = t.window();
+    t.at(1100);
+    assert!(t.poll().starts_with("!timeout r1"));
+    assert!(t.window() < window);
+    t.at(1150);
+    let _ = t.ack(2);
+    t.at(1200);
+    let _ = t.ack(3);
+    assert_eq!(t.stats().undone, 1);
+    assert!(t.window() >= window, "{} of {window}", t.window());
+}
