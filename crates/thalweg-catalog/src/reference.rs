@@ -55,12 +55,21 @@ pub fn live_reference() -> String {
 fn presets(out: &mut String) {
     let with: Vec<_> = SCHEMES.iter().filter(|of| !of.keys.presets.is_empty()).collect();
     let Some(first) = with.first() else { return };
-    let names = |cell: &str| -> Vec<String> {
-        first.keys.presets.iter().map(|preset| cell.replace('*', preset.name)).collect()
-    };
+    // The specification is called by its kind.
+    let names = (0..first.keys.presets.len()).map(|at| {
+        let mut names: Vec<String> = Vec::new();
+        for preset in with.iter().filter_map(|of| of.keys.presets.get(at)) {
+            let name = format!("`{}`", preset.name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(" or ")
+    });
+    let names: Vec<String> = names.collect();
     out.push_str("\n### Presets\n\nThe values that `preset` stands for, in simulations too. Keys that are given win.\n\n");
-    let _ = writeln!(out, "| option | {} |", names("`*`").join(" | "));
-    let _ = writeln!(out, "| --- | {} |", names("---").join(" | "));
+    let _ = writeln!(out, "| option | {} |", names.join(" | "));
+    let _ = writeln!(out, "| --- | {} |", vec!["---"; names.len()].join(" | "));
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
     for description in &with {
         for key in description.keys.flat() {
@@ -74,8 +83,12 @@ fn presets(out: &mut String) {
             let has = |of: &&&&crate::SchemeDescription| of.keys.find(key.name).is_some();
             let same: Vec<&str> =
                 with.iter().filter(has).filter(|of| values(of.keys) == own).map(|of| of.name).collect();
-            let of =
-                if same.len() == with.len() { String::new() } else { format!(" of {}", same.join(" and ")) };
+            let of = match same.split_last() {
+                _ if same.len() == with.len() => String::new(),
+                Some((last, [])) => format!(" of {last}"),
+                Some((last, others)) => format!(" of {} and {last}", others.join(", ")),
+                None => continue,
+            };
             let cells: Vec<String> = own.iter().map(|text| format!("`{text}`")).collect();
             let _ = writeln!(out, "| `{}`{of} | {} |", key.name, cells.join(" | "));
             told.push((key.name, own));

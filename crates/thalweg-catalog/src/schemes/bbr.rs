@@ -1,7 +1,7 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr).
 
-use super::INITIAL_WINDOW;
 use super::window;
+use super::{INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Fault, Key, Kind, Range, Value, Values, bind};
@@ -11,7 +11,7 @@ use thalweg_proto::window::Recovery;
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
 pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
     "BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr).",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, USUAL).with_presets(presets::BBR),
 )
 .checked(check);
 

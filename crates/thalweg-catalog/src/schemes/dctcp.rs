@@ -1,7 +1,7 @@
 //! DCTCP (RFC 8257).
 
 use super::window::{self, SACK};
-use super::{INITIAL_THRESHOLD, INITIAL_WINDOW};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -10,7 +10,7 @@ use thalweg_proto::congestion::DctcpConfig;
 /// DCTCP (RFC 8257).
 pub const SCHEME: SchemeDescription = window::scheme::<DctcpConfig>(
     "DCTCP (RFC 8257), for paths whose queues mark from a threshold on.",
-    window::keys(KEYS, SACK),
+    window::keys(KEYS, SACK).with_presets(presets::DCTCP),
 );
 
 const KEYS: &[Key] = &[

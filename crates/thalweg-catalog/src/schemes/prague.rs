@@ -1,7 +1,7 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control).
 
 use super::window;
-use super::{INITIAL_THRESHOLD, INITIAL_WINDOW};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
@@ -10,7 +10,7 @@ use thalweg_proto::congestion::PragueConfig;
 /// Prague (draft-briscoe-iccrg-prague-congestion-control).
 pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
     "Prague, TCP for L4S: data is ECT(1), windows shrink by as much as queues mark (draft-briscoe-iccrg-prague-congestion-control).",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, USUAL).with_presets(presets::PRAGUE),
 );
 
 /// Usual values that the draft takes for granted: losses found by time (section 2.3.3).

@@ -1,4 +1,4 @@
-//! Sets of values of window schemes: the sender as a kernel has it, and as the RFCs have it.
+//! Sets of values of window schemes: the sender as a kernel has it, and as its specification has it.
 //!
 //! # Differences from what they are named after
 //!
@@ -6,8 +6,9 @@
 //! | --- | --- | --- | --- |
 //! | Linux' CUBIC leaves slow start by the first HyStart | by HyStart++ | RFC 9406 took its place | slow start goes on where a longer round trip was a mistake |
 //! | Linux, after an idle time, halves the window for each time-out of it (RFC 2861) | begins again with the first window | RFC 5681, section 4.1 | a smaller window after short idle times |
-//! | Linux takes a time-out for spurious when anything but its repair arrives that was sent once, before new segments tell (F-RTO) | after they do | RFC 5682, section 3.1 | a time-out after which only the first segment is missing costs its window |
 //! | Linux delays acknowledgements by 40 ms up to 200 ms, as the gaps between segments have it, and not at all in the beginning | by 40 ms | one time | slower beginnings of short flows |
+//! | Linux takes a time-out for spurious when anything but its repair arrives that was sent once, before new segments tell (F-RTO) | after they do | RFC 5682, section 3.1 | a time-out after which only the first segment is missing costs its window |
+//! | Linux has version 1 of BBR, and those of DCTCP and Prague reduce by what their estimate says in whole segments | version 3, and real numbers | the drafts and the RFC | small windows are a fraction larger |
 //! | RFC 5681 lets receivers wait for 500 ms | they do | it is the longest that is allowed | as slow as it may be where a segment is alone |
 
 use crate::Kind;
@@ -16,96 +17,117 @@ use crate::describe::{Key, PRESET, Preset, key};
 /// The key of every window scheme that chooses one; not all have presets.
 pub(crate) const KEY: Key = key(
     PRESET,
-    Kind::Word(&["linux", "rfc"]),
+    Kind::Word(&["linux", "rfc", "draft"]),
     "",
-    "Usual values for many keys at once, of the sender as \"linux\" has it or as the \"rfc\"s of the standards track do; keys that \
-     are given win. For newreno, vegas and cubic.",
+    "Usual values for many keys at once, of the sender as \"linux\" has it or as the \"rfc\"s of the standards track do, of bbr and prague \
+     as their \"draft\" does; keys that are given win. For newreno, vegas, cubic, dctcp, prague and bbr.",
 );
 
 /// The presets of CUBIC.
 pub(crate) const CUBIC: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX, HYSTART, FUNCTION] },
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, NO_ECN, HYSTART, FUNCTION] },
     // RFC 9438, section 4.10.
-    Preset { name: "rfc", values: &[RFC, HYSTART, FUNCTION] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, ECN, HYSTART, FUNCTION] },
 ];
 
 /// The presets of NewReno, which has no other end of slow start than a loss in either, and of others with standard slow start.
 pub(crate) const RENO: &[Preset] = &[
-    Preset { name: "linux", values: &[LINUX, NO_HYSTART] },
-    Preset { name: "rfc", values: &[RFC, NO_HYSTART] },
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, NO_ECN, NO_HYSTART] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, ECN, NO_HYSTART] },
+];
+
+/// The presets of DCTCP.
+pub(crate) const DCTCP: &[Preset] = &[
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, GAIN] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, GAIN] },
+];
+
+/// The presets of Prague. Its draft is that of the sender in Linux, with the transport of the RFCs.
+pub(crate) const PRAGUE: &[Preset] = &[
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, GAIN, VIRTUAL_RTT] },
+    Preset { name: "draft", values: &[BOTH, RFC, WINDOW, GAIN, VIRTUAL_RTT] },
+];
+
+/// The presets of BBR.
+pub(crate) const BBR: &[Preset] = &[
+    // It hands whole bursts to the card, which cuts them apart.
+    Preset { name: "linux", values: &[BOTH, LINUX, MODEL, &[("offload-quanta", "3")]] },
+    Preset { name: "draft", values: &[BOTH, RFC, MODEL, &[("offload-quanta", "1")]] },
 ];
 
 type List = &'static [(&'static str, &'static str)];
 
-/// The defaults of Linux 6.
-const LINUX: List = &[
-    ("initial-window", "10 pkt"),
-    ("initial-threshold", "unlimited"),
-    ("byte-counting", "unlimited"),
-    ("recovery", "sack"),
-    ("duplicate-threshold", "3"),
-    ("rack", "true"),
-    ("undo", "true"),
-    ("tail-probe", "true"),
-    ("prr", "true"),
-    ("f-rto", "true"),
-    ("rto.initial", "1 s"),
-    ("rto.floor", "200 ms"),
-    ("rto.ceiling", "120 s"),
-    // The variation counts for 200 ms at least.
-    ("rto.margin", "200 ms"),
-    ("rto.deviations", "4"),
-    ("idle-restart", "true"),
-    ("nagle", "true"),
-    // It answers those who ask for it, and does not ask.
-    ("ecn", "false"),
-    ("delayed-ack", "true"),
-    ("delayed-ack.delay", "40 ms"),
-    ("delayed-ack.every", "2"),
-    ("keep-out-of-order", "true"),
-];
-
-/// The requirements and recommendations of the standards track.
-const RFC: List = &[
+/// The values in which Linux 6 and the standards track agree.
+const BOTH: List = &[
     // RFC 6928, section 2.
     ("initial-window", "10 pkt"),
-    // RFC 5681, section 3.1.
-    ("initial-threshold", "unlimited"),
-    ("byte-counting", "1 pkt"),
     // RFC 6675 and RFC 8985, with the response of RFC 4015, and RFC 5682.
     ("recovery", "sack"),
     ("duplicate-threshold", "3"),
     ("rack", "true"),
     ("undo", "true"),
     ("tail-probe", "true"),
-    // RFC 8985, section 3.4, recommends it.
-    ("prr", "true"),
     ("f-rto", "true"),
-    // RFC 6298, sections 2.1, 2.4, 2.5 and 2.3, with 1 ms as the clock's tick (G).
+    // RFC 6298, sections 2.1 and 2.3.
     ("rto.initial", "1 s"),
-    ("rto.floor", "1 s"),
-    ("rto.ceiling", "60 s"),
-    ("rto.margin", "1 ms"),
     ("rto.deviations", "4"),
-    // RFC 5681, section 4.1.
-    ("idle-restart", "true"),
     // RFC 9293, section 3.7.4.
     ("nagle", "true"),
-    // RFC 3168.
-    ("ecn", "true"),
     // RFC 5681, section 4.2.
     ("delayed-ack", "true"),
-    ("delayed-ack.delay", "500 ms"),
     ("delayed-ack.every", "2"),
     ("keep-out-of-order", "true"),
 ];
 
+/// The same, of senders whose window answers losses.
+const WINDOW: List = &[
+    // RFC 5681, section 3.1.
+    ("initial-threshold", "unlimited"),
+    // RFC 8985, section 3.4, recommends it.
+    ("prr", "true"),
+    // RFC 5681, section 4.1.
+    ("idle-restart", "true"),
+];
+
+/// The other defaults of Linux 6.
+const LINUX: List = &[
+    ("byte-counting", "unlimited"),
+    ("rto.floor", "200 ms"),
+    ("rto.ceiling", "120 s"),
+    // The variation counts for 200 ms at least.
+    ("rto.margin", "200 ms"),
+    ("delayed-ack.delay", "40 ms"),
+];
+
+/// The other requirements and recommendations of the standards track.
+const RFC: List = &[
+    // RFC 5681, section 3.1.
+    ("byte-counting", "1 pkt"),
+    // RFC 6298, sections 2.4, 2.5 and 2.3, with 1 ms as the clock's tick (G).
+    ("rto.floor", "1 s"),
+    ("rto.ceiling", "60 s"),
+    ("rto.margin", "1 ms"),
+    // RFC 5681, section 4.2.
+    ("delayed-ack.delay", "500 ms"),
+];
+
+/// Linux answers those who ask for it, and does not ask.
+const NO_ECN: List = &[("ecn", "false")];
+/// RFC 3168.
+const ECN: List = &[("ecn", "true")];
 /// RFC 9406.
 const HYSTART: List = &[("slow-start-exit", "hystart++")];
 /// RFC 5681, section 3.1.
 const NO_HYSTART: List = &[("slow-start-exit", "loss")];
 /// RFC 9438, sections 4.1, 4.6 and 4.7.
 const FUNCTION: List = &[("c", "0.4"), ("beta", "0.7"), ("fast-convergence", "true")];
+/// RFC 8257, section 4.2; Prague has it from there.
+const GAIN: List = &[("gain", "0.0625")];
+/// Sections 2.4.4 and 2.5 of Prague's draft.
+const VIRTUAL_RTT: List = &[("virtual-rtt", "25 ms"), ("transition", "500"), ("burst-delay", "250 us")];
+/// The constants of BBR's draft.
+const MODEL: List =
+    &[("loss-threshold", "2 %"), ("beta", "0.7"), ("headroom", "15 %"), ("precautionary", "true")];
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +155,7 @@ mod tests {
     /// Every value of a preset is one that its key can have, simulated and live, and is said once.
     #[test]
     fn values_of_presets_are_in_range() {
-        assert_eq!(with_presets().count(), 3);
+        assert_eq!(with_presets().count(), 6);
         for description in with_presets() {
             for preset in description.keys.presets {
                 let mut told = Vec::new();
@@ -188,6 +210,10 @@ mod tests {
         );
         assert_eq!((rfc.rtt.floor, rfc.rtt.margin), (Duration::from_secs(1), Duration::from_millis(1)));
         assert!(linux.prr && linux.rack.is_some());
+        assert!(linux.f_rto && rfc.f_rto);
+        // BBR has a rate of its own while losses are repaired, and after an idle time.
+        let bbr = sender("bbr:preset=draft");
+        assert!(!bbr.prr && !bbr.idle_restart && bbr.f_rto && bbr.rtt == rfc.rtt);
         for text in ["cubic:preset=linux,prr=false,rack=false", "cubic:prr=false,rack=false,preset=linux"] {
             let given = sender(text);
             assert!(!given.prr && given.rack.is_none());
@@ -196,8 +222,20 @@ mod tests {
     }
 
     #[test]
-    fn schemes_without_presets_refuse_them() {
-        let error = Registry::default().read_scheme("bbn:preset=linux", Place::Simulated).unwrap_err();
-        assert!(error.to_string().contains("no presets: newreno, vegas and cubic have"), "{error}");
+    fn presets_that_a_scheme_has_not_are_refused() {
+        for (text, what) in [
+            ("bbn:preset=linux", "no presets: newreno, vegas, cubic, dctcp, prague and bbr have"),
+            (
+                "cubic:preset=draft",
+                "no preset of that name: bbr and prague have a \"draft\", others the \"rfc\"s",
+            ),
+            (
+                "bbr:preset=rfc",
+                "no preset of that name: bbr and prague have a \"draft\", others the \"rfc\"s",
+            ),
+        ] {
+            let error = Registry::default().read_scheme(text, Place::Simulated).unwrap_err();
+            assert!(error.to_string().contains(what), "{error}");
+        }
     }
 }

@@ -320,10 +320,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
         let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
         faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
     }
-    if values.said_for(PRESET).is_some() && values.keys().presets.is_empty() {
-        let fault = Fault::new(PRESET, "the scheme has no presets").help("newreno, vegas and cubic have");
-        faults.push(Fault { is_of_own: true, ..fault });
-    }
+    check_preset(values, &mut faults);
     check_rack(values, &mut faults);
     // What has an answer of its own always uses ECN: to say so is right.
     if values.said_for("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
@@ -348,6 +345,24 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
         faults.push(Fault::new("receive-window", message));
     }
     faults
+}
+
+/// Finds that the scheme has no such preset.
+fn check_preset(values: &Values, faults: &mut Vec<Fault>) {
+    let presets = values.keys().presets;
+    let Some(Value::Word(chosen)) = values.said_for(PRESET) else { return };
+    if presets.iter().any(|preset| preset.name == chosen) {
+        return;
+    }
+    let (what, help) = if presets.is_empty() {
+        ("the scheme has no presets", "newreno, vegas, cubic, dctcp, prague and bbr have")
+    } else {
+        (
+            "the scheme has no preset of that name",
+            "bbr and prague have a \"draft\", others the \"rfc\"s; all have \"linux\"",
+        )
+    };
+    faults.push(Fault { is_of_own: true, ..Fault::new(PRESET, what).help(help) });
 }
 
 /// Four times what is on the way: a loss is repaired, and found lost again, before the window closes.
