@@ -74,6 +74,26 @@ fn a_delay_spike_costs_one_retransmission() {
     }
 }
 
+/// The same where the first segment had gone again more than a round trip ago, so that the late answer seems to be one to that
+/// (RFC 8985, section 6.2, step 2): what left before the repair is not lost for that.
+#[test]
+fn a_delay_spike_longer_than_a_round_trip_costs_one_retransmission() {
+    for rack in [true, false] {
+        let mut t = timed_out(config(rack));
+        t.at(1900);
+        assert_eq!(t.ack(2), "11 12");
+        t.at(1901);
+        assert_eq!(t.ack(3), "");
+        assert_eq!(t.stats().undone, 1);
+        for segment in 4..=10 {
+            t.at(1898 + segment);
+            let sent = t.ack(segment);
+            assert!(!sent.contains('r'), "rack {rack}: {sent}");
+        }
+        assert_eq!((t.stats().recoveries, t.stats().common.retransmissions), (0, 1));
+    }
+}
+
 /// Section 3.1, step 3b: selectively acknowledged data counts as well, where the second segment is lost and the third was late. The
 /// hole is then repaired as any other, by duplicates or time.
 #[test]
