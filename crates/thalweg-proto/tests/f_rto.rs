@@ -157,7 +157,7 @@ fn a_bare_duplicate_means_a_loss() {
     assert_eq!(t.stats().undone, 0);
 }
 
-/// What the receiver says of the needless repair is no duplicate of step 3a: the next acknowledgement decides.
+/// The answer to the needless repair is no duplicate of step 3a: the next acknowledgement decides.
 #[test]
 fn the_answer_to_a_needless_repair_is_no_sign_of_loss() {
     let mut t = timed_out(config(true));

@@ -261,7 +261,7 @@ impl Rack {
         }
     }
 
-    /// What was taken for lost is in the network after all, and what seemed to be the arrival of a repair was that of the first
+    /// Segments taken for lost are in the network after all, and what seemed to be the arrival of a repair was that of the first
     /// transmission: what is newest is learnt anew.
     pub fn find_again<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
         (self.newest, self.rtt) = ((Time::ZERO, 0), Duration::ZERO);
