@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use thalweg_capture::pcap::{Capture, Point};
 use thalweg_proto::sstp::{
     Acknowledgement, Evicted, RateSpec, ReceiverConfig, Resume, SenderConfig, Tolerance,
 };
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_report::output::pcap::{Capture, Point};
 use thalweg_scenario::load;
 use thalweg_sim::trace::{NoTrace, Tracer};
 use thalweg_sim::{Quantity, RunResult, Simulation, Status};

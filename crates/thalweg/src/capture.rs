@@ -4,7 +4,7 @@ use crate::console::Error;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use thalweg_report::output::pcap::{Capture, Point};
+use thalweg_capture::pcap::{Capture, Point};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 

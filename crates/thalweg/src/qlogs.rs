@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use thalweg_capture::qlog::{QlogPackets, write_qlog};
 use thalweg_proto::units::Time;
-use thalweg_report::output::{Folder, QlogPackets, write_qlog};
+use thalweg_report::output::Folder;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 

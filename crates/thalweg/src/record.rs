@@ -4,10 +4,10 @@ use crate::console::{Console, Error};
 use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Place, Registry};
 use thalweg_net::flow::{Beliefs, Happened, Recorded, Recorder, Recording};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_report::output::{LiveLog, Metrics};
 
 /// Events that are kept at most, some 64 bytes each.
 const MOST: usize = 2_000_000;

@@ -58,7 +58,7 @@ impl fmt::Display for RecordingError {
 impl core::error::Error for RecordingError {}
 
 impl Recording {
-    /// Reads a qlog file of one sender, as [`LiveLog`](crate::output::LiveLog) writes it.
+    /// Reads a qlog file of one sender, as `LiveLog` of `thalweg-capture` writes it.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 
 use super::scenario::scenario;
 use super::{Losses, Path, Recording, RecordingError};
-use crate::output::{LiveLog, Metrics};
+use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Kind, PathHints, Place, Registry, SCHEMES, Value};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};

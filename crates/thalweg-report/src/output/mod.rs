@@ -1,5 +1,5 @@
-//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures, traces of capacity and sequence
-//! diagrams.
+//! Results for people and for other programs: tables, folders, series, pictures, traces of capacity and
+//! sequence diagrams.
 
 mod columns;
 mod comparison;
@@ -8,9 +8,7 @@ mod folder;
 pub mod mahimahi;
 mod outlines;
 mod parquet;
-pub mod pcap;
 mod png;
-mod qlog;
 pub mod sequence;
 mod series;
 mod settling;
@@ -25,7 +23,6 @@ pub(crate) use columns::{Datum, heads_of, words};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, REPORT, Stored};
 pub use parquet::ParquetSeries;
 pub use png::{PngError, png};
-pub use qlog::{LiveLog, Metrics, QlogPackets, write_qlog};
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub(crate) use settling::settling;

@@ -1,42 +1,55 @@
 use super::*;
-use crate::results::samples::{result, spec};
 use serde_json::{Value, json};
+use std::path::Path;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::payload::Length;
-use thalweg_proto::window::{self, Ack, EndsConfig, ReceiverConfig, SackBlock, Segment, SenderConfig};
-use thalweg_sim::spec::TransportSpec;
-use thalweg_sim::trace::{PacketId, Record, Step, Tracer as _};
-use thalweg_sim::{Pdu, Series};
+use thalweg_proto::window::{self, Ack, SackBlock, Segment};
+use thalweg_scenario::load_text;
+use thalweg_sim::trace::{NoTrace, PacketId, Record, Step, Tracer as _};
+use thalweg_sim::{Pdu, Series, Simulation, Status};
 
-/// The sample with a window transport of 1000 bytes a segment in its second group.
-fn windows() -> Spec {
-    let mut spec = spec();
-    let mut bold = spec.groups[0].clone();
-    bold.transport = TransportSpec::new(
-        "cubic",
-        EndsConfig::new(
-            SenderConfig { segment: 1000, ..SenderConfig::default() },
-            ReceiverConfig::default(),
-            ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
-        ),
-        40,
-        40,
-    );
-    spec.groups.push(bold);
-    spec
+/// Two flows of datagrams, and one with a window of segments of 1000 bytes.
+const SCENARIO: &str = r#"
+title = "Two and one"
+duration = "1 ms"
+seed = 7
+[[link]]
+between = ["left", "right"]
+rate = "100 Mbit/s"
+delay = "10 ms"
+queue = "100 pkt"
+[[flow]]
+name = "shy"
+count = 2
+from = "left"
+to = "right"
+scheme = "udp"
+workload = { kind = "telnet", packet = "1000 B", gap = "1 ms" }
+[[flow]]
+name = "bold"
+from = "left"
+to = "right"
+scheme = { base = "newreno", segment = "1000 B" }
+"#;
+
+/// The parts and the result of a run of [`SCENARIO`], with `series` in place of its own.
+fn run(series: Vec<Series>) -> (Spec, RunResult) {
+    let loaded = load_text("sample.toml", SCENARIO, Path::new("."), &[]).unwrap();
+    let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, NoTrace) = simulation.finish();
+    (loaded.spec().clone(), RunResult { series, ..result })
 }
 
 #[test]
 fn changes_are_events_in_the_units_of_the_draft() {
-    let mut result = result(7, 75);
     let at = |millis: u64| Time::from_picos(millis * 1_000_000_000);
-    result.series.push(Series {
-        quantity: Quantity::Rtt,
-        subject: 2,
-        points: vec![(at(0), 0.0), (at(100), 0.0205), (at(200), 0.0205), (at(300), 0.03)],
-    });
-    let bytes = write_qlog(Vec::new(), "a \"b\"", &windows(), &result, &QlogPackets::new(0)).unwrap();
+    let of_bold = |quantity, points| Series { quantity, subject: 2, points };
+    let (spec, result) = run(vec![
+        of_bold(Quantity::Window, vec![(at(0), 10.0), (at(100), 12.5)]),
+        of_bold(Quantity::Rtt, vec![(at(0), 0.0), (at(100), 0.0205), (at(200), 0.0205), (at(300), 0.03)]),
+    ]);
+    let bytes = write_qlog(Vec::new(), "a \"b\"", &spec, &result, &QlogPackets::new(0)).unwrap();
     let qlog: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!((&qlog["qlog_version"], &qlog["title"]), (&json!("0.3"), &json!("a \"b\"")));
     assert_eq!(qlog["traces"].as_array().unwrap().len(), 1, "only the flow with a window and series");
@@ -108,14 +121,15 @@ fn recovery(most: usize) -> QlogPackets {
     packets
 }
 
-fn written(result: &RunResult, packets: &QlogPackets) -> Value {
-    let bytes = write_qlog(Vec::new(), "t", &windows(), result, packets).unwrap();
+fn written(packets: &QlogPackets) -> Value {
+    let (spec, result) = run(Vec::new());
+    let bytes = write_qlog(Vec::new(), "t", &spec, &result, packets).unwrap();
     serde_json::from_slice(&bytes).unwrap()
 }
 
 #[test]
 fn packets_are_sent_acknowledged_and_lost() {
-    let qlog = written(&result(7, 75), &recovery(100));
+    let qlog = written(&recovery(100));
     let trace = &qlog["traces"][0];
     assert_eq!(trace["title"], json!("shy.1"));
     let header = |number: u64| json!({"packet_type": "1RTT", "packet_number": number});
@@ -151,7 +165,7 @@ fn packets_are_sent_acknowledged_and_lost() {
 fn what_there_is_no_room_for_is_left_out_and_said() {
     let packets = recovery(4);
     assert_eq!(packets.until(), Some(Time::from_picos(5_000_000_000)));
-    let qlog = written(&result(7, 75), &packets);
+    let qlog = written(&packets);
     assert_eq!(qlog["traces"][0]["events"].as_array().unwrap().len(), 3);
     assert_eq!(qlog["description"], json!("thalweg, seed 7, packets until 0.005 s"));
     assert_eq!(recovery(100).until(), None);
