@@ -211,7 +211,7 @@ macro_rules! engines {
         impl AnyEngine<Slice> {
             /// Reads a PDU that the engine's peer may have sent; `None` where the bytes are none.
             #[inline]
-            pub fn decode(&self, bytes: &Slice) -> Option<AnyPdu<Slice>> {
+            pub fn decode(&self, bytes: Slice) -> Option<AnyPdu<Slice>> {
                 match self {
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) => {
                         Wire::decode(bytes).map(AnyPdu::Window)
@@ -221,7 +221,7 @@ macro_rules! engines {
             }
 
             #[inline(never)]
-            fn decode_other(&self, bytes: &Slice) -> Option<AnyPdu<Slice>> {
+            fn decode_other(&self, bytes: Slice) -> Option<AnyPdu<Slice>> {
                 match self {
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) | Self::Vacant => None,
                     $(

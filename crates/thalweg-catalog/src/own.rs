@@ -116,7 +116,7 @@ trait Configured: Properties {
 type Makers<'a, P> =
     (Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Decode<P>);
 
-type Decode<P> = fn(&Slice) -> Option<OwnPdu<P>>;
+type Decode<P> = fn(Slice) -> Option<OwnPdu<P>>;
 
 impl<F: Open> Configured for F {
     fn name(&self) -> &'static str {
@@ -310,7 +310,7 @@ impl Wire for OwnPdu<Slice> {
     }
 
     /// Only an engine knows the family.
-    fn decode(_bytes: &Slice) -> Option<Self> {
+    fn decode(_bytes: Slice) -> Option<Self> {
         None
     }
 }
@@ -453,7 +453,7 @@ impl<P: Payload> OwnEnd<P> {
     }
 
     /// Reads a PDU of its peer.
-    pub(crate) fn decode(&self, bytes: &Slice) -> Option<OwnPdu<P>> {
+    pub(crate) fn decode(&self, bytes: Slice) -> Option<OwnPdu<P>> {
         catch_unwind(AssertUnwindSafe(|| (self.decode)(bytes))).unwrap_or_else(|_| {
             self.breach.set(Some(BreachKind::Panicked));
             None

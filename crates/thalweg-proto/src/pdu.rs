@@ -106,7 +106,7 @@ pub trait Wire: Sized {
     fn encode(&self, to: &mut Vec<u8>);
 
     /// Reads a PDU from all of `bytes`, whose memory its payload shares; `None` where it is none.
-    fn decode(bytes: &Slice) -> Option<Self>;
+    fn decode(bytes: Slice) -> Option<Self>;
 }
 
 /// The room of a [`Compact`] PDU in bytes.

@@ -55,8 +55,8 @@ impl Wire for Tick<Slice> {
     fn encode(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(self.0.as_bytes());
     }
-    fn decode(bytes: &Slice) -> Option<Self> {
-        Some(Self(bytes.clone()))
+    fn decode(bytes: Slice) -> Option<Self> {
+        Some(Self(bytes))
     }
 }
 

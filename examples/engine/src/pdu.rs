@@ -58,7 +58,7 @@ impl Wire for Pdu<Slice> {
         to.extend_from_slice(self.payload().map_or(&[], Slice::as_bytes));
     }
 
-    fn decode(bytes: &Slice) -> Option<Self> {
+    fn decode(bytes: Slice) -> Option<Self> {
         let (header, payload) = bytes.as_bytes().split_first_chunk::<{ HEADER as usize }>()?;
         let (kind, number) = header.split_first()?;
         let number = u64::from_be_bytes(number.try_into().ok()?);

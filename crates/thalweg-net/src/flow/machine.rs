@@ -44,7 +44,7 @@ impl Machine {
     }
 
     /// A PDU came, maybe with the network's mark. False where it is none of this scheme.
-    pub fn receive(&mut self, now: Time, bytes: &Slice, ecn: Ecn, recorder: Option<&Recorder>) -> bool {
+    pub fn receive(&mut self, now: Time, bytes: Slice, ecn: Ecn, recorder: Option<&Recorder>) -> bool {
         let Some(pdu) = self.engine.decode(bytes) else { return false };
         if let Some(recorder) = recorder {
             recorder.on_received(now, &pdu);
@@ -58,26 +58,29 @@ impl Machine {
     }
 
     /// The next thing to do. A PDU that is to be sent is appended to `buffer`.
+    #[inline]
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>, recorder: Option<&Recorder>) -> Polled {
-        match self.engine.poll(now) {
-            Output::Transmit(pdu) => {
-                let start = buffer.len();
-                buffer.push(PDU);
-                pdu.encode(buffer);
-                let size = buffer.len() - start;
-                let is_sound = size > FLOW_HEADER as usize && size <= self.maximum as usize;
-                if !is_sound && self.engine.blame(BreachKind::PduSize) {
-                    buffer.truncate(start);
-                    return self.poll(now, buffer, recorder);
+        loop {
+            match self.engine.poll(now) {
+                Output::Transmit(pdu) => {
+                    let start = buffer.len();
+                    buffer.push(PDU);
+                    pdu.encode(buffer);
+                    let size = buffer.len() - start;
+                    let is_sound = size > FLOW_HEADER as usize && size <= self.maximum as usize;
+                    if !is_sound && self.engine.blame(BreachKind::PduSize) {
+                        buffer.truncate(start);
+                        continue;
+                    }
+                    if let Some(recorder) = recorder {
+                        recorder.on_sent(now, &pdu, size);
+                    }
+                    return Output::Transmit(());
                 }
-                if let Some(recorder) = recorder {
-                    recorder.on_sent(now, &pdu, size);
-                }
-                Output::Transmit(())
+                Output::Event(event) => return Output::Event(event),
+                Output::Timeout { at, reason } => return Output::Timeout { at, reason },
+                Output::Idle => return Output::Idle,
             }
-            Output::Event(event) => Output::Event(event),
-            Output::Timeout { at, reason } => Output::Timeout { at, reason },
-            Output::Idle => Output::Idle,
         }
     }
 

@@ -142,6 +142,9 @@ pub struct Flow {
     waiting: u64,
     /// It receives, and no window that it could change keeps the peer from sending too much.
     is_bounded: bool,
+    /// The engine takes any number of PDUs before it is polled, and its datagrams may become as large as the path takes.
+    takes_batches: bool,
+    follows_path: bool,
     written: u64,
     delivered: u64,
     malformed: u64,
@@ -182,6 +185,8 @@ impl Flow {
         Self {
             window: machine.end().window().map(|_| scheme.receive_window(path)),
             is_bounded: role == Role::Receiver && machine.end().window().is_none(),
+            takes_batches: machine.end().takes_batches(),
+            follows_path: machine.end().follows_path(),
             machine,
             fin,
             inbox: VecDeque::new(),
@@ -228,7 +233,7 @@ impl Flow {
     /// Takes one input. Never fails: what cannot be used is counted and dropped.
     pub fn handle(&mut self, now: Time, input: FlowInput) {
         let command = match input {
-            FlowInput::Datagram { bytes, ecn } => return self.on_datagram(now, &bytes, ecn),
+            FlowInput::Datagram { bytes, ecn } => return self.on_datagram(now, bytes, ecn),
             FlowInput::MaximumSegment(bytes) => return self.machine.set_maximum(bytes),
             FlowInput::Write(data) => {
                 let Fin::Sender(sender) = &self.fin else { return };
@@ -274,30 +279,34 @@ impl Flow {
         }
     }
 
-    fn on_datagram(&mut self, now: Time, bytes: &Slice, ecn: Ecn) {
+    /// Takes a datagram, as [`handle`](Flow::handle) does.
+    pub(crate) fn on_datagram(&mut self, now: Time, bytes: Slice, ecn: Ecn) {
         let is_full = self.is_bounded && self.unread + self.waiting >= self.memory;
         if is_full && is_pdu(bytes.as_bytes()) {
             self.refused += 1;
             return;
         }
-        if !self.machine.end().takes_batches() {
+        if !self.takes_batches {
             if self.inbox.len() >= MOST_WAITING {
                 self.refused += 1;
                 return;
             }
-            self.waiting += cost(bytes);
+            self.waiting += cost(&bytes);
             // A short one would hold on to all of the buffer in which it came.
             let is_short = bytes.len() < SHORT;
-            let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes.clone() };
+            let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes };
             self.inbox.push_back((bytes, ecn));
             return;
         }
         self.take(now, bytes, ecn);
     }
 
-    fn take(&mut self, now: Time, bytes: &Slice, ecn: Ecn) {
+    fn take(&mut self, now: Time, bytes: Slice, ecn: Ecn) {
         let is_sound = match (bytes.as_bytes().first(), &mut self.fin) {
-            (Some(&PDU), _) => self.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), ecn),
+            (Some(&PDU), _) => {
+                let end = bytes.len();
+                self.receive(now, bytes.into_part(FLOW_HEADER, end), ecn)
+            }
             (Some(&FIN), Fin::Receiver(receiver)) => {
                 receiver.on_fin(now, &bytes.as_bytes()[1..], self.delivered)
             }
@@ -307,7 +316,7 @@ impl Flow {
         self.malformed += u64::from(!is_sound);
     }
 
-    fn receive(&mut self, now: Time, pdu: &Slice, ecn: Ecn) -> bool {
+    fn receive(&mut self, now: Time, pdu: Slice, ecn: Ecn) -> bool {
         if self.is_bounded {
             self.machine.set_memory(self.memory.saturating_sub(self.unread + self.waiting));
         }
@@ -329,7 +338,7 @@ impl Flow {
             }
             let Some((bytes, ecn)) = self.inbox.pop_front() else { return output };
             self.waiting -= cost(&bytes);
-            self.take(now, &bytes, ecn);
+            self.take(now, bytes, ecn);
         }
     }
 
@@ -397,7 +406,7 @@ impl Flow {
 
     /// True if its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
     pub fn follows_path(&self) -> bool {
-        self.machine.end().follows_path()
+        self.follows_path
     }
 
     /// Bytes of the application that have been sent, each counted once.

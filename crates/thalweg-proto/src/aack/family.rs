@@ -54,8 +54,8 @@ impl Wire for Pdu<Slice> {
         wire::encode(self, to);
     }
 
-    fn decode(bytes: &Slice) -> Option<Self> {
-        wire::decode(bytes).ok()
+    fn decode(bytes: Slice) -> Option<Self> {
+        wire::decode(&bytes).ok()
     }
 }
 

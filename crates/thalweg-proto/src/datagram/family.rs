@@ -36,8 +36,8 @@ impl Wire for Pdu<Slice> {
         to.extend_from_slice(self.0.as_bytes());
     }
 
-    fn decode(bytes: &Slice) -> Option<Self> {
-        (!bytes.is_empty()).then(|| Self(bytes.clone()))
+    fn decode(bytes: Slice) -> Option<Self> {
+        (!bytes.is_empty()).then_some(Self(bytes))
     }
 }
 

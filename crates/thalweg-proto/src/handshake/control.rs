@@ -149,7 +149,7 @@ impl Wire for Control {
         to.extend(self.pack().unwrap_or_default());
     }
 
-    fn decode(bytes: &Slice) -> Option<Self> {
+    fn decode(bytes: Slice) -> Option<Self> {
         let bytes = <[u8; COMPACT]>::try_from(bytes.as_bytes()).ok()?;
         Some(Self::unpack(bytes)).filter(|control| control.pack() == Some(bytes))
     }
@@ -180,11 +180,11 @@ mod tests {
         for control in all() {
             let mut bytes = Vec::new();
             control.encode(&mut bytes);
-            assert_eq!(Control::decode(&Slice::new(bytes.clone())), Some(control));
+            assert_eq!(Control::decode(Slice::new(bytes.clone())), Some(control));
             bytes[1] = 200;
-            assert_eq!(Control::decode(&Slice::new(bytes.clone())), None);
+            assert_eq!(Control::decode(Slice::new(bytes.clone())), None);
             bytes.pop();
-            assert_eq!(Control::decode(&Slice::new(bytes)), None);
+            assert_eq!(Control::decode(Slice::new(bytes)), None);
         }
     }
 

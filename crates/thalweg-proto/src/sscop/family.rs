@@ -98,8 +98,8 @@ impl Wire for Pdu<Slice> {
         self.encode(to);
     }
 
-    fn decode(bytes: &Slice) -> Option<Self> {
-        Self::decode(bytes).ok()
+    fn decode(bytes: Slice) -> Option<Self> {
+        Self::decode(&bytes).ok()
     }
 }
 

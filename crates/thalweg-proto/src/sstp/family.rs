@@ -138,8 +138,8 @@ impl Wire for Pdu<Slice> {
         wire::encode(CONNECTION, self, to);
     }
 
-    fn decode(bytes: &Slice) -> Option<Self> {
-        match wire::decode(bytes) {
+    fn decode(bytes: Slice) -> Option<Self> {
+        match wire::decode(&bytes) {
             Ok((CONNECTION, pdu)) => Some(pdu),
             _ => None,
         }

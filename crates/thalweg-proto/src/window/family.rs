@@ -62,7 +62,7 @@ impl Wire for Pdu<Slice> {
     }
 
     #[inline]
-    fn decode(bytes: &Slice) -> Option<Self> {
+    fn decode(bytes: Slice) -> Option<Self> {
         wire::decode(bytes).ok()
     }
 }

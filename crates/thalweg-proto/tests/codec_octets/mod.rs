@@ -6,8 +6,7 @@ use thalweg_proto::{aack, sstp, window};
 
 /// Octets are refused, or are a PDU of the window transport that is written as they are.
 pub fn window(octets: &[u8]) {
-    let bytes = Slice::new(octets.to_vec());
-    if let Ok(pdu) = window::wire::decode(&bytes) {
+    if let Ok(pdu) = window::wire::decode(Slice::new(octets.to_vec())) {
         let mut written = Vec::new();
         window::wire::encode(&pdu, &mut written);
         assert_eq!(written, octets, "{pdu:?}");
