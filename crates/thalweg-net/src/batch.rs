@@ -59,12 +59,18 @@ impl Run {
 pub struct Batch {
     bytes: Vec<u8>,
     runs: Vec<Run>,
+    /// No datagram of the last run is shorter than the others: one more may join it.
+    is_open: bool,
 }
 
 impl Batch {
     /// An empty batch.
     pub fn new() -> Self {
-        Self { bytes: Vec::with_capacity(usize::from(LARGEST_DATAGRAM) + 1), runs: Vec::new() }
+        Self {
+            bytes: Vec::with_capacity(usize::from(LARGEST_DATAGRAM) + 1),
+            runs: Vec::new(),
+            is_open: false,
+        }
     }
 
     /// Forgets all datagrams.
@@ -119,19 +125,20 @@ impl Batch {
         let end = self.bytes.len();
         let length = end - start;
         if let Some(last) = self.runs.last_mut() {
-            let joins = last.destination == destination
+            let joins = self.is_open
+                && last.destination == destination
                 && last.purpose == purpose
-                && purpose != Purpose::Probe
                 && last.range.end == start
                 && length <= last.segment
-                && last.range.len() % last.segment == 0
                 && last.range.len() < last.segment * MOST_SEGMENTS
                 && end - last.range.start <= MOST_BYTES;
             if joins {
                 last.range.end = end;
+                self.is_open = length == last.segment;
                 return;
             }
         }
+        self.is_open = purpose != Purpose::Probe;
         self.runs.push(Run { destination, purpose, range: start..end, segment: length });
     }
 }

@@ -83,7 +83,8 @@ impl EpochKey {
 pub struct Sealer {
     secret: Secret,
     key: EpochKey,
-    epoch: u64,
+    /// The first number of the next epoch.
+    epoch_end: u64,
     epoch_length: u64,
     next: u64,
 }
@@ -101,7 +102,7 @@ impl Sealer {
     /// Changes keys after `epoch_length` packets, which must be the same at the peer.
     pub fn with_epoch(secret: Secret, epoch_length: u64) -> Self {
         let key = EpochKey::new(&secret);
-        Self { secret, key, epoch: 0, epoch_length, next: 0 }
+        Self { secret, key, epoch_end: epoch_length, epoch_length, next: 0 }
     }
 
     /// The number of the next packet.
@@ -120,11 +121,10 @@ impl Sealer {
         if number >= LAST_NUMBER {
             return Err(Exhausted);
         }
-        let epoch = number / self.epoch_length;
-        while self.epoch < epoch {
+        if number >= self.epoch_end {
             self.secret = self.secret.next();
             self.key = EpochKey::new(&self.secret);
-            self.epoch += 1;
+            self.epoch_end += self.epoch_length;
         }
         self.next += 1;
         let (header, frames) = buffer[start..].split_at_mut(HEADER);
@@ -210,8 +210,9 @@ impl Opener {
         if !self.window.is_new(number) {
             return Err(Refused::Replayed);
         }
-        let epoch = number / self.epoch_length;
-        let opened = if epoch == self.epoch {
+        let is_current = number.wrapping_sub(self.epoch * self.epoch_length) < self.epoch_length;
+        let epoch = if is_current { self.epoch } else { number / self.epoch_length };
+        let opened = if is_current {
             open_with(&self.key, number, packet)
         } else if epoch < self.epoch {
             let previous = self.previous.as_ref().filter(|_| epoch + 1 == self.epoch);

@@ -55,6 +55,16 @@ struct Entry {
     promised: u64,
 }
 
+impl Entry {
+    /// Puts the entry, which has this index, into the list of those to be polled.
+    #[inline]
+    fn make_ready(&mut self, index: usize, ready: &mut VecDeque<usize>) {
+        if !core::mem::replace(&mut self.ready, true) {
+            ready.push_back(index);
+        }
+    }
+}
+
 /// A datagram that was opened and whose frames wait to be taken.
 struct Opened {
     index: usize,
@@ -342,15 +352,13 @@ impl Endpoint {
             // What is kept of one datagram must not hold on to many others, of which perhaps nothing is.
             let apart = start > stride && (apart || opened.len() * stride < start / 2);
             for Opened { index, number, range } in opened.drain(..) {
-                let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
-                else {
-                    continue;
-                };
+                let Some(Some(entry)) = self.entries.get_mut(index) else { continue };
+                let State::Open(session) = &mut entry.state else { continue };
                 let copied = apart.then(|| (Slice::new(&shared.as_bytes()[range.clone()]), 0..range.len()));
                 let (packet, range) =
                     copied.as_ref().map_or((&shared, range), |(copy, range)| (copy, range.clone()));
                 session.receive(now, arrival.from, arrival.ecn, (number, packet, range), &mut *self.entropy);
-                self.make_ready(index);
+                entry.make_ready(index, &mut self.ready);
             }
         }
         self.opened = opened;
@@ -597,10 +605,8 @@ impl Endpoint {
     }
 
     fn make_ready(&mut self, index: usize) {
-        if let Some(Some(entry)) = self.entries.get_mut(index)
-            && !core::mem::replace(&mut entry.ready, true)
-        {
-            self.ready.push_back(index);
+        if let Some(Some(entry)) = self.entries.get_mut(index) {
+            entry.make_ready(index, &mut self.ready);
         }
     }
 

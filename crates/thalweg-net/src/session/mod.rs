@@ -14,6 +14,7 @@ mod growth;
 mod interface;
 mod moving;
 mod narrow;
+mod ordered;
 mod output;
 
 use budget::Budget;
@@ -22,6 +23,7 @@ pub use counters::{COUNTERS, Counter};
 use growth::Growth;
 pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;
+use ordered::Ordered;
 
 use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
@@ -29,7 +31,7 @@ use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
 use crate::path::Path;
-use crate::resequence::{Release, Resequencer, Tolerance};
+use crate::resequence::{Resequencer, Tolerance};
 use crate::text::printable_within;
 use crate::wire::frame::{FlowNumber, Frame, Frames, LONGEST_DATAGRAM, LONGEST_REASON, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
@@ -75,14 +77,6 @@ pub enum Next {
     Full,
     /// Nothing more to do until then; [`Time::MAX`] for never.
     At(Time),
-}
-
-/// A packet whose PDUs wait for their turn.
-#[derive(Debug)]
-struct Ordered {
-    packet: Slice,
-    range: Range<usize>,
-    ecn: Ecn,
 }
 
 #[derive(Debug)]
@@ -540,7 +534,9 @@ impl Session {
                 }
             }
         }
-        self.hand_in_order(now);
+        if is_ordered {
+            self.hand_in_order(now);
+        }
     }
 
     /// Hands a PDU, which is `pdu` of the frames that begin at `start` of `packet`, to its flow. True for an
@@ -561,25 +557,8 @@ impl Session {
         let at = |offset: usize| (start + offset) as u32;
         let bytes = packet.slice(at(pdu.start), at(pdu.end));
         let is_answer = slot.sends && is_pdu(bytes.as_bytes());
-        slot.flow.handle(now, FlowInput::Datagram { bytes, ecn });
+        slot.flow.on_datagram(now, bytes, ecn);
         is_answer
-    }
-
-    /// Hands over the PDUs of packets whose turn it is.
-    pub(super) fn hand_in_order(&mut self, now: Time) {
-        while let Some(release) = self.order.as_mut().and_then(|order| order.poll(now)) {
-            // What is lost is missing in the engine's own numbers, too.
-            let Release::Item(Ordered { packet, range, ecn }) = release else { continue };
-            // What makes no sense has ended the connection already.
-            let pdus =
-                Frames::new(&packet.as_bytes()[range.clone()]).flatten().filter_map(|frame| match frame {
-                    Frame::Pdu { flow, range: pdu } => Some((flow, pdu)),
-                    _ => None,
-                });
-            for (flow, pdu) in pdus.take(MOST_PDUS) {
-                self.hand(now, flow, (&packet, range.start, pdu), ecn);
-            }
-        }
     }
 
     /// A reset came. True if it ended the session: one does that comes from where the peer is, or was proved to be last.

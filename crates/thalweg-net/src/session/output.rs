@@ -184,11 +184,10 @@ impl Session {
                 return Next::Full;
             }
             let Some(datagram) = self.datagrams.pop_front() else { break };
-            let to = self.path.remote;
             let start = batch.start();
             write_header(batch.buffer(), self.agreed.remote, self.sealer.next_number());
             Frame::Datagram(datagram.as_bytes()).write(batch.buffer());
-            self.seal(batch, start, to, Purpose::Ordinary(Ecn::NotEct), true);
+            self.seal(batch, start, None, Purpose::Ordinary(Ecn::NotEct), true);
         }
         Next::At(Time::MAX)
     }
@@ -220,79 +219,91 @@ impl Session {
     fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
         let mut next = Time::MAX;
         let mut drained = 0;
-        let mut codepoint = self.codepoint();
         while drained < self.slots.len() {
             let turn = self.turn % self.slots.len();
-            // Where the path takes large ones, many that are not still go together.
-            let follows_path = self.slots[turn].flow.follows_path();
-            let datagram = usize::from(if follows_path { self.path.mtu.current() } else { SAFE_DATAGRAM });
+            match self.poll_flow(now, batch, turn) {
+                Turn::Stopped(Next::Full) => return Next::Full,
+                Turn::Stopped(Next::At(at)) => return Next::At(next.min(at)),
+                Turn::Drained { until, has_sent } => {
+                    next = next.min(until);
+                    drained = if has_sent { 1 } else { drained + 1 };
+                }
+            }
+        }
+        Next::At(next)
+    }
+
+    /// Does what one flow has to do. It has the next turn too, unless it has nothing more to do or may send no more.
+    fn poll_flow(&mut self, now: Time, batch: &mut Batch, turn: usize) -> Turn {
+        // Where the path takes large ones, many that are not still go together.
+        let follows_path = self.slots[turn].flow.follows_path();
+        let datagram = usize::from(if follows_path { self.path.mtu.current() } else { SAFE_DATAGRAM });
+        let mut sent_once = self.slots[turn].flow.sent_once();
+        let mut has_sent = false;
+        loop {
             if !batch.has_room(datagram) {
-                return Next::Full;
+                return Turn::Stopped(Next::Full);
             }
             if self.path.allowance() < datagram as u64 {
                 // The answer to the challenge, or what comes before it, lets it go on.
-                return Next::At(next);
+                return Turn::Stopped(Next::At(Time::MAX));
             }
             if let Err(at) = self.budget.check(now) {
                 // The next flow next time: what one sends again must not keep another from acknowledging.
                 self.turn = turn + 1;
-                return Next::At(next.min(at));
+                return Turn::Stopped(Next::At(at));
             }
             let start = batch.start();
-            let slot = &mut self.slots[turn];
-            let buffer = batch.buffer();
-            write_header(buffer, self.agreed.remote, self.sealer.next_number());
-            let before = slot.flow.sent_once();
-            let output = if slot.pending.is_empty() {
-                begin_pdu(buffer, slot.number);
-                slot.flow.poll(now, buffer)
-            } else {
-                buffer.append(&mut slot.pending);
-                FlowOutput::Transmit
-            };
-            if output == FlowOutput::Transmit {
+            write_header(batch.buffer(), self.agreed.remote, self.sealer.next_number());
+            let Err(until) = self.poll_to_send(now, batch.buffer(), turn) else {
+                let Some(slot) = self.slots.get_mut(turn) else { continue };
+                let buffer = batch.buffer();
                 if (buffer.len() - start + TAG) as u64 > self.budget.room() {
                     // More is allowed when something has come.
                     slot.pending = buffer.split_off(start + HEADER);
                     buffer.truncate(start);
-                    return Next::At(next);
+                    return Turn::Stopped(Next::At(Time::MAX));
                 }
-                let is_new = slot.flow.sent_once() > before;
+                let before = core::mem::replace(&mut sent_once, slot.flow.sent_once());
+                let is_new = sent_once > before;
                 if is_new {
                     self.progress.expect(now);
                 }
                 // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
                 // lost.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
-                let purpose = Purpose::Ordinary(if is_data { codepoint } else { Ecn::NotEct });
-                let remote = self.path.remote;
-                self.seal(batch, start, remote, purpose, is_new);
-                drained = 0;
+                let ecn = if is_data { self.codepoint() } else { Ecn::NotEct };
+                self.seal(batch, start, None, Purpose::Ordinary(ecn), is_new);
+                has_sent = true;
                 continue;
-            }
-            buffer.truncate(start);
-            match output {
-                FlowOutput::Transmit => {}
-                FlowOutput::Event(event) => {
-                    self.on_event(now, event);
-                    if self.slots.is_empty() {
-                        return Next::At(Time::MAX);
-                    }
-                    codepoint = self.codepoint();
-                }
+            };
+            batch.buffer().truncate(start);
+            self.turn = turn + 1;
+            return Turn::Drained { until, has_sent };
+        }
+    }
+
+    /// Polls a flow until it has something to send, which is appended to `buffer`, and tells the application what happens before.
+    /// The error is the time until which it has nothing to do.
+    #[inline]
+    fn poll_to_send(&mut self, now: Time, buffer: &mut Vec<u8>, turn: usize) -> Result<(), Time> {
+        // There are none once the connection has ended.
+        let slot = self.slots.get_mut(turn).ok_or(Time::MAX)?;
+        if !slot.pending.is_empty() {
+            buffer.append(&mut slot.pending);
+            return Ok(());
+        }
+        begin_pdu(buffer, slot.number);
+        while let Some(slot) = self.slots.get_mut(turn) {
+            match slot.flow.poll(now, buffer) {
+                FlowOutput::Transmit => return Ok(()),
+                FlowOutput::Event(event) => self.on_event(now, event),
                 FlowOutput::Ended { stopped } => self.on_ended(stopped),
-                FlowOutput::Timeout { at } => {
-                    next = next.min(at);
-                    drained += 1;
-                    self.turn = turn + 1;
-                }
-                FlowOutput::Idle => {
-                    drained += 1;
-                    self.turn = turn + 1;
-                }
+                FlowOutput::Timeout { at } => return Err(at),
+                FlowOutput::Idle => break,
             }
         }
-        Next::At(next)
+        Err(Time::MAX)
     }
 
     pub(super) fn on_event(&mut self, now: Time, event: Event<Slice>) {
@@ -324,11 +335,19 @@ impl Session {
         let buffer = batch.buffer();
         write_header(buffer, self.agreed.remote, self.sealer.next_number());
         write(buffer);
-        self.seal(batch, start, to, purpose, false);
+        self.seal(batch, start, Some(to), purpose, false);
     }
 
+    /// Completes the packet that begins at `start`. It goes to where the peer is, unless `to` says where else.
     #[inline]
-    fn seal(&mut self, batch: &mut Batch, start: usize, to: SocketAddr, purpose: Purpose, is_new: bool) {
+    fn seal(
+        &mut self,
+        batch: &mut Batch,
+        start: usize,
+        to: Option<SocketAddr>,
+        purpose: Purpose,
+        is_new: bool,
+    ) {
         if self.sealer.seal(batch.buffer(), start).is_err() {
             // 2^62 packets were sent.
             batch.buffer().truncate(start);
@@ -336,7 +355,7 @@ impl Session {
             return;
         }
         let size = batch.start() - start;
-        if to == self.path.remote {
+        if to.is_none_or(|to| to == self.path.remote) {
             self.path.on_sent(size);
             if purpose != Purpose::Probe {
                 self.path.mtu.on_sent(size);
@@ -348,8 +367,20 @@ impl Session {
         }
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += size as u64;
-        batch.finish(start, to, purpose);
+        batch.finish(start, to.unwrap_or(self.path.remote), purpose);
     }
+}
+
+/// The end of a flow's turn.
+enum Turn {
+    /// Nothing more can be sent for now.
+    Stopped(Next),
+    /// The flow has nothing to do until then.
+    Drained {
+        until: Time,
+        /// Something was sent: other flows may have something to do again.
+        has_sent: bool,
+    },
 }
 
 /// A close is told again after this, or two round trips; then after twice that, and so on.

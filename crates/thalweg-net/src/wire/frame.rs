@@ -98,6 +98,7 @@ impl<'a> Frames<'a> {
         Self { payload, at: 0 }
     }
 
+    #[inline]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (bytes, _) = self.payload[self.at..].split_first_chunk::<N>().ok_or(Malformed)?;
         self.at += N;
@@ -114,6 +115,7 @@ impl<'a> Frames<'a> {
         Ok(range)
     }
 
+    #[inline]
     fn take_u16(&mut self) -> Result<u16, Malformed> {
         Ok(u16::from_be_bytes(self.take()?))
     }
@@ -122,6 +124,8 @@ impl<'a> Frames<'a> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
+    /// Reads any other frame.
+    #[inline(never)]
     fn read(&mut self, kind: u8) -> Result<Frame<'a>, Malformed> {
         Ok(match kind {
             kind::PING => Frame::Ping(self.take_u64()?),
@@ -137,11 +141,6 @@ impl<'a> Frames<'a> {
                 let range = self.take_range(length)?;
                 let reason = core::str::from_utf8(&self.payload[range]).map_err(|_| Malformed)?;
                 Frame::Close { code, complete: complete == 1, reason }
-            }
-            kind::PDU_TO_END => {
-                let flow = self.take_u16()?;
-                let range = self.take_range(self.payload.len() - self.at)?;
-                Frame::Pdu { flow, range }
             }
             kind::PDU => {
                 let flow = self.take_u16()?;
@@ -163,14 +162,21 @@ impl<'a> Frames<'a> {
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<Frame<'a>, Malformed>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let kind = *self.payload.get(self.at)?;
             self.at += 1;
-            if kind == kind::PADDING {
-                continue;
-            }
-            let frame = self.read(kind);
+            let frame = match kind {
+                kind::PADDING => continue,
+                // Nearly all packets have this and nothing else, so that a call is spared.
+                kind::PDU_TO_END => self.take_u16().map(|flow| {
+                    let range = self.at..self.payload.len();
+                    self.at = range.end;
+                    Frame::Pdu { flow, range }
+                }),
+                kind => self.read(kind),
+            };
             if frame.is_err() {
                 self.at = self.payload.len();
             }

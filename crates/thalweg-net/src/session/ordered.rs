@@ -1,0 +1,36 @@
+//! Packets whose PDUs are handed to their flows in the order in which they were sent, for schemes that need it.
+
+use super::{MOST_PDUS, Session};
+use crate::resequence::Release;
+use crate::wire::frame::{Frame, Frames};
+use core::ops::Range;
+use thalweg_proto::Ecn;
+use thalweg_proto::payload::Slice;
+use thalweg_proto::units::Time;
+
+/// A packet whose PDUs wait for their turn.
+#[derive(Debug)]
+pub(super) struct Ordered {
+    pub packet: Slice,
+    pub range: Range<usize>,
+    pub ecn: Ecn,
+}
+
+impl Session {
+    /// Hands over the PDUs of packets whose turn it is.
+    pub(super) fn hand_in_order(&mut self, now: Time) {
+        while let Some(release) = self.order.as_mut().and_then(|order| order.poll(now)) {
+            // What is lost is missing in the engine's own numbers, too.
+            let Release::Item(Ordered { packet, range, ecn }) = release else { continue };
+            // What makes no sense has ended the connection already.
+            let pdus =
+                Frames::new(&packet.as_bytes()[range.clone()]).flatten().filter_map(|frame| match frame {
+                    Frame::Pdu { flow, range: pdu } => Some((flow, pdu)),
+                    _ => None,
+                });
+            for (flow, pdu) in pdus.take(MOST_PDUS) {
+                self.hand(now, flow, (&packet, range.start, pdu), ecn);
+            }
+        }
+    }
+}
