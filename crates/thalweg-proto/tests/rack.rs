@@ -239,6 +239,15 @@ fn the_first_flight_is_probed_after_a_handshake() {
     assert_eq!(t.poll(), "r2");
 }
 
+/// After a round trip of no time there is nothing to wait for, and the contract of engines asks for time-outs that are to come.
+#[test]
+fn a_round_trip_of_no_time_is_not_probed() {
+    let mut t = Trace::new(config(true, true), &new_reno(3.0));
+    assert_eq!(t.write(100), "0 1 2");
+    assert_eq!(t.ack(1), "3");
+    assert_eq!(t.timer(), 1000.0);
+}
+
 /// Section 7.4.2: where the answer to the probe was lost, the next acknowledgement beyond what was sent before it tells that it
 /// repaired a loss; one that only covers it does not yet tell that it did not.
 #[test]

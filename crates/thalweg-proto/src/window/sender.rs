@@ -363,7 +363,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = now + self.rtt.timeout();
             self.pause.restart(now);
         }
-        self.schedule_probe(now);
     }
 
     /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
@@ -639,6 +638,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         if limit == Limit::ReceiverWindow && self.scoreboard.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }
+        self.schedule_probe(now);
         let due = self.due();
         if due < until.min(self.timer) {
             Output::Timeout { at: due, reason: self.due_reason() }

@@ -27,6 +27,8 @@ use core::hash::Hasher;
 pub(super) struct TailProbe {
     /// The time at which a probe leaves, if nothing is heard until then.
     at: Time,
+    /// Something has left or was heard since that was found out.
+    is_put_off: bool,
     /// The one that is under way.
     flight: Option<Flight>,
     /// A round trip was measured since the last probe left.
@@ -45,12 +47,18 @@ struct Flight {
 
 impl TailProbe {
     pub fn new() -> Self {
-        Self { at: Time::MAX, flight: None, measured: false }
+        Self { at: Time::MAX, is_put_off: false, flight: None, measured: false }
     }
 
     /// A round trip was measured.
     pub fn note_measured(&mut self) {
         self.measured = true;
+    }
+
+    /// Something left or was heard: the probe leaves later (section 7.2). How much later is found out
+    /// [once](Sender::schedule_probe) for all that happens at a time.
+    pub fn put_off(&mut self) {
+        (self.at, self.is_put_off) = (Time::MAX, true);
     }
 
     /// The time at which a probe leaves.
@@ -60,39 +68,37 @@ impl TailProbe {
 
     /// Forgets the probe that is due or under way: it will not be waited for.
     pub fn forget(&mut self) {
-        (self.at, self.flight) = (Time::MAX, None);
+        (self.at, self.is_put_off, self.flight) = (Time::MAX, false, None);
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (until(self.at, now), self.flight, self.measured));
+        feed(into, (until(self.at, now), self.is_put_off, self.flight, self.measured));
     }
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// Something left or was heard: a probe leaves so much later (section 7.2).
+    /// The sender has nothing more to do: finds out when a probe leaves, if something has put it off.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
         if self.extensions.is_some() {
-            self.put_probe_off(now);
+            self.schedule_probe_put_off(now);
         }
     }
 
     #[inline(never)]
-    fn put_probe_off(&mut self, now: Time) {
-        let Some(config) = self.rack().map(|rack| rack.config).filter(|config| config.tail_probe) else {
-            return;
-        };
-        let wanted = self.is_open()
+    fn schedule_probe_put_off(&mut self, now: Time) {
+        let is_wanted = self.is_open()
             && !self.scoreboard.is_empty()
             && self.scoreboard.sacked() == 0
             && !self.is_refused();
-        let (flight, smoothed) = (self.scoreboard.len(), self.rtt.smoothed());
-        let timer = self.timer;
-        let Some(rack) = self.rack() else { return };
-        rack.probe.at = Time::MAX;
+        let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer);
+        let Some(rack) = self.rack().filter(|rack| rack.probe.is_put_off) else { return };
+        rack.probe.is_put_off = false;
         // Section 7.3: one at a time, and none before another round trip was measured, so that timers are not put off without end.
-        if wanted && rack.probe.flight.is_none() && rack.probe.measured {
-            let answer = if flight == 1 { config.max_ack_delay } else { Duration::ZERO };
+        // One of no time would be answered before it left.
+        let may_leave = rack.probe.flight.is_none() && rack.probe.measured && !smoothed.is_zero();
+        if rack.config.tail_probe && is_wanted && may_leave {
+            let answer = if flight == 1 { rack.config.max_ack_delay } else { Duration::ZERO };
             rack.probe.at = (now + smoothed * 2 + answer).min(timer);
         }
     }
@@ -115,7 +121,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let flight = Flight { start: segment.sequence, end: self.next, again: segment.retransmission };
         self.timer = now + self.rtt.timeout();
         if let Some(rack) = self.rack() {
-            rack.probe = TailProbe { at: Time::MAX, flight: Some(flight), measured: false };
+            rack.probe = TailProbe { flight: Some(flight), ..TailProbe::new() };
         }
         Some(segment)
     }

@@ -155,16 +155,7 @@ impl Rack {
         self.highest = self.highest.max(end);
         // Step 2.
         let rtt = now.since(record.sent_at);
-        if again {
-            let told = ack.arrival_start() == record.start;
-            match ack.arrival {
-                Arrival::Late if told => return,
-                Arrival::Repair | Arrival::Needless if told => {}
-                _ if rtt < min_rtt => return,
-                _ => {}
-            }
-        }
-        if (record.sent_at, end) > self.newest {
+        if (record.sent_at, end) > self.newest && !(again && is_of_before(record.start, rtt, ack, min_rtt)) {
             self.newest = (record.sent_at, end);
             self.rtt = rtt;
         }
@@ -298,6 +289,17 @@ impl Rack {
         feed(into, (until(*due, now), now.since(*cut_at)));
         shortest.digest(now, into);
         probe.digest(now, into);
+    }
+}
+
+/// True if what arrived of the segment that starts at `start`, and was sent again `rtt` ago, is an earlier transmission.
+#[cold]
+fn is_of_before(start: u64, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool {
+    let told = ack.arrival_start() == start;
+    match ack.arrival {
+        Arrival::Late if told => true,
+        Arrival::Repair | Arrival::Needless if told => false,
+        _ => rtt < min_rtt,
     }
 }
 

@@ -157,7 +157,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if let Some(rack) = &mut extensions.rack {
             rack.on_sent(now, start, scoreboard);
-            self.schedule_probe(now);
+            rack.probe.put_off();
         }
     }
 
@@ -232,6 +232,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.adapt(was_needless || was_late, recovered, unacknowledged, next);
         }
         self.find_lost(now);
+        if let Some(rack) = self.rack() {
+            rack.probe.put_off();
+        }
     }
 
     fn clear_suspect(&mut self, start: u64) -> bool {

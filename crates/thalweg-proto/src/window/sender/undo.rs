@@ -68,6 +68,8 @@ impl<C> Undo<C> {
     }
 
     /// The segment that starts here was not lost. True if it was a suspect.
+    #[cold]
+    #[inline(never)]
     pub fn clear(&mut self, start: u64) -> bool {
         self.suspects.remove(&start)
     }
