@@ -119,6 +119,8 @@ pub struct Sender<P: Payload, C: Controller> {
     last_heard: Time,
     limits: LimitClock,
     signal: Option<Signal>,
+    /// Segments have left, and nobody has asked since what holds the rest back: the host has no time or no room for more.
+    is_interrupted: bool,
     writable: bool,
     finishing: bool,
     finished: bool,
@@ -162,6 +164,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             last_heard: Time::ZERO,
             limits: LimitClock::default(),
             signal: None,
+            is_interrupted: false,
             writable: false,
             finishing: false,
             finished: false,
@@ -332,7 +335,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 app_limited: matches!(
                     self.limits.own(),
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
-                ),
+                ) || self.is_unused(&path),
             };
             self.controller.on_ack(&sample, info);
         }
@@ -363,6 +366,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = now + self.rtt.timeout();
             self.pause.restart(now);
         }
+    }
+
+    /// True if it is the host that sends no faster, and half of the window was free on `path`, as it was before an acknowledgement:
+    /// the window says nothing of the path then, and must not grow (RFC 9002, section 7.8).
+    fn is_unused(&self, path: &Path) -> bool {
+        self.is_interrupted && 2.0 * f64::from(path.in_flight) < self.controller.decision().window
     }
 
     /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
@@ -548,6 +557,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.sent += 1;
         self.last_sent = now;
+        self.is_interrupted = true;
         if self.timer == Time::MAX {
             // RFC 6298, 5.1.
             self.timer = now + self.rtt.timeout();
@@ -631,6 +641,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             Action::Wait { limit, until } => (limit, until),
         };
         self.limits.change(now, Some(limit));
+        self.is_interrupted = false;
         if matches!(limit, Limit::Application | Limit::Paused) {
             let path = self.path(now);
             self.controller.on_app_limited(&path);

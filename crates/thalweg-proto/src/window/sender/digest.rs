@@ -37,6 +37,7 @@ where
             last_heard: _,
             limits,
             signal,
+            is_interrupted,
             writable,
             finishing,
             finished,
@@ -68,6 +69,7 @@ where
             feed(into, renewed.since(scoreboard.oldest().unwrap_or(renewed)));
             extensions.digest(now, into);
         }
-        feed(into, (limits.own(), signal, writable, finishing, finished, failed, failure_told));
+        feed(into, (limits.own(), signal, is_interrupted, writable, finishing));
+        feed(into, (finished, failed, failure_told));
     }
 }
