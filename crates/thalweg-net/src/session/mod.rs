@@ -230,7 +230,7 @@ impl Session {
             progress: Progress::new(),
             budget: Budget::new(now, SAFE_CONFIRM, is_untrusted),
             memory: config.memory,
-            growth: Growth::default(),
+            growth: Growth::new(rtt),
             strange: None,
             stats: SessionStats::default(),
         };
@@ -405,7 +405,7 @@ impl Session {
         let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends) else { return };
         slot.flow.handle(now, FlowInput::Consumed(bytes));
         if slot.flow.has_window() {
-            self.growth.took(now, bytes, self.rtt);
+            self.growth.took(now, bytes);
         }
     }
 
@@ -600,7 +600,9 @@ impl Session {
 
     fn on_pong(&mut self, now: Time, token: u64) {
         if let Some((_, sent)) = self.ping_sent.take_if(|(sent, _)| *sent == token) {
-            self.rtt = Some(now.since(sent));
+            let rtt = now.since(sent);
+            self.rtt = Some(rtt);
+            self.growth.measured(rtt);
         }
     }
 

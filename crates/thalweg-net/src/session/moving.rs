@@ -77,6 +77,7 @@ impl Session {
             slot.flow.renew(now, &self.agreed.scheme);
         }
         self.rtt = None;
+        self.growth.renew();
         self.ping(now);
     }
 }
