@@ -49,8 +49,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 
 /// Schemes and disciplines that are looked for where they are not.
 const ELSEWHERE: &[&str] = &[
-    "bbr1", "bbr2", "bbrv1", "bbrv2", "copa", "ledbat", "pcc", "westwood", "hybla", "htcp", "illinois",
-    "bic", "yeah", "cake", "fq-pie", "choke", "blue", "ared",
+    "bbr1", "bbr2", "bbrv1", "bbrv2", "ledbat", "pcc", "westwood", "hybla", "htcp", "illinois", "bic",
+    "yeah", "cake", "fq-pie", "choke", "blue", "ared",
 ];
 
 /// Lower case, with every separator the same.

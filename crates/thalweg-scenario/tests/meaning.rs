@@ -355,6 +355,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("cubic", 10.0, Recovery::Sack),
         ("dctcp", 10.0, Recovery::Sack),
         ("prague", 10.0, Recovery::Sack),
+        ("copa", 10.0, Recovery::Sack),
         ("fixed", 32.0, Recovery::GoBackN),
         ("seif", 1.0, Recovery::FastRetransmit),
         ("dec-bit", 1.0, Recovery::GoBackN),
@@ -394,6 +395,10 @@ fn built_in_schemes_have_their_textbook_parameters() {
                 let times = (prague.virtual_rtt, prague.transition, prague.burst_delay);
                 assert_eq!(times, (Duration::from_millis(25), 500, Duration::from_micros(250)));
                 assert!(sender.rack.is_some());
+            }
+            ControllerConfig::Copa(copa) => {
+                assert_eq!((copa.initial_window, copa.delta, copa.compete), (window, 0.5, true));
+                assert_eq!(copa.min_rtt_window, Duration::from_secs(10));
             }
             ControllerConfig::DecBit(dec_bit) => {
                 assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));

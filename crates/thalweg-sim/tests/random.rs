@@ -7,7 +7,7 @@ use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, NewRenoConfig, PragueConfig,
+    ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, NewRenoConfig, PragueConfig,
     SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
@@ -232,6 +232,14 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
                 virtual_rtt: millis(virtual_rtt),
                 transition,
                 burst_delay: Duration::from_micros(250),
+            })
+        }),
+        (0.05..1.0f64, any::<bool>()).prop_map(move |(delta, compete)| {
+            ControllerConfig::from(CopaConfig {
+                initial_window,
+                delta,
+                compete,
+                min_rtt_window: millis(2000),
             })
         }),
     ]

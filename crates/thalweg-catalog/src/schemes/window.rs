@@ -72,7 +72,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "false",
         "While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window and a burst \
-         (PRR, RFC 6937). Needs `recovery = \"sack\"`. Not bbr, which has a rate.",
+         (PRR, RFC 6937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
     )
     .usual_live("true", "as kernels do (for the schemes that can)"),
     key(

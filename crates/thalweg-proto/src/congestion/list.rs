@@ -21,6 +21,7 @@ macro_rules! controllers {
                 cubic: Cubic(Box<Cubic>), CubicConfig;
                 dctcp: Dctcp(Box<Dctcp>), DctcpConfig;
                 prague: Prague(Box<Prague>), PragueConfig;
+                copa: Copa(Box<Copa>), CopaConfig;
                 seif: Seif(Box<Seif>), SeifConfig;
                 dec_bit: DecBit(Box<DecBit>), DecBitConfig;
                 tri_s: TriS(Box<TriS>), TriSConfig;

@@ -17,6 +17,7 @@ pub mod delivery;
 mod exit;
 mod feedback;
 mod hystart;
+mod recent;
 
 macro_rules! declare {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {

@@ -3,8 +3,8 @@
 use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    BbnConfig, BbrConfig, ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig, Follow,
-    Growth, NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig,
+    BbnConfig, BbrConfig, ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig,
+    Follow, Growth, NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig,
     VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
@@ -57,6 +57,14 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             burst_delay: Duration::from_micros(250),
         })
     });
+    let copa = (0.01..2.0f64, any::<bool>(), 1u64..20).prop_map(move |(delta, compete, seconds)| {
+        ControllerConfig::from(CopaConfig {
+            initial_window,
+            delta,
+            compete,
+            min_rtt_window: Duration::from_secs(seconds),
+        })
+    });
     let bbr = (any::<bool>(), any::<bool>()).prop_map(move |(precautionary, ecn)| {
         ControllerConfig::from(BbrConfig {
             initial_window,
@@ -98,6 +106,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         any::<bool>().prop_map(cubic),
         Just(dctcp),
         prague,
+        copa,
         bbr,
         seif,
         dec_bit,

@@ -1,0 +1,61 @@
+//! Copa (Arun and Balakrishnan 2018).
+
+use super::INITIAL_WINDOW;
+use super::window;
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Fault, Key, Kind, Range, Value, Values, bind};
+use thalweg_proto::congestion::CopaConfig;
+
+/// Copa (Arun and Balakrishnan 2018).
+pub const SCHEME: SchemeDescription = window::scheme::<CopaConfig>(
+    "Copa: sends at a rate that follows from the delay of its queue, and competes where somebody else fills it (Arun and Balakrishnan 2018).",
+    window::keys(KEYS, USUAL),
+)
+.checked(check);
+
+/// Usual values of a controller that paces, and to which single losses say little.
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "sack"),
+    ("rack", "true"),
+    ("prr", "false"),
+    ("nagle", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
+
+const KEYS: &[Key] = &[
+    INITIAL_WINDOW,
+    key(
+        "delta",
+        Kind::Number,
+        "0.5",
+        "The weight of delay against throughput: about 1 / delta packets of each flow are queued.",
+    )
+    .within(Range::between(0.001, 100.0), "the paper's is 0.5; less is more throughput, and more delay")
+    .peer(Range::between(0.005, 100.0)),
+    key(
+        "compete",
+        Kind::Switch,
+        "true",
+        "Where the queue was not nearly empty for five round trips, somebody fills it: `delta` then follows losses (competitive mode).",
+    ),
+    key("min-rtt-window", Kind::Time, "10 s", "The time for which the shortest round trip counts.")
+        .within(Range::POSITIVE, "the paper's is 10 s")
+        .peer(Range::between(1.0, 3600.0)),
+];
+
+bind!(CopaConfig {
+    initial_window: "initial-window",
+    delta: "delta",
+    compete: "compete",
+    min_rtt_window: "min-rtt-window",
+});
+
+fn check(values: &Values) -> Vec<Fault> {
+    if values.said_for("prr") != Some(Value::Switch(true)) {
+        return Vec::new();
+    }
+    let what = "Copa paces at a rate of its own while losses are repaired, and has no use for PRR";
+    vec![Fault::new("prr", what).help("leave it out")]
+}

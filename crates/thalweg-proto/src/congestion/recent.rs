@@ -1,0 +1,97 @@
+//! The shortest or the longest round trip of a time that moves on.
+
+use crate::units::{Duration, Time};
+
+/// The pieces that the time is kept in.
+const PIECES: usize = 8;
+
+/// The shortest round trip of a time, or the longest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recent<const LONGEST: bool> {
+    /// The start of each piece, and the extreme of what was measured in it.
+    pieces: [(Time, Duration); PIECES],
+    newest: usize,
+    extreme: Duration,
+}
+
+impl<const LONGEST: bool> Default for Recent<LONGEST> {
+    fn default() -> Self {
+        Self { pieces: [(Time::ZERO, Self::NONE); PIECES], newest: 0, extreme: Self::NONE }
+    }
+}
+
+impl<const LONGEST: bool> Recent<LONGEST> {
+    /// The extreme of nothing.
+    const NONE: Duration = if LONGEST { Duration::ZERO } else { Duration::MAX };
+
+    fn of(one: Duration, other: Duration) -> Duration {
+        if LONGEST { one.max(other) } else { one.min(other) }
+    }
+
+    /// The extreme of what counts; before the first sample [`Duration::MAX`] for the shortest, and nothing for the longest.
+    pub fn get(&self) -> Duration {
+        self.extreme
+    }
+
+    /// A round trip was measured at `now`; those count that are no older than `window`, or an eighth of it more.
+    pub fn sample(&mut self, now: Time, rtt: Duration, window: Duration) {
+        let piece = &mut self.pieces[self.newest];
+        if now.since(piece.0) < window / PIECES as u64 {
+            piece.1 = Self::of(piece.1, rtt);
+            self.extreme = Self::of(self.extreme, rtt);
+            return;
+        }
+        self.newest = (self.newest + 1) % PIECES;
+        self.pieces[self.newest] = (now, rtt);
+        let live = self.pieces.iter().filter(|(start, _)| now.since(*start) <= window);
+        self.extreme = live.fold(Self::NONE, |extreme, (_, rtt)| Self::of(extreme, *rtt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + MS(millis)
+    }
+
+    /// Beside the samples themselves: nothing older than nine eighths of the window counts, and all that is younger than seven does.
+    #[test]
+    fn counts_the_window_to_an_eighth() {
+        let mut stream = Stream::new(3, "recent", 0);
+        let (mut shortest, mut longest) = (Recent::<false>::default(), Recent::<true>::default());
+        let mut all: Vec<(u64, u64)> = Vec::new();
+        let mut now = 0;
+        for _ in 0..4000 {
+            now += stream.below(20);
+            let rtt = 50 + stream.below(1000);
+            all.push((now, rtt));
+            shortest.sample(at(now), MS(rtt), MS(800));
+            longest.sample(at(now), MS(rtt), MS(800));
+            let since = |age: u64| {
+                let samples = all.iter().filter(move |(time, _)| now - time <= age).map(|(_, rtt)| MS(*rtt));
+                samples
+                    .fold((Duration::MAX, Duration::ZERO), |(low, high), rtt| (low.min(rtt), high.max(rtt)))
+            };
+            let (inner, outer) = (since(680), since(900));
+            assert!((outer.0..=inner.0).contains(&shortest.get()));
+            assert!((inner.1..=outer.1).contains(&longest.get()));
+        }
+    }
+
+    #[test]
+    fn a_silence_forgets_all_but_the_newest() {
+        let mut shortest = Recent::<false>::default();
+        assert_eq!(shortest.get(), Duration::MAX);
+        shortest.sample(at(5), MS(40), MS(800));
+        shortest.sample(at(2000), MS(90), MS(800));
+        assert_eq!(shortest.get(), MS(90));
+        // A window that became shorter forgets as well.
+        shortest.sample(at(2400), MS(95), MS(100));
+        assert_eq!(shortest.get(), MS(95));
+    }
+}
