@@ -6,30 +6,38 @@
 //! - [`Discipline`]: the contract of a queue, and [`Configure`] that of its configuration. [`Any`] is one of those that
 //!   keep it, of this crate or another, as a [`DisciplineSpec`] chooses:
 //!   [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`], [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue
-//!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`]; for L4S [`DualPi2`].
+//!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`]; for L4S [`DualPi2`]; held to a rate by a
+//!   [`Policer`].
 //! - [`feedback`]: what routers tell sources of the congestion of a queue.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
 //!   [`ImpairmentSpec`] says.
-//! - [`CapacityTrace`]: a link whose rate varies, in mahimahi's format; a [`CapacityClock`] plays it.
+//! - [`CapacityTrace`]: a link whose rate varies, in mahimahi's format; a [`CapacityClock`] plays it. [`Onset`]: shapers, and radios
+//!   that sleep. [`RhythmSpec`]: rates and delays that change every so often.
+//! - [`delay`]: random delays of a wire; [`Aggregation`]: one that carries packets in batches; [`EcnTreatment`]: what becomes of ECN.
 //!
 //! Every random draw comes from a [`Stream`](thalweg_proto::random::Stream) that is handed in, and every description
 //! has a `check` that tells what is wrong with it. What no check has seen may act oddly, but never panics.
 
 #[macro_use]
 mod list;
+mod aggregation;
 mod any;
 mod bucket;
 mod capacity;
 mod clock;
 mod configure;
+pub mod delay;
 mod discipline;
+mod ecn_treatment;
 pub mod feedback;
 mod guarded;
 mod impairment;
 mod lanes;
 mod loss;
 mod mahimahi;
+mod onset;
 mod overflow;
+mod rhythm;
 mod room;
 mod rounds;
 mod spec;
@@ -37,6 +45,7 @@ mod stamped;
 mod synthesise;
 #[cfg(test)]
 mod testing;
+mod tokens;
 mod trials;
 
 macro_rules! declare {
@@ -47,15 +56,20 @@ macro_rules! declare {
 }
 disciplines!(declare);
 
+pub use aggregation::{Aggregation, AggregationSpec};
 pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};
 pub use clock::CapacityClock;
 pub use configure::{Configure, DisciplineSpec, Streams, Traits};
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
+pub use ecn_treatment::EcnTreatment;
 pub use guarded::{Breach, BreachKind};
 pub use impairment::{Fate, Impairment};
 pub use loss::LossProcess;
 pub use mahimahi::{TraceError, TraceWriteError};
+pub use onset::{Onset, OnsetSpec, SleepSpec};
 pub use overflow::Overflow;
+pub use rhythm::{Beat, RhythmSpec};
 pub use spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use synthesise::SynthesisError;
+pub use tokens::TokenBucketSpec;

@@ -17,6 +17,7 @@ macro_rules! disciplines {
             pie,
             dualpi2,
             step,
+            policer,
             priority,
         }
     };

@@ -118,6 +118,10 @@ pub(crate) fn probability(what: &'static str, value: f64) -> Result<(), SpecErro
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Probability { what, value }) }
 }
 
+pub(crate) fn share(what: &'static str, value: f64) -> Result<(), SpecError> {
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Share { what, value }) }
+}
+
 pub(crate) fn above_zero(what: &'static str, value: f64) -> Result<(), SpecError> {
     if value > 0.0 && value.is_finite() { Ok(()) } else { Err(SpecError::NotAboveZero { what, value }) }
 }
@@ -178,6 +182,8 @@ pub enum SpecError {
         /// The one before it, or zero at the start: the number should be larger.
         above: u64,
     },
+    /// States of a transmitter that sleeps do not come one after another, each deeper.
+    Sleep,
 }
 
 impl fmt::Display for SpecError {
@@ -206,6 +212,9 @@ impl fmt::Display for SpecError {
                     position + 1
                 )
             }
+            Self::Sleep => f.write_str(
+                "each state of sleep must begin later than the one before, and take longer to wake from",
+            ),
             Self::LossList { position, found, above } => write!(
                 f,
                 "the list of lost packets must ascend, but entry {} is {found} after {above}",

@@ -1,17 +1,17 @@
 //! A scenario in words: its paths, links and what follows from them.
 
-use super::keys::FramingName;
+use super::keys::{EcnName, FramingName};
 use super::lint::{about, bytes, memory, offered, rounded};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_queue::LossSpec;
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
-use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::{EcnTreatment, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
-    Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, WorkloadSpec,
+    DirectionSpec, Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, WorkloadSpec,
 };
 
 /// Explains a scenario.
@@ -215,6 +215,7 @@ fn varies(variation: &VariationSpec) -> String {
         TimeSpec::Pareto { min, shape, max } => {
             (format!("{min} or more"), format!("Pareto, shape {shape}{}", cut(max)))
         }
+        TimeSpec::Wifi { average } => (format!("{average} by its name"), "as Wi-Fi".to_owned()),
         TimeSpec::Quantiles(times) => {
             let end = |time: Option<&Duration>| time.copied().unwrap_or_default();
             (format!("{} to {}", end(times.first()), end(times.last())), "measured".to_owned())
@@ -250,6 +251,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     if let Some(variation) = &line.variation {
         let _ = write!(text, " and at random {}", varies(variation));
     }
+    let _ = write!(text, "{}", beside(line));
     if line.framing != Framing::None {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }
@@ -290,6 +292,28 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     }
     if !line.schedule.is_empty() {
         let _ = write!(text, "; {} changes on the way", line.schedule.len());
+    }
+    text
+}
+
+/// The shaper of a line, and whatever else it does to rate and delay, in words.
+fn beside(line: &DirectionSpec) -> String {
+    let mut text = String::new();
+    if let Some(TokenBucketSpec { rate, burst }) = line.onset.shaper {
+        let _ = write!(text, ", shaped to {rate} after bursts of {burst}");
+    }
+    for state in line.onset.sleep.iter() {
+        let _ = write!(text, ", {} to wake after {} of nothing", state.wake, state.after);
+    }
+    if let Some(batch) = line.aggregation {
+        let most = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));
+        let _ = write!(text, ", in batches{most} every {}", batch.every);
+    }
+    if let Some(rhythm) = line.rhythm {
+        let _ = write!(text, ", another rate and delay every {}", rhythm.every);
+    }
+    if line.ecn != EcnTreatment::Kept {
+        let _ = write!(text, ", ECN \"{}\"", EcnName(line.ecn).word());
     }
     text
 }

@@ -269,6 +269,7 @@ impl Decode for Number {
 plain! {
     Number, f64: |number| number.0, |number| format!("{number:?}");
     Probability, f64: |probability| probability.0, |number| format!("{number:?}");
+    Share, f64: |share| share.0, |number| format!("{number:?}");
 }
 
 /// Reads a whole number from 0 to `most`.

@@ -13,12 +13,13 @@ use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{
-    CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit,
-    LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold,
+    AggregationSpec, CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, EcnTreatment, FairQueueingConfig,
+    FqCoDelConfig, Limit, LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, RhythmSpec,
+    SfqConfig, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
-use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::spec::{Framing, TransportSpec, WorkloadSpec};
 
 #[track_caller]
@@ -83,6 +84,36 @@ fn jitter_is_a_time_or_a_distribution() {
     // The mean is part of the round trip: 11.04 ms and 2 ms each way.
     let loaded = with_link("jitter = { distribution = \"normal\", mean = \"2 ms\", deviation = \"1 us\" }");
     assert_eq!(forward_limit(&loaded), Limit::Bytes(15_040));
+}
+
+#[test]
+fn lines_may_shape_sleep_batch_and_beat() {
+    let (ms, of) = (Duration::from_millis, |keys: &str| with_link(keys).spec().links[0].forward.clone());
+    let shaped =
+        with_link("shaper = { rate = \"4 Mbit/s\" }\nsleep = [{ after = \"1 s\", wake = \"50 ms\" }]");
+    let line = &shaped.spec().links[0].forward;
+    let burst = Bytes::new(100_000);
+    assert_eq!(line.onset.shaper, Some(TokenBucketSpec { rate: Rate::from_mbits_per_sec(4), burst }));
+    assert_eq!(line.onset.sleep[..], [SleepSpec { after: ms(1000), wake: ms(50) }]);
+    // The shaper's rate holds in the long run, so the bandwidth-delay product is half of the line's.
+    assert_eq!(forward_limit(&shaped), Limit::Bytes(6040));
+    assert_eq!(
+        of("aggregation = { every = \"2 ms\", packets = 64 }").aggregation,
+        Some(AggregationSpec { every: ms(2), packets: Some(64) })
+    );
+    assert_eq!(
+        of("rhythm = { every = \"15 s\", rate-spread = \"40 %\", delay-spread = \"20 ms\" }").rhythm,
+        Some(RhythmSpec {
+            every: ms(15_000),
+            rate_spread: 0.4,
+            delay_spread: ms(20),
+            outage: Duration::ZERO
+        })
+    );
+    assert_eq!(of("ecn = \"bleached\"").ecn, EcnTreatment::Bleached);
+    // What is said for both directions is taken back for one.
+    let keys = "shaper = { rate = \"4 Mbit/s\" }\nreverse = { shaper = \"none\" }";
+    assert_eq!(with_link(keys).spec().links[0].backward.onset.shaper, None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
-use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::*;
 use thalweg_sim::{Simulation, Status, trace::NoTrace};
 
@@ -14,15 +14,8 @@ fn main() {
     let (flows, mbits, buffer, seconds) = (number(1, 10), number(2, 100), number(3, 625), number(4, 60));
     let direction = |mbits, delay, limit| DirectionSpec {
         rate: Rate::from_mbits_per_sec(mbits),
-        delay: Duration::from_millis(delay),
         queue: DisciplineSpec::fcfs(limit),
-        impairment: ImpairmentSpec::default(),
-        schedule: Vec::new(),
-        capacity: None,
-        feedback: None,
-        framing: Framing::None,
-        jitter: Duration::ZERO,
-        variation: None,
+        ..DirectionSpec::of_any_rate(Duration::from_millis(delay))
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);

@@ -19,14 +19,31 @@ use crate::parts::workload::Workload;
 use crate::result::{Conservation, FlowCounts};
 use crate::route::Routes;
 use crate::spec::{
-    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec, WorkloadSpec,
+    AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
+    WorkloadSpec,
 };
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::{Beat, RhythmSpec};
+
+/// The changes of a rhythm until the end of the run, as `beat` tells the next one.
+fn beats(rhythm: &RhythmSpec, duration: Duration, mut beat: impl FnMut() -> Beat) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for number in 1..=duration.as_picos() / rhythm.every.as_picos().max(1) {
+        let (at, Beat { rate, delay }) = (Time::ZERO + rhythm.every * number, beat());
+        let now = if rhythm.outage.is_zero() { rate } else { Rate::ZERO };
+        changes.push(Change { at, rate: Some(now), delay: Some(delay), impairment: None });
+        if !rhythm.outage.is_zero() {
+            changes.push(Change { at: at + rhythm.outage, rate: Some(rate), delay: None, impairment: None });
+        }
+    }
+    changes
+}
 
 pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
     crate::check::check(spec)?;
@@ -132,7 +149,23 @@ impl<'a> Builder<'a> {
             self.network.stations.push(Station::new(spec, |purpose| names.stream(purpose, number)));
         }
         self.network.transmitters.push(transmitter);
-        for change in &spec.schedule {
+        let changes = match &spec.rhythm {
+            Some(rhythm) => {
+                let mut stream = names.stream("rhythm", number);
+                let first = rhythm.beat(spec.rate, spec.delay, &mut stream);
+                let station =
+                    self.network.stations.last_mut().and_then(|station| station.extra.as_deref_mut());
+                if let Some(extra) = station {
+                    (extra.rate, extra.delay) = (first.rate, first.delay);
+                }
+                let beat = || rhythm.beat(spec.rate, spec.delay, &mut stream);
+                let mut changes = beats(rhythm, self.spec.duration, beat);
+                changes.extend(spec.schedule.iter().cloned());
+                Cow::Owned(changes)
+            }
+            None => Cow::Borrowed(&spec.schedule),
+        };
+        for change in changes.iter() {
             let index = self.network.changes.len() as u32;
             if index >= MAX_ENTITIES {
                 return Err(SpecError::TooMany { what: "scheduled changes", most: MAX_ENTITIES.into() });

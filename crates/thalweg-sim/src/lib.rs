@@ -6,7 +6,6 @@
 
 mod build;
 mod check;
-pub mod delay;
 mod error;
 mod event;
 mod event_loop;

@@ -5,7 +5,6 @@
 
 pub use crate::processing::Processing;
 
-use crate::delay::VariationSpec;
 use std::sync::Arc;
 use thalweg_catalog::{Ends, Properties};
 use thalweg_proto::gate::GateConfig;
@@ -13,8 +12,12 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::PauseConfig;
+use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec};
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_queue::{
+    AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, OnsetSpec,
+    RhythmSpec,
+};
 
 /// A node by its position in [`Spec::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,6 +115,14 @@ pub struct DirectionSpec {
     pub capacity: Option<Arc<CapacityTrace>>,
     /// The bytes that the line puts around each packet.
     pub framing: Framing,
+    /// A token bucket before the transmitter, and the sleep of one that has nothing to send.
+    pub onset: OnsetSpec,
+    /// Packets arrive in batches, as they were aggregated.
+    pub aggregation: Option<AggregationSpec>,
+    /// Rate and delay change in a rhythm, around those of this direction.
+    pub rhythm: Option<RhythmSpec>,
+    /// The treatment of ECN codepoints.
+    pub ecn: EcnTreatment,
 }
 
 /// The bytes a line puts around each packet: they take time, but are no part of its size in queues and counts.
@@ -550,6 +561,10 @@ impl DirectionSpec {
             schedule: Vec::new(),
             capacity: None,
             framing: Framing::None,
+            onset: OnsetSpec::default(),
+            aggregation: None,
+            rhythm: None,
+            ecn: EcnTreatment::Kept,
         }
     }
 
@@ -581,6 +596,18 @@ impl DirectionSpec {
         }
         if let Some(why) = self.variation.as_ref().and_then(|variation| variation.distribution.fault()) {
             return Err(format!("its random delay: {why}"));
+        }
+        self.onset.check().map_err(|error| error.to_string())?;
+        if let Some(aggregation) = &self.aggregation {
+            aggregation.check().map_err(|error| error.to_string())?;
+        }
+        if let Some(rhythm) = &self.rhythm {
+            rhythm.check().map_err(|error| error.to_string())?;
+            if self.capacity.is_some()
+                || self.schedule.iter().any(|change| change.rate.is_some() || change.delay.is_some())
+            {
+                return Err("with a rhythm neither a trace nor a schedule tells its rate or delay".to_owned());
+            }
         }
         for change in &self.schedule {
             if let Some(impairment) = &change.impairment {

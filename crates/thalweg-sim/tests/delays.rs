@@ -8,9 +8,9 @@ use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::Simulation;
 use thalweg_sim::Status;
-use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{Record, Step, Tracer};
 

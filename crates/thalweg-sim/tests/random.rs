@@ -12,18 +12,18 @@ use thalweg_proto::congestion::{
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::sscop::{self, rate::RateConfig};
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::{aack, sstp};
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{
-    CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, RandomDropConfig,
-    ReorderSpec,
+    AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, ImpairmentSpec, Limit,
+    LossSpec, OnsetSpec, RandomDropConfig, ReorderSpec, RhythmSpec, SleepSpec, TokenBucketSpec,
 };
-use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -140,9 +140,22 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         schedule,
         prop::option::weighted(0.15, capacity()),
         (prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)], jitter(), variation()),
+        (onset(), aggregation(), rhythm(), treatment()),
     )
         .prop_map(
-            |(rate, delay, queue, impairment, schedule, capacity, (framing, jitter, variation))| {
+            |(
+                rate,
+                delay,
+                queue,
+                impairment,
+                schedule,
+                capacity,
+                (framing, jitter, variation),
+                on_the_way,
+            )| {
+                let (onset, aggregation, rhythm, ecn) = on_the_way;
+                let tells = |change: &Change| change.rate.is_some() || change.delay.is_some();
+                let is_told = capacity.is_some() || schedule.iter().any(tells);
                 DirectionSpec {
                     rate,
                     delay,
@@ -154,9 +167,56 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
                     capacity,
                     feedback: None,
                     framing,
+                    onset,
+                    aggregation,
+                    rhythm: rhythm.filter(|_| !is_told),
+                    ecn,
                 }
             },
         )
+}
+
+fn onset() -> impl Strategy<Value = OnsetSpec> {
+    let shaper = (100u64..20_000, 100u64..100_000).prop_map(|(kilobits, burst)| TokenBucketSpec {
+        rate: Rate::from_bits_per_sec(kilobits * 1000),
+        burst: Bytes::new(burst),
+    });
+    let state = |after, wake| SleepSpec { after: millis(after), wake: millis(wake) };
+    let sleep = prop_oneof![
+        5 => Just(Vec::new()),
+        1 => Just(vec![state(10, 5)]),
+        1 => Just(vec![state(20, 10), state(200, 50)]),
+    ];
+    (prop::option::weighted(0.2, shaper), sleep)
+        .prop_map(|(shaper, sleep)| OnsetSpec { shaper, sleep: sleep.into() })
+}
+
+fn aggregation() -> impl Strategy<Value = Option<AggregationSpec>> {
+    let one = (1u64..10, prop::option::of(1u64..64))
+        .prop_map(|(every, packets)| AggregationSpec { every: millis(every), packets });
+    prop::option::weighted(0.2, one)
+}
+
+fn rhythm() -> impl Strategy<Value = Option<RhythmSpec>> {
+    let one = (100u64..1000, 0.0..1.0f64, 0u64..40, prop_oneof![Just(0), 1u64..50]).prop_map(
+        |(every, rate_spread, delay, outage)| RhythmSpec {
+            every: millis(every),
+            rate_spread,
+            delay_spread: millis(delay),
+            outage: millis(outage),
+        },
+    );
+    prop::option::weighted(0.2, one)
+}
+
+fn treatment() -> impl Strategy<Value = EcnTreatment> {
+    prop_oneof![
+        6 => Just(EcnTreatment::Kept),
+        1 => Just(EcnTreatment::Bleached),
+        1 => Just(EcnTreatment::Ect1ToEct0),
+        1 => Just(EcnTreatment::MarksLost),
+        1 => Just(EcnTreatment::TunnelCompatible),
+    ]
 }
 
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {

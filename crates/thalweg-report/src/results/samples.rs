@@ -3,9 +3,9 @@
 use super::{Header, Scenario};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, Framing, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
+    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
     WorkloadSpec,
 };
 use thalweg_sim::{
@@ -142,15 +142,8 @@ pub(crate) fn spec() -> Spec {
     let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default(), gate: None };
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
-        delay: Duration::from_millis(1),
-        variation: None,
         queue: DisciplineSpec::fcfs(Limit::Packets(10)),
-        impairment: ImpairmentSpec::default(),
-        schedule: Vec::new(),
-        capacity: None,
-        feedback: None,
-        framing: Framing::None,
-        jitter: Duration::ZERO,
+        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
     };
     let link = LinkSpec {
         name: "link".to_owned(),

@@ -7,8 +7,8 @@ use super::feedback;
 use super::queue::queue;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
-use thalweg_sim::delay::VariationSpec;
 use thalweg_sim::spec::{Change, DirectionSpec};
 
 /// All keys of a line.

@@ -8,7 +8,7 @@ use super::super::tree::{Kind, Value};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 
 words! {
     /// The packets that share a draw, by their word.
@@ -103,6 +103,16 @@ table! {
     }
 }
 
+table! {
+    /// Wi-Fi that shares its channel with other networks: deferrals of a millisecond, and for some packets retransmissions of 7.5 ms
+    /// each, 12 on average (draft-huitema-ccwg-c4-test).
+    WifiJitter "wifi jitter" for TimeSpec::Wifi {
+        /// The draft's average jitter: of 1 ms or less no packet is sent again, of 7 ms, which it calls bad Wi-Fi, one of fifteen.
+        average: Duration = "average" (required) => average;
+        ..drawn: Drawn;
+    }
+}
+
 choice! {
     /// A distribution of random delays.
     JitterTable "jitter" by "distribution" for TimeSpec {
@@ -112,6 +122,7 @@ choice! {
         "log-normal" => LogNormal(LogNormalJitter),
         "pareto" => Pareto(ParetoJitter),
         "measured" => Measured(MeasuredJitter),
+        "wifi" => Wifi(WifiJitter),
     }
 }
 
@@ -125,6 +136,7 @@ impl JitterTable {
             Self::LogNormal(table) => &table.drawn,
             Self::Pareto(table) => &table.drawn,
             Self::Measured(table) => &table.drawn,
+            Self::Wifi(table) => &table.drawn,
         }
     }
 }

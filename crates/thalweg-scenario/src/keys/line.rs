@@ -7,6 +7,7 @@ use super::super::table::{At, Decode, Fields, table};
 use super::super::tree::Value;
 use super::jitter::Jitter;
 use super::loss::{Loss, Reorder};
+use super::medium::{AggregationTable, EcnName, OrNone, RhythmTable, ShaperTable, SleepTable};
 use super::queue::Queue;
 use super::scheme::words;
 use super::workload::Trace;
@@ -39,6 +40,18 @@ table! {
         reorder: Reorder = "reorder";
         /// What the line puts around each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and padding.
         framing: FramingName = "framing" or r#""none""# => framing;
+        /// A token bucket before the transmitter, whose rate holds in the long run; "none" for none.
+        shaper: OrNone<ShaperTable> = "shaper" or r#""none""# => onset.shaper;
+        /// The states that the transmitter falls into when it has nothing to send, each later and deeper than the one before.
+        sleep: Vec<At<SleepTable>> = "sleep" or "[]" => onset.sleep;
+        /// Packets arrive in batches; "none" for each by itself.
+        aggregation: OrNone<AggregationTable> = "aggregation" or r#""none""# => aggregation;
+        /// Rate and delay change in a rhythm; "none" for none.
+        rhythm: OrNone<RhythmTable> = "rhythm" or r#""none""# => rhythm;
+        /// What becomes of ECN codepoints: "kept", also by a tunnel as RFC 6040 wants it; "bleached" to Not-ECT before the queue;
+        /// "ect1-to-ect0" before the queue; "marks-lost" where the queue's marks are, as in a simple tunnel; "tunnel-compatible" in a
+        /// tunnel whose outer header is Not-ECT (RFC 6040, section 4.3), so that the queue drops where it would mark.
+        ecn: EcnName = "ecn" or r#""kept""# => ecn;
         /// Changes while the run goes on.
         schedule: Vec<At<ScheduleEntry>> = "schedule";
     }

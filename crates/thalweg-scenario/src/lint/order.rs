@@ -5,7 +5,7 @@ use super::Checked;
 use super::marks::lines;
 use thalweg_catalog::Ends;
 use thalweg_proto::window::Recovery;
-use thalweg_sim::delay::{Each, VariationSpec};
+use thalweg_queue::delay::{Each, VariationSpec};
 
 /// Window flows that find losses by counting, where a random delay of each packet lets them pass each other. What is reordered
 /// by `reorder` is meant.

@@ -1,7 +1,7 @@
 //! Randomness of scenarios: of one that has any, another seed gives another run.
 
+use thalweg_queue::delay::{Each, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_sim::delay::{Each, VariationSpec};
 use thalweg_sim::spec::{DirectionSpec, SizeSpec, Spec, WorkloadSpec};
 
 /// True if anything in the scenario is drawn at random, so that replications differ.
@@ -17,7 +17,7 @@ pub fn is_random(spec: &Spec) -> bool {
 }
 
 pub(super) fn random_line(line: &DirectionSpec) -> bool {
-    random_packets(line) || !line.longest_variation().is_zero()
+    random_packets(line) || line.rhythm.is_some() || !line.longest_variation().is_zero()
 }
 
 /// Chance has a say in what becomes of each packet, or when it arrives.

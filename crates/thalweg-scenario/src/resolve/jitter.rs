@@ -6,7 +6,7 @@ use super::super::table::At;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
-use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 
 impl Resolver<'_> {
     /// A line's jitter: what is uniform from zero on for each packet and in order, and anything else.

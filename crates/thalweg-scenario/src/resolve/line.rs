@@ -10,8 +10,9 @@ use super::load::PendingLoad;
 use super::queue::discipline;
 use super::scheme::PendingScheme;
 use super::{LinkOrigin, Resolver};
+use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_queue::{DisciplineSpec, Limit, OnsetSpec, RhythmSpec, SpecError};
 use thalweg_sim::spec::{Change, DirectionSpec, Spec};
 
 /// The line of the scenario that a queue belongs to.
@@ -188,7 +189,43 @@ impl Resolver<'_> {
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         spec.queue = self.queue(queue.as_ref(), span, place, pending);
         (spec.jitter, spec.variation) = self.jitter(line.jitter.as_ref());
+        self.medium(&line, &spec);
         spec
+    }
+
+    /// Complains of shapers, sleep, batches and rhythms that make no sense, each at its key.
+    fn medium(&mut self, line: &Line, spec: &DirectionSpec) {
+        let onset = |part: OnsetSpec| part.check().err();
+        let (shaper, sleep) = (spec.onset.shaper, Arc::clone(&spec.onset.sleep));
+        let faults = [
+            (line.shaper.as_ref().map(|at| at.span), onset(OnsetSpec { shaper, ..OnsetSpec::default() })),
+            (line.sleep.as_ref().map(|at| at.span), onset(OnsetSpec { sleep, ..OnsetSpec::default() })),
+            (
+                line.aggregation.as_ref().map(|at| at.span),
+                spec.aggregation.and_then(|spec| spec.check().err()),
+            ),
+            (line.rhythm.as_ref().map(|at| at.span), spec.rhythm.and_then(|spec| spec.check().err())),
+        ];
+        for (span, fault) in faults {
+            if let (Some(span), Some(fault)) = (span, fault) {
+                let found = self.report.error("scenario.range", span, fault.to_string());
+                if matches!(fault, SpecError::TooSmall { .. }) {
+                    found.help(format!("the shortest is \"{}\"", RhythmSpec::SHORTEST));
+                }
+            }
+        }
+        if let (Some(rhythm), Some(_)) = (&line.rhythm, spec.rhythm) {
+            let tells = |change: &Change| change.rate.is_some() || change.delay.is_some();
+            if spec.capacity.is_some() || spec.schedule.iter().any(tells) {
+                self.report
+                    .error(
+                        "scenario.conflict",
+                        rhythm.span,
+                        "a rhythm, and a trace or a schedule that tells rate or delay",
+                    )
+                    .help("leave one of them out; a schedule may change losses beside a rhythm");
+            }
+        }
     }
 
     /// The discipline, with a capacity that is settled later.

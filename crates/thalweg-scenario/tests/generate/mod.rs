@@ -94,6 +94,7 @@ fn jitter() -> impl Strategy<Value = String> {
         "distribution = \"log-normal\", median = \"2 ms\", sigma = 0.3",
         "distribution = \"pareto\", min = \"1 ms\", shape = 1.5, max = \"9 ms\"",
         "distribution = \"measured\", times = [\"3 ms\", \"1 ms\"]",
+        "distribution = \"wifi\", average = \"7 ms\"",
     ]);
     let more = one(&["", ", each = \"flow\"", ", in-order = false"]);
     prop_oneof![time(), (distribution, more).prop_map(|(one, more)| format!("{{ {one}{more} }}"))]
@@ -154,6 +155,9 @@ fn line() -> BoxedStrategy<Vec<String>> {
     (
         prop_oneof![
             4 => (rate(), schedule).prop_map(|(rate, schedule)| format!("rate = {rate}\nschedule = {schedule}")),
+            1 => rate().prop_map(|rate| {
+                format!("rate = {rate}\nrhythm = {{ every = \"500 ms\", rate-spread = \"30 %\", outage = \"9 ms\" }}")
+            }),
             1 => vec(0u32..1000, 1..6).prop_map(|mut times| {
                 times.sort_unstable();
                 format!("trace = {{ tick = \"1 ms\", times = {times:?}, period = \"1 s\" }}\nschedule = \
@@ -169,6 +173,10 @@ fn line() -> BoxedStrategy<Vec<String>> {
         key("framing", one(&["\"none\"", "\"atm-aal5\""])),
             key("reorder", reorder()),
             key("jitter", jitter()),
+            key("shaper", one(&["\"none\"", "{ rate = \"3 Mbit/s\" }", "{ rate = \"3 Mbit/s\", burst = \"9 kB\" }"])),
+            key("sleep", one(&["[]", "[{ after = \"1 s\", wake = \"50 ms\" }]"])),
+            key("aggregation", one(&["\"none\"", "{ every = \"2 ms\" }", "{ every = \"4 ms\", packets = 64 }"])),
+            key("ecn", one(&["\"kept\"", "\"bleached\"", "\"ect1-to-ect0\"", "\"marks-lost\"", "\"tunnel-compatible\""])),
         ]),
     )
         .prop_map(|(rate, delay, queue, mut more)| {

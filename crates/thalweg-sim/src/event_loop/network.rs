@@ -8,7 +8,6 @@ use crate::parts::packet::{Flags, NONE, Packet};
 use crate::parts::transmitter::{Extra, Wait};
 use crate::trace::Step;
 use crate::tracing::Tracing;
-use thalweg_proto::Ecn;
 use thalweg_proto::units::Time;
 use thalweg_queue::{Breach, Discipline, DropReason, Entry};
 
@@ -74,7 +73,7 @@ impl<T: Tracing> EventLoop<T> {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
         let header = self.network.packets.get(packet);
-        let entry = Entry {
+        let mut entry = Entry {
             packet,
             size: header.size,
             flow: header.connection,
@@ -87,6 +86,7 @@ impl<T: Tracing> EventLoop<T> {
         let transmitter = &network.transmitters[link as usize];
         let Some(station) = transmitter.station() else { return };
         let (spec, names) = (&network.directions[transmitter.spec as usize], &network.names);
+        entry.ecn = spec.ecn.seen(entry.ecn);
         let stream = |purpose| names.stream(purpose, link);
         let waiting = network.stations[station].waiting(spec, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut network.dropped);
@@ -161,7 +161,9 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(always)]
     pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
         let now = self.now;
-        let Some(station) = self.network.transmitters[link as usize].station() else { return (None, 0) };
+        let transmitter = &self.network.transmitters[link as usize];
+        let Some(station) = transmitter.station() else { return (None, 0) };
+        let treatment = self.network.directions[transmitter.spec as usize].ecn;
         let Some(waiting) = self.network.stations[station].queue.as_mut() else { return (None, 0) };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
         let left = waiting.discipline.packets();
@@ -170,7 +172,8 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(entry) = entry {
             if entry.marked {
                 waiting.marks += 1;
-                self.network.packets.get_mut(entry.packet).flags.set_ecn(Ecn::Ce);
+                let flags = &mut self.network.packets.get_mut(entry.packet).flags;
+                flags.set_ecn(treatment.arrives(flags.ecn(), true));
             }
             if let Some(next) = waiting.discipline.peek() {
                 // By the time of its service it will be in the cache.
@@ -283,13 +286,17 @@ impl<T: Tracing> EventLoop<T> {
         let station = self.network.station_mut(link);
         let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };
         let fate = extra.impairment.fate();
+        let arrives = extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.put_off(arrives));
         // Drawn for every packet, lost or not, so that losses leave it as it is.
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.put_off(arrives));
-        let Extra { losses, corrupted, duplicated, variation, .. } = extra;
+        let Extra { losses, corrupted, duplicated, variation, ecn, .. } = extra;
+        let (treatment, varies) = (*ecn, variation.is_some());
         *losses += u64::from(fate.lost);
         *corrupted += u64::from(fate.corrupted);
         *duplicated += u64::from(fate.duplicated);
-        let arrives = if variation.is_some() { self.vary(link, packet, arrives) } else { arrives };
+        let flags = &mut self.network.packets.get_mut(packet).flags;
+        flags.set_ecn(treatment.arrives(flags.ecn(), false));
+        let arrives = if varies { self.vary(link, packet, arrives) } else { arrives };
         if fate.lost {
             self.discard(packet, Step::Lost, link);
             return;

@@ -1,7 +1,6 @@
 //! Transfers: how long they took, and how long they would have taken with the network to themselves.
 
 use super::EventLoop;
-use crate::delay::Each;
 use crate::parts::endpoint::{Engine, Way};
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION, Role};
 use crate::parts::network::EXIT;
@@ -11,6 +10,7 @@ use crate::parts::workload::{Exchange, Workload};
 use crate::result::Transfer;
 use crate::tracing::Tracing;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::delay::Each;
 
 impl<T: Tracing> EventLoop<T> {
     /// A flow's transfer over one connection has ended.

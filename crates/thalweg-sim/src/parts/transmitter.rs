@@ -1,6 +1,5 @@
 //! One direction of a link: a transmitter with its queue, and the wire behind it.
 
-use crate::delay::Variation;
 use crate::measure::Occupancy;
 use crate::parts::feedback::Watched;
 use crate::parts::packet::NONE;
@@ -8,8 +7,11 @@ use crate::spec::{DirectionSpec, Framing};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::delay::Variation;
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
-use thalweg_queue::{Any, CapacityClock, Discipline, FcfsConfig, Impairment, Limit};
+use thalweg_queue::{
+    Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit, Onset,
+};
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 
@@ -21,6 +23,10 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.capacity.is_none()
         && spec.schedule.is_empty()
         && spec.framing == Framing::None
+        && spec.onset.is_none()
+        && spec.aggregation.is_none()
+        && spec.rhythm.is_none()
+        && spec.ecn == EcnTreatment::Kept
 }
 
 /// The picoseconds that a transmitter takes for a byte, where they are a whole number and never change, and where
@@ -103,6 +109,9 @@ pub(crate) struct Extra {
     pub jitter: Option<Jitter>,
     pub variation: Option<Box<Variation>>,
     pub capacity: Option<CapacityClock>,
+    pub onset: Option<Onset>,
+    pub aggregation: Option<Aggregation>,
+    pub ecn: EcnTreatment,
     pub losses: u64,
     pub corrupted: u64,
     pub duplicated: u64,
@@ -172,29 +181,37 @@ impl Transmitter {
         let (leaves, delay) = if picos != 0 {
             (now + Duration::from_picos(picos * u64::from(size)), spec.delay)
         } else {
-            serve_in_general(now, size, spec, station.and_then(|station| station.extra.as_deref_mut()))
+            serve_in_general(
+                now,
+                self.busy_until,
+                size,
+                spec,
+                station.and_then(|station| station.extra.as_deref_mut()),
+            )
         };
         self.busy_until = leaves;
         leaves + delay
     }
 }
 
-/// The time at which a packet has left, and the time for which it then is on its way.
+/// The time at which a packet has left that is served after nothing since `idle`, and the time for which it then is on its way.
 fn serve_in_general(
     now: Time,
+    idle: Time,
     size: u32,
     spec: &DirectionSpec,
     extra: Option<&mut Extra>,
 ) -> (Time, Duration) {
     let on_wire = spec.framing.on_wire(size);
-    let at_rate = |rate: Rate| {
+    let at_rate = |begins: Time, rate: Rate| {
         let endless = rate == Rate::MAX;
-        now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
+        begins + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
     };
-    let Some(extra) = extra else { return (at_rate(spec.rate), spec.delay) };
+    let Some(extra) = extra else { return (at_rate(now, spec.rate), spec.delay) };
+    let begins = extra.onset.as_mut().map_or(now, |onset| onset.begin(now, idle, on_wire));
     let leaves = match &mut extra.capacity {
-        Some(clock) => clock.departure(now, u32::try_from(on_wire).unwrap_or(u32::MAX)),
-        None => at_rate(extra.rate),
+        Some(clock) => clock.departure(begins, u32::try_from(on_wire).unwrap_or(u32::MAX)),
+        None => at_rate(begins, extra.rate),
     };
     extra.busy += leaves.since(now).as_picos();
     (leaves, extra.delay)
@@ -217,6 +234,9 @@ impl Station {
                 impairment: Impairment::new(&spec.impairment, stream),
                 // A trace that makes no sense was refused when the specification was checked.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
+                onset: (!spec.onset.is_none()).then(|| Onset::new(&spec.onset)),
+                aggregation: spec.aggregation.map(Aggregation::new),
+                ecn: spec.ecn,
                 losses: 0,
                 corrupted: 0,
                 duplicated: 0,
@@ -231,7 +251,11 @@ impl Station {
         self.packets += 1;
         self.bytes += u64::from(size);
         self.extra.as_ref().is_some_and(|extra| {
-            !extra.impairment.is_transparent() || extra.jitter.is_some() || extra.variation.is_some()
+            !extra.impairment.is_transparent()
+                || extra.jitter.is_some()
+                || extra.variation.is_some()
+                || extra.aggregation.is_some()
+                || extra.ecn != EcnTreatment::Kept
         })
     }
 

@@ -1,6 +1,6 @@
 //! The state of one direction of a link, as a replay knows it.
 
-use super::plan::{Budget, framed, hold, keeps_order, promise, service_time};
+use super::plan::{Budget, fastest, framed, held, hold, is_open, keeps_order, promise, service_time};
 use super::violation::Fault;
 use crate::Pdu;
 use crate::spec::{DirectionSpec, Framing};
@@ -16,13 +16,13 @@ pub(super) struct Due {
     earlier: Time,
     later: Time,
     hold: Duration,
-    /// The times are only the delay after the transmission began: the capacity trace says the rest.
-    traced: bool,
+    /// The times are the earliest: a capacity trace, a bucket, a sleep or a rhythm says the rest.
+    open: bool,
 }
 
 impl Due {
     pub fn allows(&self, time: Time) -> bool {
-        if self.traced {
+        if self.open {
             return time >= self.earlier;
         }
         time == self.earlier
@@ -30,9 +30,9 @@ impl Due {
             || !self.hold.is_zero() && time >= self.earlier && time <= self.later + self.hold
     }
 
-    /// The latest time; never, where a capacity trace rules.
+    /// The latest time; never, where none is known.
     pub fn latest(&self) -> Time {
-        if self.traced { Time::MAX } else { self.later + self.hold }
+        if self.open { Time::MAX } else { self.later + self.hold }
     }
 }
 
@@ -103,9 +103,9 @@ impl LinkState {
             fifo,
             past: 0,
             setting: Setting {
-                rate: direction.rate,
+                rate: fastest(direction),
                 delay: direction.delay,
-                hold: hold(&direction.impairment) + direction.longest_variation(),
+                hold: hold(&direction.impairment) + held(direction),
             },
             free_at: Time::ZERO,
             waiting: VecDeque::new(),
@@ -200,6 +200,7 @@ impl LinkState {
             faults.push(Fault::AboveRate { free_at: self.free_at });
         }
         let traced = self.budget.is_some();
+        let open = traced || is_open(direction);
         let mut due: Option<Due> = None;
         let mut free_at = Time::MAX;
         for setting in self.settings(direction, now) {
@@ -212,16 +213,16 @@ impl LinkState {
             let (leaves, hold) = (now + service, setting.hold);
             free_at = free_at.min(leaves);
             let arrives = leaves + setting.delay;
-            due = Some(due.map_or(Due { earlier: arrives, later: arrives, hold, traced }, |due| Due {
+            due = Some(due.map_or(Due { earlier: arrives, later: arrives, hold, open }, |due| Due {
                 earlier: due.earlier.min(arrives),
                 later: due.later.max(arrives),
                 hold: due.hold.max(hold),
-                traced,
+                open,
             }));
         }
         let Some(due) = due else {
             faults.push(Fault::Outage);
-            return Due { earlier: now, later: Time::MAX, hold: Duration::ZERO, traced };
+            return Due { earlier: now, later: Time::MAX, hold: Duration::ZERO, open };
         };
         self.free_at = self.free_at.max(free_at);
         due
@@ -234,10 +235,7 @@ impl LinkState {
             Setting {
                 rate: change.rate.unwrap_or(setting.rate),
                 delay: change.delay.unwrap_or(setting.delay),
-                hold: change
-                    .impairment
-                    .as_ref()
-                    .map_or(setting.hold, |wire| hold(wire) + direction.longest_variation()),
+                hold: change.impairment.as_ref().map_or(setting.hold, |wire| hold(wire) + held(direction)),
             }
         };
         while direction.schedule.get(self.past).is_some_and(|change| change.at < now) {

@@ -1,9 +1,9 @@
 //! The properties of each link and flow in a specification, by the numbers that records use.
 
-use crate::delay::{Each, VariationSpec};
 use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::delay::{Each, VariationSpec};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
 
 /// A place that packets come to.
@@ -206,14 +206,42 @@ pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
 pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
     // What a capacity trace let go cannot be followed where it is not known when it left.
-    let is_known = direction.longest_variation().is_zero() || direction.capacity.is_none();
+    let is_known = held(direction).is_zero() || direction.capacity.is_none();
+    let beats_alike = direction.rhythm.is_none_or(|rhythm| rhythm.delay_spread.is_zero());
     let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
     hold(&direction.impairment).is_zero()
         && direction.variation.as_deref().is_none_or(varies_in_order)
         && is_known
+        && beats_alike
         && changes.iter().all(|change| {
             change.delay.is_none() && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
         })
+}
+
+/// The longest time that a packet waits on a wire beside its delay, but for reordering.
+pub(super) fn held(direction: &DirectionSpec) -> Duration {
+    let batch = direction.aggregation.map_or(Duration::ZERO, |aggregation| aggregation.every);
+    direction.longest_variation() + batch
+}
+
+/// True if a packet may arrive at any time from the earliest on, for what this replay does not follow.
+pub(super) fn is_open(direction: &DirectionSpec) -> bool {
+    direction.onset.shaper.is_some()
+        || !direction.onset.sleep.is_empty()
+        || direction.rhythm.is_some()
+        || direction.aggregation.is_some_and(|aggregation| aggregation.packets.is_some())
+}
+
+/// The highest rate before any change of the schedule.
+pub(super) fn fastest(direction: &DirectionSpec) -> Rate {
+    match direction.rhythm {
+        // One bit more, as a product is rounded.
+        Some(rhythm) if direction.rate < Rate::MAX => {
+            let more = (direction.rate.as_bits_per_sec() as f64 * rhythm.rate_spread) as u64;
+            Rate::from_bits_per_sec(direction.rate.as_bits_per_sec().saturating_add(more).saturating_add(1))
+        }
+        _ => direction.rate,
+    }
 }
 
 /// The longest time for which a wire holds packets back.

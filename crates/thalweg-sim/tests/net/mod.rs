@@ -17,18 +17,7 @@ pub fn millis(millis: u64) -> Duration {
 
 /// A direction with room for so many packets, and nothing special.
 pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
-    DirectionSpec {
-        rate,
-        delay,
-        queue: DisciplineSpec::fcfs(limit),
-        impairment: ImpairmentSpec::default(),
-        schedule: Vec::new(),
-        capacity: None,
-        feedback: None,
-        framing: Framing::None,
-        jitter: Duration::ZERO,
-        variation: None,
-    }
+    DirectionSpec { rate, queue: DisciplineSpec::fcfs(limit), ..DirectionSpec::of_any_rate(delay) }
 }
 
 /// Loses each packet with this probability.

@@ -54,6 +54,13 @@ pub enum TimeSpec {
     },
     /// Quantiles at equal steps from 0 to 1, ascending, with straight lines between them: measured delays, sorted.
     Quantiles(Arc<[Duration]>),
+    /// Wi-Fi that shares its channel with other networks (draft-huitema-ccwg-c4-test, section on high jitter): some milliseconds of
+    /// deferral for all packets, and for a share of them retransmissions of 7.5 ms each, 12 on average.
+    Wifi {
+        /// The jitter by the draft's name: the share that is sent again is what it has above 1 ms, over 90 ms. The mean of all
+        /// draws is 0.32 ms less.
+        average: Duration,
+    },
 }
 
 /// The things that share a draw.
@@ -82,6 +89,33 @@ pub struct VariationSpec {
 const MOST_EXPONENTIAL: f64 = 36.75;
 const MOST_NORMAL: f64 = 8.58;
 
+/// Wi-Fi's deferrals: their unit, and their mean number.
+const DEFERRAL: (Duration, f64) = (Duration::from_millis(1), 1.0);
+/// Wi-Fi's retransmissions, where there are any: the time of one, and their mean number.
+const RETRANSMISSION: (Duration, f64) = (Duration::from_micros(7500), 12.0);
+/// The most deferrals and retransmissions that 53 random bits make.
+const MOST_DEFERRALS: u64 = 17;
+const MOST_RETRANSMISSIONS: u64 = 52;
+
+/// The share of packets that Wi-Fi of that jitter sends again.
+fn sent_again(average: Duration) -> f64 {
+    let (unit, mean) = RETRANSMISSION;
+    let above = average.saturating_sub(DEFERRAL.0).as_secs_f64();
+    (above / (unit.as_secs_f64() * mean)).min(1.0)
+}
+
+/// A Poisson number of that mean, by inversion, of a draw that is uniform in 0 to 1.
+fn poisson(mean: f64, most: u64, draw: f64) -> u64 {
+    let mut probability = libm::exp(-mean);
+    let (mut below, mut count) = (probability, 0);
+    while draw >= below && count < most {
+        count += 1;
+        probability *= mean / count as f64;
+        below += probability;
+    }
+    count
+}
+
 impl TimeSpec {
     /// Draws a time.
     pub fn draw(&self, stream: &mut Stream) -> Duration {
@@ -103,6 +137,18 @@ impl TimeSpec {
                 let above = times.get(place as usize + 1).copied().unwrap_or(below);
                 below + above.saturating_sub(below).mul_f64(place - libm::floor(place))
             }
+            Self::Wifi { average } => {
+                // As many draws for each packet, whatever they are, so that scenarios of other jitter meet the same chances.
+                let [deferrals, less, again, times] = core::array::from_fn(|_| stream.unit());
+                let count = poisson(DEFERRAL.1, MOST_DEFERRALS, deferrals);
+                let deferred = DEFERRAL.0 * count;
+                let mut time =
+                    if count > 0 { deferred.saturating_sub(DEFERRAL.0.mul_f64(less)) } else { deferred };
+                if again < sent_again(*average) {
+                    time += RETRANSMISSION.0 * poisson(RETRANSMISSION.1, MOST_RETRANSMISSIONS, times);
+                }
+                time
+            }
         }
     }
 
@@ -120,6 +166,10 @@ impl TimeSpec {
                 at_most(min.mul_f64(libm::exp(MOST_EXPONENTIAL / shape)), *max)
             }
             Self::Quantiles(times) => times.last().copied().unwrap_or_default(),
+            Self::Wifi { average } if sent_again(*average) > 0.0 => {
+                DEFERRAL.0 * MOST_DEFERRALS + RETRANSMISSION.0 * MOST_RETRANSMISSIONS
+            }
+            Self::Wifi { .. } => DEFERRAL.0 * MOST_DEFERRALS,
         }
     }
 
@@ -145,6 +195,11 @@ impl TimeSpec {
                 let count = times.len().saturating_sub(1).max(1) as f64;
                 let mean = Duration::from_secs_f64(steps.sum::<f64>() / count);
                 if times.len() == 1 { times[0] } else { mean }
+            }
+            Self::Wifi { average } => {
+                let some_deferral = -libm::expm1(-DEFERRAL.1);
+                let deferred = DEFERRAL.0.mul_f64(DEFERRAL.1 - some_deferral / 2.0);
+                deferred + RETRANSMISSION.0.mul_f64(RETRANSMISSION.1 * sent_again(*average))
             }
         };
         mean.min(self.longest())
@@ -181,7 +236,7 @@ fn cut_pareto_mean(shape: f64, most: f64) -> f64 {
 
 /// The random part of a wire's delay.
 #[derive(Debug)]
-pub(crate) struct Variation {
+pub struct Variation {
     stream: Stream,
     /// The time at which the packet before arrives.
     last: Time,
@@ -243,6 +298,7 @@ mod tests {
     #[test]
     fn distributions_have_their_moments() {
         let cut = (1.0 - (-1.0f64).exp(), 2.0 * (1.0 - 2.0 * (-1.0f64).exp()));
+        let deferral = (1.0 - cut.0 / 2.0, 1.0 + cut.0 / 3.0);
         let cases = [
             (TimeSpec::Uniform { min: ms(2.0), max: ms(8.0) }, 5.0, 3.0),
             (TimeSpec::Exponential { mean: ms(4.0), max: None }, 4.0, 16.0),
@@ -256,6 +312,14 @@ mod tests {
                 9.0 * 0.25f64.exp() * 0.25f64.exp_m1()
             }),
             (TimeSpec::Pareto { min: ms(2.0), shape: 5.0, max: None }, 2.5, 4.0 * 5.0 / 48.0),
+            // Deferrals: N less a uniform where N > 0 has E = 1 - (1 - 1/e) / 2 and E2 = 1 + (1 - 1/e) / 3. Retransmissions of a
+            // share x: E = 90 x and E2 = 7.5^2 (12 + 144) x.
+            (TimeSpec::Wifi { average: ms(0.5) }, deferral.0, deferral.1 - deferral.0 * deferral.0),
+            (
+                TimeSpec::Wifi { average: ms(7.0) },
+                deferral.0 + 6.0,
+                deferral.1 - deferral.0 * deferral.0 + 8775.0 / 15.0 - 36.0,
+            ),
             // Half of the draws between neighbours: uniform from 0 to 3 (E2 = 3) and from 3 to 9 (E2 = 39).
             (TimeSpec::Quantiles(Arc::new([ms(0.0), ms(3.0), ms(9.0)])), 3.75, 21.0 - 3.75 * 3.75),
         ];
@@ -267,6 +331,37 @@ mod tests {
             assert!((said / mean - 1.0).abs() < 1e-6, "{spec:?}: says {said}, not {mean}");
             assert_eq!(spec.fault(), None);
         }
+    }
+
+    /// The draft's jitter of 7 ms: "multiple spikes of 100 to 200 ms every second". At 833 packets a second, which are 10 Mbit/s,
+    /// a fifteenth of them are sent again, twelve times on average.
+    #[test]
+    fn bad_wifi_has_several_spikes_a_second() {
+        let spec = TimeSpec::Wifi { average: ms(7.0) };
+        let mut stream = Stream::new(11, "wifi", 0);
+        let draws: Vec<Duration> = (0..N).map(|_| spec.draw(&mut stream)).collect();
+        let share = |least, most| {
+            draws.iter().filter(|draw| (ms(least)..ms(most)).contains(draw)).count() as f64 / N as f64
+        };
+        assert!((share(30.0, 500.0) - 1.0 / 15.0).abs() < 0.002, "{}", share(30.0, 500.0));
+        // A Poisson number of mean 12 is above 13, so that its retransmissions take 100 ms, in 32 of 100 cases.
+        let spikes = 833.0 * share(100.0, 200.0);
+        assert!((833.0 / 15.0 * 0.30..833.0 / 15.0 * 0.35).contains(&spikes), "{spikes} spikes a second");
+        assert!(share(9.0, 30.0) < 0.002, "{}", share(9.0, 30.0));
+    }
+
+    #[test]
+    fn no_draw_is_longer_than_the_longest() {
+        let last = 1.0 - f64::EPSILON / 2.0;
+        assert_eq!(
+            poisson(1.0, u64::MAX >> 1, 0.999_999_999_999),
+            poisson(1.0, MOST_DEFERRALS, 0.999_999_999_999)
+        );
+        assert!(
+            poisson(1.0, 1000, last) <= 1000
+                && poisson(12.0, MOST_RETRANSMISSIONS, last) <= MOST_RETRANSMISSIONS
+        );
+        assert_eq!([0.3, 0.5, 0.9].map(|draw| poisson(1.0, 99, draw)), [0, 1, 2]);
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! The treatment of ECN codepoints by a line.
+
+use thalweg_proto::Ecn;
+
+/// The treatment of the ECN codepoints of packets by a line, its queue included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EcnTreatment {
+    /// They arrive as they came, and marks of the queue are kept. So does a tunnel over the line do it that is one of RFC 6040, in its
+    /// normal mode.
+    #[default]
+    Kept,
+    /// All become Not-ECT before the queue, which then drops where it would mark.
+    Bleached,
+    /// ECT(1) becomes ECT(0) before the queue.
+    Ect1ToEct0,
+    /// Marks that the queue sets are lost: the line is in a tunnel whose end looks at the inner header alone (RFC 2003).
+    MarksLost,
+    /// The line is in a tunnel in the compatibility mode of RFC 6040, section 4.3: its packets are Not-ECT outside, so the queue
+    /// drops where it would mark, and what is inside arrives as it was.
+    TunnelCompatible,
+}
+
+impl EcnTreatment {
+    /// The codepoint that the queue sees.
+    #[inline]
+    pub const fn seen(self, ecn: Ecn) -> Ecn {
+        match self {
+            Self::Kept | Self::MarksLost => ecn,
+            Self::Bleached | Self::TunnelCompatible => Ecn::NotEct,
+            Self::Ect1ToEct0 => Self::downgraded(ecn),
+        }
+    }
+
+    /// The codepoint with which a packet arrives that was `marked` by the queue or not.
+    #[inline]
+    pub const fn arrives(self, ecn: Ecn, marked: bool) -> Ecn {
+        match self {
+            Self::Bleached => Ecn::NotEct,
+            Self::MarksLost | Self::TunnelCompatible => ecn,
+            Self::Kept | Self::Ect1ToEct0 if marked => Ecn::Ce,
+            Self::Kept => ecn,
+            Self::Ect1ToEct0 => Self::downgraded(ecn),
+        }
+    }
+
+    const fn downgraded(ecn: Ecn) -> Ecn {
+        match ecn {
+            Ecn::Ect1 => Ecn::Ect0,
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves each treatment by its table: what the queue sees, and what arrives without and with a mark.
+    use super::*;
+    use Ecn::{Ce, Ect0, Ect1, NotEct};
+
+    fn rows(treatment: EcnTreatment) -> [(Ecn, Ecn, Ecn); 4] {
+        [NotEct, Ect0, Ect1, Ce].map(|ecn| {
+            (
+                treatment.seen(ecn),
+                treatment.arrives(ecn, false),
+                treatment.arrives(ecn, treatment.seen(ecn).is_capable()),
+            )
+        })
+    }
+
+    /// RFC 6040, figures 3 and 4, normal mode: the outer header is a copy, and a CE in it arrives where the inner one is ECN-capable.
+    #[test]
+    fn kept_is_a_tunnel_in_normal_mode() {
+        assert_eq!(
+            rows(EcnTreatment::Kept),
+            [(NotEct, NotEct, NotEct), (Ect0, Ect0, Ce), (Ect1, Ect1, Ce), (Ce, Ce, Ce)]
+        );
+    }
+
+    /// RFC 6040, figures 3 and 4, compatibility mode: the outer header is Not-ECT, and then the inner one arrives.
+    #[test]
+    fn a_compatible_tunnel_hides_the_codepoint_from_the_queue() {
+        assert_eq!(
+            rows(EcnTreatment::TunnelCompatible),
+            [(NotEct, NotEct, NotEct), (NotEct, Ect0, Ect0), (NotEct, Ect1, Ect1), (NotEct, Ce, Ce)]
+        );
+    }
+
+    /// RFC 6040, appendix A: what a simple tunnel of RFC 2003 does to a mark that was set within it.
+    #[test]
+    fn a_simple_tunnel_loses_marks() {
+        assert_eq!(
+            rows(EcnTreatment::MarksLost),
+            [(NotEct, NotEct, NotEct), (Ect0, Ect0, Ect0), (Ect1, Ect1, Ect1), (Ce, Ce, Ce)]
+        );
+    }
+
+    #[test]
+    fn bleaching_leaves_nothing() {
+        assert_eq!(rows(EcnTreatment::Bleached), [(NotEct, NotEct, NotEct); 4]);
+    }
+
+    #[test]
+    fn ect1_may_become_ect0() {
+        assert_eq!(
+            rows(EcnTreatment::Ect1ToEct0),
+            [(NotEct, NotEct, NotEct), (Ect0, Ect0, Ce), (Ect0, Ect0, Ce), (Ce, Ce, Ce)]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The time at which a transmitter that is free may begin with a packet: shapers, and radios that sleep.
+
+use crate::tokens::TokenBucket;
+use crate::{SpecError, TokenBucketSpec};
+use std::sync::Arc;
+use thalweg_proto::units::{Duration, Time};
+
+/// A state that a transmitter falls into when nothing is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SleepSpec {
+    /// After so long without a packet.
+    pub after: Duration,
+    /// The time that it then takes before the next packet.
+    pub wake: Duration,
+}
+
+/// The things that keep a free transmitter from beginning at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OnsetSpec {
+    /// The bucket that packets wait for tokens of.
+    pub shaper: Option<TokenBucketSpec>,
+    /// The states that it falls into, from the first on.
+    pub sleep: Arc<[SleepSpec]>,
+}
+
+impl OnsetSpec {
+    /// True if a free transmitter begins at once.
+    pub fn is_none(&self) -> bool {
+        self.shaper.is_none() && self.sleep.is_empty()
+    }
+
+    /// Checks that the bucket has a rate and a size, and that states come one after another, each deeper.
+    ///
+    /// # Errors
+    /// [`SpecError`] names what is wrong.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if let Some(shaper) = &self.shaper {
+            shaper.check()?;
+        }
+        let deeper = |pair: &[SleepSpec]| pair[0].after < pair[1].after && pair[0].wake < pair[1].wake;
+        if self.sleep.windows(2).all(deeper) { Ok(()) } else { Err(SpecError::Sleep) }
+    }
+}
+
+/// [`OnsetSpec`] at work.
+#[derive(Clone, Debug)]
+pub struct Onset {
+    bucket: Option<TokenBucket>,
+    sleep: Arc<[SleepSpec]>,
+}
+
+impl Onset {
+    /// A transmitter with a full bucket.
+    pub fn new(spec: &OnsetSpec) -> Self {
+        Self { bucket: spec.shaper.as_ref().map(TokenBucket::new), sleep: Arc::clone(&spec.sleep) }
+    }
+
+    /// The time at which the transmitter begins with a packet of `size` bytes that is its turn at `now`, after nothing since `idle`.
+    pub fn begin(&mut self, now: Time, idle: Time, size: u64) -> Time {
+        let asleep = self.sleep.iter().rev().find(|state| now.since(idle) >= state.after);
+        let awake = now + asleep.map_or(Duration::ZERO, |state| state.wake);
+        let Some(bucket) = &mut self.bucket else { return awake };
+        let begins = bucket.earliest(awake, size);
+        bucket.take(begins, size);
+        begins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::{Bytes, Rate};
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// A shaper keeps what a policer drops: the burst goes at once, the rest at the bucket's rate.
+    #[test]
+    fn a_shaper_lets_the_burst_go_and_then_the_rate() {
+        let shaper = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) };
+        let mut onset = Onset::new(&OnsetSpec { shaper: Some(shaper), ..OnsetSpec::default() });
+        let begins: Vec<Time> = (0..6).map(|_| onset.begin(at(0), at(0), 1000)).collect();
+        assert_eq!(begins, [0, 0, 0, 1000, 2000, 3000].map(at));
+    }
+
+    /// The states of LTE as Huang et al. (MobiSys 2012, table 2) measured them: 260.1 ms to come from idle, which begins 11.6 s
+    /// after the last packet.
+    #[test]
+    fn a_sleeping_transmitter_wakes_up_first() {
+        let state = |after, wake| SleepSpec {
+            after: Duration::from_millis(after),
+            wake: Duration::from_millis(wake),
+        };
+        let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 260)]);
+        let spec = OnsetSpec { sleep, ..OnsetSpec::default() };
+        assert_eq!(spec.check(), Ok(()));
+        let mut onset = Onset::new(&spec);
+        let begins = [99_999, 100_000, 11_599_999, 11_600_000].map(|now| onset.begin(at(now), at(0), 1000));
+        assert_eq!(begins, [99_999, 120_000, 11_619_999, 11_860_000].map(at));
+        let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 20)]);
+        assert_eq!(OnsetSpec { sleep, ..OnsetSpec::default() }.check(), Err(SpecError::Sleep));
+    }
+}

@@ -1,0 +1,167 @@
+//! A token-bucket policer.
+
+use crate::tokens::TokenBucket;
+use crate::{
+    Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, SpecError, Streams, TokenBucketSpec,
+    Traits,
+};
+use thalweg_proto::units::{Bytes, Rate, Time};
+
+/// The parameters of [`Policer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicerConfig {
+    /// The rate that passes in the long run.
+    pub rate: Rate,
+    /// The bytes that pass at once after a pause.
+    pub burst: Bytes,
+}
+
+impl PolicerConfig {
+    /// The bucket that arrivals need tokens of.
+    pub const fn bucket(&self) -> TokenBucketSpec {
+        TokenBucketSpec { rate: self.rate, burst: self.burst }
+    }
+}
+
+/// First come, first served, for what a token bucket lets in: an arrival without tokens for all of its bytes is dropped, whatever
+/// room there is (the red packets of RFC 2697 with an excess burst of 0; section 2.1 of Flach et al. 2016).
+///
+/// Tokens are taken by what is let in, also where it then finds no room. Urgent packets are let in without.
+#[derive(Clone, Debug)]
+pub struct Policer {
+    bucket: TokenBucket,
+    queue: Fcfs,
+}
+
+impl Policer {
+    /// An empty queue that holds no more than `limit`, behind a full bucket.
+    pub fn new(limit: Limit, config: PolicerConfig) -> Self {
+        Self { bucket: TokenBucket::new(&config.bucket()), queue: Fcfs::new(limit) }
+    }
+}
+
+impl Discipline for Policer {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if !entry.urgent {
+            let size = u64::from(entry.size);
+            if self.bucket.earliest(now, size) > now {
+                dropped.push(Dropped { entry, reason: DropReason::Early });
+                return;
+            }
+            self.bucket.take(now, size);
+        }
+        self.queue.enqueue(now, entry, dropped);
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        self.queue.dequeue(now, dropped)
+    }
+
+    fn peek(&self) -> Option<&Entry> {
+        self.queue.peek()
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+}
+
+impl Configure for PolicerConfig {
+    type Queue = Policer;
+    const NAME: &'static str = "policer";
+
+    fn check(&self) -> Result<(), SpecError> {
+        self.bucket().check()
+    }
+
+    fn make(&self, limit: Limit, _streams: Streams<'_>) -> Policer {
+        Policer::new(limit, *self)
+    }
+
+    fn traits(&self) -> Traits {
+        // What finds the line free takes tokens too.
+        Traits { marks: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
+    }
+
+    fn words(&self) -> String {
+        format!("policer of {} with a burst of {}, and a queue", self.rate, self.burst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that what passes is what the bucket has, whatever comes, and that what has tokens is not dropped.
+    use super::*;
+    use crate::testing::{drain, offer, ordinary};
+    use proptest::prelude::*;
+    use thalweg_proto::units::Duration;
+
+    const CONFIG: PolicerConfig =
+        PolicerConfig { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) };
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// RFC 2697, section 3.1: a packet conforms if there are tokens for all of it, and one that does not takes none.
+    #[test]
+    fn the_burst_passes_and_then_the_rate() {
+        let mut queue = Policer::new(Limit::Unlimited, CONFIG);
+        let dropped: Vec<u32> =
+            (0..6).flat_map(|packet| offer(&mut queue, at(0), ordinary(packet))).collect();
+        assert_eq!((drain(&mut queue, at(0)), dropped), (vec![0, 1, 2], vec![3, 4, 5]));
+        // A byte early is too early.
+        assert_eq!(offer(&mut queue, at(999), ordinary(6)), [6]);
+        assert_eq!(offer(&mut queue, at(1000), ordinary(7)), []);
+        assert_eq!(offer(&mut queue, at(1001), Entry { size: 2, ..ordinary(8) }), [8]);
+    }
+
+    /// Twice the rate is offered for ten seconds: what passes is the rate's ten seconds and the burst (Flach et al. 2016,
+    /// section 2.1).
+    #[test]
+    fn in_the_long_run_the_rate_passes() {
+        let mut queue = Policer::new(Limit::Unlimited, CONFIG);
+        let mut passed = 0;
+        for packet in 0..20_000 {
+            passed += u64::from(offer(&mut queue, at(500 * u64::from(packet)), ordinary(packet)).is_empty());
+        }
+        assert_eq!(passed, 10_000 + 3 - 1);
+    }
+
+    #[test]
+    fn urgent_packets_need_no_tokens() {
+        let mut queue = Policer::new(Limit::Unlimited, CONFIG);
+        for packet in 0..9 {
+            assert_eq!(offer(&mut queue, at(0), Entry { urgent: true, ..ordinary(packet) }), []);
+        }
+    }
+
+    proptest! {
+        /// The token bucket's bound: in any span no more passes than rate times span and burst.
+        #[test]
+        fn no_span_has_more_than_the_bucket_allows(
+            arrivals in prop::collection::vec((0u64..3000, 1u32..2000), 1..200),
+        ) {
+            let mut queue = Policer::new(Limit::Unlimited, CONFIG);
+            let (mut now, mut passed) = (0, Vec::new());
+            for (number, (gap, size)) in arrivals.into_iter().enumerate() {
+                now += gap;
+                if offer(&mut queue, at(now), Entry { size, ..ordinary(number as u32) }).is_empty() {
+                    passed.push((now, u64::from(size)));
+                }
+            }
+            for (first, (from, _)) in passed.iter().enumerate() {
+                let mut sum = 0;
+                for (to, size) in &passed[first..] {
+                    sum += size;
+                    let allowed = CONFIG.bucket().passes_in(Duration::from_micros(to - from));
+                    prop_assert!(sum <= allowed.get(), "{sum} in {} us", to - from);
+                }
+            }
+        }
+    }
+}

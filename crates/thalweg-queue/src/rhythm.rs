@@ -1,0 +1,94 @@
+//! Paths that change in a rhythm, as those over low orbits do.
+
+use crate::SpecError;
+use crate::spec::{above_zero, share};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Rate};
+
+/// The changes of a line at every multiple of a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RhythmSpec {
+    /// The time from one change to the next.
+    pub every: Duration,
+    /// The rate between two changes is uniform within this share of the line's, above and below.
+    pub rate_spread: f64,
+    /// The delay between two changes is the line's and a time up to this, uniform.
+    pub delay_spread: Duration,
+    /// The transmitter stops for this long at each change.
+    pub outage: Duration,
+}
+
+/// The rate and the delay of a line between two changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// The rate.
+    pub rate: Rate,
+    /// The delay.
+    pub delay: Duration,
+}
+
+impl RhythmSpec {
+    /// The shortest time between two changes.
+    pub const SHORTEST: Duration = Duration::from_millis(100);
+
+    /// Checks that the rhythm has a beat, and leaves some of the rate and the time.
+    ///
+    /// # Errors
+    /// [`SpecError`] names what is out of its range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        share("rate-spread", self.rate_spread)?;
+        if self.every < Self::SHORTEST {
+            return Err(SpecError::TooSmall { what: "every", value: self.every.as_secs_f64() });
+        }
+        above_zero("every, less the outage", self.every.saturating_sub(self.outage).as_secs_f64())
+    }
+
+    /// The next beat of a line with that rate and delay, by the stream that all of its beats are drawn from.
+    pub fn beat(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> Beat {
+        let factor = 1.0 + self.rate_spread * (2.0 * stream.unit() - 1.0);
+        let delay = delay + stream.uniform_duration(self.delay_spread);
+        // An endless rate stays so, and none becomes an outage.
+        let varied = rate.mul_f64(factor).max(Rate::from_bits_per_sec(1));
+        Beat { rate: if rate == Rate::MAX || self.rate_spread <= 0.0 { rate } else { varied }, delay }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEC: RhythmSpec = RhythmSpec {
+        every: Duration::from_secs(15),
+        rate_spread: 0.4,
+        delay_spread: Duration::from_millis(20),
+        outage: Duration::ZERO,
+    };
+
+    /// Uniform within the spread: the means are the line's rate, and its delay and half of the spread; the extremes are near.
+    #[test]
+    fn beats_are_uniform_within_their_spread() {
+        let (rate, delay) = (Rate::from_mbits_per_sec(100), Duration::from_millis(15));
+        let mut stream = Stream::new(1, "rhythm", 0);
+        let beats: Vec<Beat> = (0..20_000).map(|_| SPEC.beat(rate, delay, &mut stream)).collect();
+        let mean = |of: &dyn Fn(&Beat) -> f64| beats.iter().map(of).sum::<f64>() / beats.len() as f64;
+        assert!((mean(&|beat| beat.rate.as_f64()) / 1e8 - 1.0).abs() < 0.01);
+        assert!((mean(&|beat| beat.delay.as_millis_f64()) - 25.0).abs() < 0.2);
+        let rates = beats.iter().map(|beat| beat.rate.as_f64() / 1e6);
+        let (least, most) = rates.fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(rate), b.max(rate)));
+        assert!((60.0..60.1).contains(&least) && (139.9..=140.0).contains(&most), "{least} to {most}");
+    }
+
+    #[test]
+    fn a_rhythm_leaves_something() {
+        assert_eq!(SPEC.check(), Ok(()));
+        for bad in [
+            RhythmSpec { every: Duration::ZERO, ..SPEC },
+            RhythmSpec { rate_spread: 1.1, ..SPEC },
+            RhythmSpec { outage: SPEC.every, ..SPEC },
+        ] {
+            assert!(bad.check().is_err(), "{bad:?}");
+        }
+        let endless = SPEC.beat(Rate::MAX, Duration::ZERO, &mut Stream::new(1, "rhythm", 0));
+        assert_eq!(endless.rate, Rate::MAX);
+    }
+}

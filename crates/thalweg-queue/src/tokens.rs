@@ -1,0 +1,105 @@
+//! A token bucket: the rule by which policers and shapers hold traffic to a rate.
+
+use crate::SpecError;
+use crate::spec::above_zero;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+
+/// The parameters of a token bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TokenBucketSpec {
+    /// The rate at which tokens come, one for each byte.
+    pub rate: Rate,
+    /// The most tokens that there are at a time: what may pass at once.
+    pub burst: Bytes,
+}
+
+impl TokenBucketSpec {
+    /// Checks that tokens come and that there is room for them.
+    ///
+    /// # Errors
+    /// [`SpecError::NotAboveZero`].
+    pub fn check(&self) -> Result<(), SpecError> {
+        above_zero("rate", self.rate.as_f64())?;
+        above_zero("burst", self.burst.get() as f64)
+    }
+
+    /// In `span`, from a full bucket on, no more than this passes.
+    pub fn passes_in(&self, span: Duration) -> Bytes {
+        Bytes::new(self.rate.bytes_in(span).get().saturating_add(self.burst.get()))
+    }
+}
+
+/// A token bucket, full at first.
+///
+/// It knows the time at which it will be full when nothing takes from it, which is exact and needs no event as time goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenBucket {
+    rate: Rate,
+    /// The time that an empty bucket takes to become full.
+    depth: Duration,
+    full_at: Time,
+}
+
+impl TokenBucket {
+    pub fn new(spec: &TokenBucketSpec) -> Self {
+        Self { rate: spec.rate, depth: spec.rate.transmission_time(spec.burst), full_at: Time::ZERO }
+    }
+
+    /// The earliest time, from `now` on, at which there are tokens for `size` bytes. What is larger than the bucket waits until it
+    /// is full, and for the rest.
+    pub fn earliest(&self, now: Time, size: u64) -> Time {
+        let worth = self.rate.transmission_time(Bytes::new(size));
+        let empty_enough = self.full_at.max(now) + worth;
+        now.max(Time::ZERO + empty_enough.since(Time::ZERO + self.depth))
+    }
+
+    /// Takes the tokens for `size` bytes at `at`, when there are as many.
+    pub fn take(&mut self, at: Time, size: u64) {
+        self.full_at = self.full_at.max(at) + self.rate.transmission_time(Bytes::new(size));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket() -> TokenBucket {
+        // 1000 bytes a millisecond, and room for 3000.
+        TokenBucket::new(&TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) })
+    }
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// RFC 2697, section 3: the bucket begins full, and a token comes for each byte of the rate while there is room.
+    #[test]
+    fn tokens_are_what_has_come_and_was_not_taken() {
+        let mut bucket = bucket();
+        for _ in 0..3 {
+            assert_eq!(bucket.earliest(at(0), 1000), at(0));
+            bucket.take(at(0), 1000);
+        }
+        assert_eq!(bucket.earliest(at(0), 1000), at(1000));
+        assert_eq!(bucket.earliest(at(400), 500), at(500));
+        bucket.take(at(500), 500);
+        // Empty at 0.5 ms: a thousand at 1.5 ms, and never more than three thousand.
+        assert_eq!(bucket.earliest(at(500), 1000), at(1500));
+        assert_eq!(bucket.earliest(at(9000), 3000), at(9000));
+        bucket.take(at(9000), 3000);
+        assert_eq!(bucket.earliest(at(9000), 3000), at(12_000));
+    }
+
+    #[test]
+    fn more_than_the_bucket_waits_for_the_rest() {
+        assert_eq!(bucket().earliest(at(7000), 4000), at(8000));
+    }
+
+    #[test]
+    fn nothing_is_beyond_the_end_of_time() {
+        let slow = TokenBucketSpec { rate: Rate::from_bits_per_sec(1), burst: Bytes::new(u64::MAX) };
+        let mut bucket = TokenBucket::new(&slow);
+        bucket.take(Time::MAX, u64::MAX);
+        assert_eq!(bucket.earliest(Time::MAX, u64::MAX), Time::MAX);
+    }
+}
