@@ -559,6 +559,9 @@ impl<P: Payload> End for OwnEnd<P> {
     fn renew(&mut self, now: Time) {
         let _ = self.guard(|end| end.as_end_mut().renew(now));
     }
+    fn await_timer(&mut self, now: Time) {
+        let _ = self.guard(|end| end.as_end_mut().await_timer(now));
+    }
     fn skip_round_trips(&mut self) {
         let _ = self.guard(|end| end.as_end_mut().skip_round_trips());
     }

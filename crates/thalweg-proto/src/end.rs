@@ -107,6 +107,12 @@ pub trait End {
         let _ = now;
     }
 
+    /// Nothing that was sent is on its way, nor any answer, and this end learns of that only when its retransmission timer expires, of
+    /// families that have one: it has waited for that since something was sent or heard for the last time.
+    fn await_timer(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// PDUs of the peer have waited for longer than the path took. Those that take batches have had them already.
     fn skip_round_trips(&mut self) {}
 }

@@ -274,12 +274,17 @@ fn components_do_not_disturb_each_other() {
 
 /// A transfer of ten segments over the pipe, where these packets are lost: its result.
 fn with_losses(lost: &[u64]) -> RunResult {
+    with_losses_until(lost, Duration::from_secs(10))
+}
+
+fn with_losses_until(lost: &[u64], end: Duration) -> RunResult {
     let mut link = ten_mbit(Limit::Unlimited);
     link.impairment = ImpairmentSpec { loss: LossSpec::List(lost.into()), ..ImpairmentSpec::default() };
     let mut spec = pipe(link);
     // Acknowledgements are safe.
     spec.links[0].backward = ten_mbit(Limit::Unlimited);
     spec.groups = vec![group("flow", 1, window(new_reno()), WorkloadSpec::Transfer(bytes(9600)))];
+    spec.duration = end;
     run(&spec)
 }
 
@@ -299,6 +304,23 @@ fn waits_for_the_retransmission_timer_have_one_name() {
         let end = flow.finished.expect("it ends").as_secs_f64();
         assert!((total - end).abs() < 0.02, "{what}: {total} s of {end} s");
     }
+    // Where the run ends before the timer expires the wait was one all the same, and what was sent before it was none.
+    for (what, lost, end) in
+        [("first flight", vec![1, 2], 0.5), ("tail", vec![10], 0.2), ("repair", vec![3, 11], 0.2)]
+    {
+        let flow = &with_losses_until(&lost, Duration::from_secs_f64(end)).flows[0];
+        let waited = flow.limits[HeldBy::RetransmissionTimer.index()].as_secs_f64();
+        assert_eq!(flow.timeouts, 0, "{what}");
+        assert!(
+            (0.1..end - 0.01).contains(&waited) || what == "first flight" && waited > 0.45,
+            "{what}: {waited} s of {end} s"
+        );
+        let total: f64 = flow.limits.iter().map(|span| span.as_secs_f64()).sum();
+        assert!((total - end).abs() < 1e-9, "{what}: {total} s of {end} s");
+    }
+    // Where answers are on their way when it ends nobody waits for it.
+    let cut = &with_losses_until(&[4], Duration::from_millis(15)).flows[0];
+    assert_eq!(cut.limits[HeldBy::RetransmissionTimer.index()], Duration::ZERO);
     // Where the timer does not expire nobody waits for it.
     let calm = &with_losses(&[4]).flows[0];
     assert_eq!((calm.timeouts, calm.limits[HeldBy::RetransmissionTimer.index()]), (0, Duration::ZERO));

@@ -110,6 +110,10 @@ impl<P: Payload> End for Transmitter<P> {
     fn limit(&self) -> Option<Limit> {
         self.limit()
     }
+
+    fn await_timer(&mut self, now: Time) {
+        self.await_timer(now);
+    }
 }
 
 impl<P: Payload> End for Receiver<P> {

@@ -185,6 +185,13 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
+    /// As [`End::await_timer`](crate::end::End::await_timer).
+    pub(super) fn await_timer(&mut self, now: Time) {
+        if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
+            self.limits.expire(now, self.progress);
+        }
+    }
+
     fn on_silence(&mut self, now: Time) {
         self.timer = now + self.patience();
         if self.kept.front().is_some_and(|oldest| !oldest.waiting) {

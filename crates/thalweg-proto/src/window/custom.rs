@@ -38,6 +38,8 @@ pub trait AnySender<P: Payload>:
     fn set_segment(&mut self, bytes: u32);
     /// As [`Sender::opened`].
     fn opened(&mut self, rtt: Option<Duration>, timeout: Duration);
+    /// As [`Sender::await_timer`].
+    fn await_timer(&mut self, now: Time);
     /// As [`Sender::renew`], with a new controller of the same kind.
     fn renew(&mut self, now: Time);
 }
@@ -333,6 +335,10 @@ where
 
     fn set_segment(&mut self, bytes: u32) {
         let _ = self.guard(|sender| sender.set_segment(bytes));
+    }
+
+    fn await_timer(&mut self, now: Time) {
+        let _ = self.guard(|sender| sender.await_timer(now));
     }
 
     fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {

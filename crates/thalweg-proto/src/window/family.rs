@@ -101,6 +101,10 @@ macro_rules! sender {
         fn opened(&mut $self, rtt: Option<Duration>, timeout: Duration) {
             $sender.opened(rtt, timeout);
         }
+
+        fn await_timer(&mut $self, now: Time) {
+            $sender.await_timer(now);
+        }
     };
 }
 

@@ -1,7 +1,7 @@
 //! Measurement along the way and at the end.
 
 use super::EventLoop;
-use crate::parts::endpoint::{Counts, Engine};
+use crate::parts::endpoint::{Counts, Engine, Output};
 
 use crate::fairness::fairness_variance;
 use crate::measure::Recorder;
@@ -116,6 +116,7 @@ impl<T: Tracing> EventLoop<T> {
         let warmup = Time::ZERO + self.warmup;
         let counted = ended.since(warmup);
         self.conservation.in_network = self.network.packets.live();
+        self.settle_waits();
         // What is not needed any more makes room for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Lot);
@@ -158,6 +159,24 @@ impl<T: Tracing> EventLoop<T> {
             series,
         };
         (result, self.tracing)
+    }
+
+    /// Senders of which nothing is on its way any more wait for their retransmission timer, which expires after the end.
+    fn settle_waits(&mut self) {
+        let under_way = self.network.packets.connections();
+        for flow in &self.flows {
+            for connection in flow.connections().filter(|connection| !under_way.contains(connection)) {
+                let at = connection as usize * 2;
+                let Some([sender, receiver]) = self.endpoints.get_mut(at..at + 2) else { continue };
+                // An acknowledgement may be held back.
+                let is_over = !sender.waiting
+                    && !receiver.waiting
+                    && matches!(receiver.engine.poll(self.now), Output::Idle);
+                if let Some(end) = sender.engine.end_mut().filter(|_| is_over) {
+                    end.await_timer(self.now);
+                }
+            }
+        }
     }
 
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {

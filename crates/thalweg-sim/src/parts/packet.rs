@@ -2,6 +2,7 @@
 
 use crate::Pdu;
 use crate::prefetch::prefetch;
+use std::collections::BTreeSet;
 use thalweg_catalog::Packed;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
@@ -277,6 +278,18 @@ impl Packets {
         if let Some(packet) = self.packets.get(packet as usize) {
             prefetch(packet);
         }
+    }
+
+    /// The connections that packets belong to.
+    pub fn connections(&self) -> BTreeSet<u32> {
+        let mut is_free = vec![false; self.packets.len()];
+        let mut free = self.free;
+        while let Some(slot) = self.packets.get(free as usize) {
+            is_free[free as usize] = true;
+            free = slot.next;
+        }
+        let live = self.packets.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        live.map(|(packet, _)| packet.connection).collect()
     }
 
     /// Removes a packet.

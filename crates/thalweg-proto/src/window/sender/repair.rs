@@ -115,6 +115,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.begin_prr(now);
     }
 
+    /// As [`End::await_timer`](crate::end::End::await_timer): unless something else is due before the timer expires.
+    pub fn await_timer(&mut self, now: Time) {
+        let is_next = self.timer < Time::MAX && self.due() >= self.timer && self.pause.timer_runs();
+        if is_next && !self.scoreboard.is_empty() && !self.is_refused() {
+            self.limits.expire(now, self.last_sent.max(self.last_heard));
+        }
+    }
+
     pub(super) fn on_timer(&mut self, now: Time) {
         self.pause.hear();
         self.rtt.back_off(&self.config.rtt);
