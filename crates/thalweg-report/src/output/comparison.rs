@@ -1,11 +1,11 @@
 //! The text of a comparison: the results of several schemes side by side, and which scheme won.
 
 use super::columns::{self, Datum, MARK, Row};
-use super::summary::{direction, has_transfers, mean_row, section, size_words};
+use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
 use super::text::Style;
-use super::verdict::verdicts;
-use crate::results::{Difference, LinkMetrics, Metric, Of, SchemeResults, Tables};
+use super::verdict::{Decisions, verdicts};
+use crate::results::{Difference, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables};
 use std::collections::BTreeMap;
 
 /// The tables and the verdict of a comparison.
@@ -24,12 +24,15 @@ pub(super) fn comparison(
         }
     }
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
-    let paired: String =
-        PLACES.iter().map(|place| section(&differences_table(*place, differences, style), style)).collect();
+    let marks = Marks { decisions: Decisions::of(schemes) };
+    let paired: String = PLACES
+        .iter()
+        .map(|place| section(&differences_table(*place, differences, &marks, style), style))
+        .collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // A line of its own: as a heading it would widen the table.
         let against = shorten(&style.clean(&first.against), NAME_COLUMNS, style);
-        text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", certainty(differences))));
+        text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.words(differences))));
         text.push_str(&paired);
     }
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
@@ -97,10 +100,10 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
     let classes: BTreeMap<u64, Option<u64>> =
         all.map(|class| (class.from_bytes, class.below_bytes)).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for (from, below) in classes.iter().filter(|_| classes.len() > 1) {
+    for from in classes.keys().filter(|_| classes.len() > 1) {
         for (of, summary) in summaries() {
             if let Some(class) = summary.sizes.iter().find(|class| class.from_bytes == *from) {
-                let name = format!("{}, {}", size_words((*from, *below)), of.scheme);
+                let name = format!("{}, {}", mean_size_words(class), of.scheme);
                 rows.push(mean_row(name, &class.metrics, Of::SizeClass));
             }
         }
@@ -130,7 +133,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
 }
 
 /// Paired differences against the first scheme, where there are intervals.
-fn differences_table(place: Tables, differences: &[Difference], style: Style) -> Table {
+fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_>, style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for difference in differences {
         let has_place = |metric: Metric| difference.totals.contains_key(metric.name(Of::Network));
@@ -138,7 +141,8 @@ fn differences_table(place: Tables, differences: &[Difference], style: Style) ->
         if is_paired && (place == Tables::MEANS || has_place(Metric::CompletionMean)) {
             rows.push(Row::new(difference.scheme.clone(), move |metric| {
                 let paired = difference.totals.get(metric.name(Of::Network))?;
-                Some(Datum::Difference(paired.difference, paired.base(), paired.survives()))
+                let is_marked = marks.is_marked(difference, metric, paired);
+                Some(Datum::Difference(paired.difference, paired.base(), is_marked))
             }));
         }
     }
@@ -146,15 +150,41 @@ fn differences_table(place: Tables, differences: &[Difference], style: Style) ->
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
-/// The certainty of the differences that are shown: of those that are marked, or of none.
-fn certainty(differences: &[Difference]) -> String {
-    let tested = || differences.iter().flat_map(|of| of.totals.values()).filter(|of| of.p_holm.is_some());
-    let (count, survive) = (tested().count(), tested().filter(|of| of.survives()).count());
-    match (count, survive) {
-        (0, _) => String::new(),
-        (1, _) => "; one interval".to_owned(),
-        (_, 0) => format!("; each interval by itself: by Holm's method for all {count} none excludes zero"),
-        _ => format!("; each interval by itself, {MARK} excludes zero also by Holm's method for all {count}"),
+/// The marks of differences that are more than chance.
+struct Marks<'a> {
+    decisions: Decisions<'a>,
+}
+
+impl Marks<'_> {
+    fn is_marked(&self, of: &Difference, metric: Metric, paired: &Paired) -> bool {
+        let allow = || self.decisions.allow(metric, &of.scheme, &of.against, paired.difference.mean);
+        paired.survives() && allow()
+    }
+
+    /// The certainty of the differences that are shown: of those that are marked, or of none.
+    fn words(&self, differences: &[Difference]) -> String {
+        let shown = || PLACES.into_iter().flat_map(Metric::in_table);
+        let each = differences.iter().flat_map(|of| {
+            let paired = move |metric: Metric| Some((of, metric, of.totals.get(metric.name(Of::Network))?));
+            shown().filter_map(paired)
+        });
+        let tested: Vec<_> = each.filter(|(.., paired)| paired.p_holm.is_some()).collect();
+        let survive = tested.iter().filter(|(.., paired)| paired.survives()).count();
+        let marked = tested.iter().filter(|(of, metric, paired)| self.is_marked(of, *metric, paired)).count();
+        let count = tested.len();
+        let open = if marked < survive { ", and in the verdict below where there is one" } else { "" };
+        match (count, survive) {
+            (0, _) => String::new(),
+            (1, _) if marked == survive => "; one interval".to_owned(),
+            (_, 0) => {
+                format!("; each interval by itself: by Holm's method for all {count} none excludes zero")
+            }
+            _ => {
+                format!(
+                    "; each interval by itself, {MARK} excludes zero also by Holm's method for all {count}{open}"
+                )
+            }
+        }
     }
 }
 

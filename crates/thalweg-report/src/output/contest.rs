@@ -8,6 +8,8 @@ use crate::statistics;
 pub(super) struct Contest<'a> {
     /// The thing itself, as in "no clear winner in goodput".
     pub subject: &'static str,
+    /// The metric of the network that tables show of it, which may be pooled over other flows or groups.
+    pub metric: Metric,
     /// The feat of the best scheme, as in "carried most".
     pub won: &'static str,
     /// The words between the best scheme's value and the next one's, as in "more than".
@@ -53,6 +55,7 @@ fn completion(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::CompletionMean)));
     Some(Contest {
         subject: "completion time",
+        metric: Metric::CompletionMean,
         won: "completed transfers soonest",
         than: "less than",
         scale: Scale::of_time,
@@ -77,6 +80,7 @@ fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
     };
     Some(Contest {
         subject: "goodput",
+        metric: Metric::Goodput,
         won: "carried most",
         than: "more than",
         scale: Scale::of_rate,
@@ -94,6 +98,7 @@ fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
     }
     Some(Contest {
         subject: "mean delay",
+        metric: Metric::DelayMean,
         won: "had the shortest mean delay",
         than: "less than",
         scale: Scale::of_time,
@@ -119,6 +124,7 @@ fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
     };
     Some(Contest {
         subject: "fairness",
+        metric: Metric::Jain,
         won: "shared most evenly by Jain's index",
         than: "above",
         scale: |_| Scale::COUNT,

@@ -6,7 +6,8 @@ use super::settling::settling;
 use super::table::{Align, Table, shorten, telling};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
-    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, Summary, Tables, Until,
+    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, SizeMetrics, Summary, Tables,
+    Until,
 };
 
 /// The document as text.
@@ -199,6 +200,16 @@ pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
     }
 }
 
+/// A class of sizes with the number of runs that its times are of, where some have none.
+pub(super) fn mean_size_words(class: &SizeMetrics) -> String {
+    let size = size_words((class.from_bytes, class.below_bytes));
+    let runs = |metric: Metric| class.metrics.get(metric.name(Of::SizeClass)).map(|estimate| estimate.n);
+    match (runs(Metric::CompletionMean), runs(Metric::Completions)) {
+        (Some(some), Some(all)) if some < all => format!("{size} ({some} of {all} runs)"),
+        _ => size,
+    }
+}
+
 /// The table of the times that segments took to the sink, and of the data that waited there to be read, of flows that
 /// have either.
 fn sinks_table(flows: &[Flow], style: Style) -> Table {
@@ -259,9 +270,8 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     };
     let mut text = String::new();
     text.push_str(&section(&mean_groups_table(Tables::TRANSFERS, "Transfers", summary, style), style));
-    let sizes = summary.sizes.iter().map(|class| {
-        mean_row(size_words((class.from_bytes, class.below_bytes)), &class.metrics, Of::SizeClass)
-    });
+    let sizes =
+        summary.sizes.iter().map(|class| mean_row(mean_size_words(class), &class.metrics, Of::SizeClass));
     text.push_str(&section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
     text.push_str(&section(&mean_groups_table(Tables::MEANS, "Group", summary, style), style));
     text.push_str(&section(&mean_sinks_table(summary, style), style));

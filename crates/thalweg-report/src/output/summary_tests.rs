@@ -115,6 +115,27 @@ fn completion_times_come_first() {
     }
 }
 
+/// Times of a size that not every run has say of how many runs they are, and one run has no interval.
+#[test]
+fn sizes_that_some_runs_lack_say_so() {
+    let mut runs = with_transfers(&[20, 22, 24]);
+    runs[1].sizes.truncate(1);
+    let replicated = Document::of_runs(header(&[1, 2, 3]), runs.clone());
+    let text = summary(&replicated, Style::PLAIN);
+    assert!(text.contains("10 kB to 100 kB (2 of 3 runs)") && !text.contains("below 10 kB ("), "{text}");
+    // 100, 0 and 100 transfers.
+    assert!(text.contains("67 +/- 143"), "{text}");
+    runs[2].sizes.truncate(1);
+    let compared = Document::of_comparison(
+        header(&[1, 2, 3]),
+        vec![("a".to_owned(), with_transfers(&[20, 22, 24])), ("b".to_owned(), runs)],
+    );
+    let text = summary(&compared, Style::PLAIN);
+    let row = text.lines().find(|line| line.starts_with("10 kB to 100 kB (1 of 3 runs), b"));
+    let row = row.unwrap_or_else(|| panic!("{text}"));
+    assert!(row.matches("+/-").count() == 1 && row.contains("20.00 ms"), "{text}");
+}
+
 /// Runs may agree in a percentile to the last digit, and it is no more exact for that than its histogram.
 #[test]
 fn intervals_of_percentiles_are_as_wide_as_their_buckets() {

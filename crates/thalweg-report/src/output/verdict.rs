@@ -2,7 +2,7 @@
 
 use super::contest::{Contest, contests};
 use super::text::Scale;
-use crate::results::SchemeResults;
+use crate::results::{Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
 /// The judgement of which scheme is first in one thing that schemes compete in.
@@ -47,6 +47,34 @@ pub fn verdicts(schemes: &[SchemeResults], margin: f64) -> Vec<Verdict> {
     let judge =
         |(number, contest): (usize, &Contest<'_>)| Judge { contest, number, tests: &tests, margin }.verdict();
     contests.iter().enumerate().filter_map(judge).collect()
+}
+
+/// The decisions behind verdicts, for tables that must not contradict them.
+pub(super) struct Decisions<'a> {
+    contests: Vec<Contest<'a>>,
+    tests: Tests,
+}
+
+impl<'a> Decisions<'a> {
+    /// Those on these schemes.
+    pub fn of(schemes: &'a [SchemeResults]) -> Self {
+        let contests = contests(schemes);
+        Self { tests: Tests::of(&contests), contests }
+    }
+
+    /// True unless the verdict on this metric, which may be on other flows or group by group, finds that the difference of `scheme` to
+    /// `against` may be chance, or is in the other direction.
+    pub fn allow(&self, metric: Metric, scheme: &str, against: &str, difference: f64) -> bool {
+        let Some(number) = self.contests.iter().position(|contest| contest.metric == metric) else {
+            return true;
+        };
+        let contest = &self.contests[number];
+        let place = |name: &str| contest.rivals.iter().position(|rival| rival.scheme == name);
+        let (Some(a), Some(b)) = (place(scheme), place(against)) else { return false };
+        let is_more = contest.rivals[a].mean > contest.rivals[b].mean;
+        let p = self.tests.p(number, a.min(b), a.max(b));
+        contest.from_before.is_empty() && is_more == (difference > 0.0) && p.is_some_and(|p| p < 0.05)
+    }
 }
 
 /// The p-values of all pairs of schemes in all contests, corrected for their number. All pairs count, although each contest only
@@ -178,12 +206,13 @@ impl Judge<'_> {
         if lead.relative.is_finite() {
             by.push_str(&format!(" ({})", Scale::PERCENT.fixed(lead.relative, 1)));
         }
+        let single = if lead.by.n == 1 { " in this one run" } else { "" };
         match lead.certainty {
             Certainty::Equal => {
                 let equal = leads.iter().take_while(|lead| lead.certainty == Certainty::Equal).count();
                 let names: Vec<&str> = rivals[..=equal].iter().map(|rival| rival.scheme).collect();
                 format!(
-                    "{} are equal within {} in {subject}: {mean}{of}.",
+                    "{} are equal within {} in {subject}{single}: {mean}{of}.",
                     listed(&names),
                     percent(self.margin)
                 )
@@ -194,7 +223,7 @@ impl Judge<'_> {
                 } else {
                     ""
                 };
-                format!("{first} {won}: {mean}{of}, {by} {than} {second}{same}.")
+                format!("{first} {won}{single}: {mean}{of}, {by} {than} {second}{same}.")
             }
             Certainty::Significant => format!(
                 "{first} {won}: {mean}{of}, {by} {than} {second}; the paired 95 % interval of that difference, {}, \

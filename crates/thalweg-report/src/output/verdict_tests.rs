@@ -1,4 +1,5 @@
 use super::{Certainty, Verdict, verdicts};
+use crate::output::{Style, summary};
 use crate::results::samples::{header, result};
 use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -91,7 +92,10 @@ fn runs_that_are_the_same_are_one_run() {
     }
     let verdict = about(&judged(&schemes, MARGIN), "goodput").clone();
     assert_eq!(verdict.certainty, Certainty::SingleRun);
+    assert!(verdict.sentence.starts_with("b carried most in this one run: "), "{}", verdict.sentence);
     assert!(verdict.sentence.ends_with("(5.6 %) more than a."), "{}", verdict.sentence);
+    let verdict = goodput(&[("a", &[200]), ("b", &[201])], MARGIN);
+    assert!(verdict.sentence.contains("within 1 % in goodput in this one run: "), "{}", verdict.sentence);
     // Runs may differ in other things.
     let verdict = goodput(&[("a", &[70, 70, 70]), ("b", &[75, 75, 75])], MARGIN);
     assert_eq!(verdict.certainty, Certainty::SingleRun);
@@ -233,4 +237,30 @@ fn goodput_that_came_before_counting_began_wins_nothing() {
                     losses being repaired; set a later `warmup`, or a longer `duration`.";
     assert_eq!(verdict.sentence, expected);
     assert_eq!(judged(1, "goodput").leader.as_deref(), Some("late"));
+}
+
+/// Means over all packets and verdicts over groups may disagree, of which tables then mark nothing.
+#[test]
+fn tables_mark_no_difference_that_the_verdict_leaves_open() {
+    // Of the second group there are few packets.
+    let run = |seed: u64, [most, few]: [u64; 2]| {
+        let mut result = result(seed, 70 + seed);
+        for (group, (mean, count)) in result.groups.iter_mut().zip([(most + seed, 1_000_000), (few, 1)]) {
+            (group.delay.mean, group.delay.count) = (Duration::from_millis(mean), count);
+        }
+        Run::of(&result)
+    };
+    let compared = |b: [[u64; 2]; 3]| {
+        let a = (1..=3).map(|seed| run(seed, [20, 40 + seed])).collect();
+        let b = (1..=3).zip(b).map(|(seed, means)| run(seed, means)).collect();
+        let schemes = vec![("a".to_owned(), a), ("b".to_owned(), b)];
+        let text = summary(&Document::of_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let open = compared([[25, 50], [25, 30], [25, 20]]);
+    assert!(open.contains("No clear winner in mean delay") && !open.contains("ms *"), "{open}");
+    assert!(open.contains("and in the verdict below"), "{open}");
+    let sure = compared([[40, 80], [40, 82], [40, 84]]);
+    assert!(sure.contains("a had the shortest mean delay") && sure.contains("ms *"), "{sure}");
+    assert!(!sure.contains("and in the verdict below"), "{sure}");
 }

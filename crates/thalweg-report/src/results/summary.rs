@@ -150,14 +150,16 @@ impl Summary {
     }
 }
 
-/// The metrics of each size class that any of `runs` has.
+/// The metrics of each size class that any of `runs` has: times over those runs only.
 fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
     let classes: BTreeMap<u64, Option<u64>> =
         runs.iter().flat_map(|run| &run.sizes).map(|class| (class.from_bytes, class.below_bytes)).collect();
+    // A run without such transfers had none, but no times of them.
+    let none = || vec![(Metric::Completions.name(Of::SizeClass), Some(0.0))];
     let of = |(from_bytes, below_bytes): (u64, Option<u64>)| {
         let values = runs.iter().map(|run| {
-            let class = run.sizes.iter().find(|class| class.from_bytes == from_bytes)?;
-            Some(class.values.named().collect())
+            let class = run.sizes.iter().find(|class| class.from_bytes == from_bytes);
+            Some(class.map_or_else(none, |class| class.values.named().collect()))
         });
         SizeMetrics { from_bytes, below_bytes, metrics: estimates(values) }
     };
