@@ -48,31 +48,44 @@ fn watched(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> Advis
 
 #[test]
 fn losses_of_the_wire_are_told_from_congestion() {
-    for (line, share) in [
-        ("rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB", 0.01),
-        ("rate=20Mbit/s,delay=50ms,loss=0.5%,buffer=250kB", 0.005),
+    for (scheme, line, share, seconds) in [
+        ("cubic", "rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB", 0.01, 60),
+        ("cubic", "rate=20Mbit/s,delay=50ms,loss=0.5%,buffer=250kB", 0.005, 60),
+        // As short as a bench, with about a dozen losses.
+        ("cubic", "rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB", 0.01, 10),
+        ("newreno", "rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB", 0.01, 10),
+        // A third of what the path carries, and a few packets a round trip.
+        ("cubic", "rate=20Mbit/s,delay=50ms,loss=0.05%,buffer=250kB", 0.0005, 30),
+        ("newreno", "rate=20Mbit/s,delay=50ms,loss=0.05%,buffer=250kB", 0.0005, 30),
+        ("cubic", "rate=100Mbit/s,delay=50ms,loss=3%,buffer=1250kB", 0.03, 30),
+        ("cubic", "rate=20Mbit/s,delay=250ms,loss=1%,buffer=1250kB", 0.01, 30),
     ] {
-        let advice = watched("cubic", line, 60, None).of_losses();
+        let advice = watched(scheme, line, seconds, None).of_losses();
         let Some(Advice::Losses { carried, sent, share: seen }) = advice else {
-            panic!("{line}: {advice:?}")
+            panic!("{scheme} {line}: {advice:?}")
         };
         let most: f64 = if line.contains("100M") { 100e6 } else { 20e6 };
-        assert!(carried.as_f64() <= 1.02 * most && sent.as_f64() <= carried.as_f64() / 2.0, "{advice:?}");
-        assert!((seen / share - 1.0).abs() < 0.5, "{seen}");
+        assert!(carried.as_f64() <= most && sent.as_f64() <= 0.7 * carried.as_f64(), "{advice:?}");
+        assert!((seen / share - 1.0).abs() < 1.5, "{line}: {seen}");
     }
 }
 
 #[test]
 fn nothing_is_said_of_queues_that_overflow() {
     for line in [
-        // Of one product of rate and round trip, of a twentieth, and ones that are kept short.
+        // Of one product of rate and round trip, of a twentieth and a tenth, and ones that are kept short.
         "rate=20Mbit/s,delay=50ms,buffer=250kB",
         "rate=20Mbit/s,delay=50ms,buffer=12kB",
+        "rate=20Mbit/s,delay=50ms,buffer=24kB",
+        "rate=100Mbit/s,delay=50ms,buffer=60kB",
         "rate=20Mbit/s,delay=50ms,queue=codel,buffer=2000pkt",
         "rate=20Mbit/s,delay=50ms,queue=pie,buffer=2000pkt",
     ] {
         for scheme in ["cubic", "newreno:ecn=false"] {
-            assert_eq!(watched(scheme, line, 40, None).of_losses(), None, "{scheme} {line}");
+            for seconds in [10, 40] {
+                let advice = watched(scheme, line, seconds, None).of_losses();
+                assert_eq!(advice, None, "{scheme} {line}, {seconds} s");
+            }
         }
     }
 }
@@ -86,9 +99,16 @@ fn nothing_is_said_of_what_the_application_holds_back() {
 
 #[test]
 fn a_rate_above_the_paths_is_told_and_one_below_is_not() {
-    let line = "rate=20Mbit/s,delay=50ms,buffer=50kB";
-    let advice = watched("sstp:rate=40Mbit/s", line, 10, None).of_rate();
-    let Some(Advice::TooFast { carried, share, .. }) = advice else { panic!("{advice:?}") };
-    assert!((carried.as_f64() / 20e6 - 1.0).abs() < 0.2 && share > 0.1, "{advice:?}");
+    let line = "rate=20Mbit/s,delay=50ms,buffer=250kB";
+    for rate in ["40Mbit/s", "30Mbit/s"] {
+        let advice = watched(&format!("sstp:rate={rate}"), line, 10, None).of_rate();
+        let Some(Advice::TooFast { carried, share, queued }) = advice else { panic!("{advice:?}") };
+        // Headers take 4 % of the path.
+        assert!((0.85..=1.0).contains(&(carried.as_f64() / 20e6)) && share > 0.1 && queued, "{advice:?}");
+    }
     assert_eq!(watched("sstp:rate=18Mbit/s", line, 10, None).of_rate(), None);
+    // A wire that loses so much has no queue.
+    let line = "rate=20Mbit/s,delay=50ms,loss=15%,buffer=250kB";
+    let advice = watched("sstp:rate=10Mbit/s", line, 10, None).of_rate();
+    assert!(matches!(advice, Some(Advice::TooFast { queued: false, .. })), "{advice:?}");
 }

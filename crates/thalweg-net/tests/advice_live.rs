@@ -50,7 +50,7 @@ fn advice(up: &str, most: Duration) -> (Option<Advice>, Advisor) {
     (advisor.of_losses(), advisor)
 }
 
-/// 100 Mbit/s, 100 ms and 1 %: cubic sends about 1.5 Mbit/s, and looks for as long as twenty losses take, or some more.
+/// 100 Mbit/s, 100 ms and 1 %: cubic sends about 1.5 Mbit/s, and looks for as long as a dozen losses take, or some more.
 #[test]
 fn losses_of_a_relay_are_told_from_congestion() {
     let line = "rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB,mtu=1500B";

@@ -58,6 +58,15 @@ fn a_gap_within_a_segment_is_asked_for_when_the_segment_ends() {
 }
 
 #[test]
+fn requests_tell_the_round_trip_where_no_segment_comes_through_whole() {
+    // The second packet of each segment is lost, and asked for when the last one has come.
+    let mut pair = lossy(12, 12, &(0..12).map(|segment| 4 * segment + 1).collect::<Vec<_>>());
+    pair.run(LONG);
+    assert_eq!(pair.requests().len(), 12);
+    assert_eq!(pair.sender.stats(pair.now).common.smoothed_rtt, Some(Duration::from_millis(20)));
+}
+
+#[test]
 fn the_largest_window_is_understood_when_a_repair_moves_it_far() {
     let window = MAX_WINDOW;
     let mut pair = Pair::new(sender_config(1, window), receiver_config(1, window)).lose(&[1]);

@@ -19,23 +19,27 @@ fn better(share: f64) -> (&'static str, &'static str) {
 pub fn words(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::rate(rate.as_f64());
-    let advice = if description.traits.keeps_rate {
-        advisor.of_rate()?
-    } else if HELD_BY_LOSSES.contains(&name) {
-        advisor.of_losses()?
-    } else {
-        return None;
-    };
+    let keeps_rate = description.traits.keeps_rate;
+    let advice = if HELD_BY_LOSSES.contains(&name) { advisor.of_losses()? } else { advisor.of_rate()? };
     Some(match advice {
         Advice::Losses { carried, sent, share } => {
             let (other, but) = better(share);
             format!(
                 "this path has carried {}, but {name} takes the {:.1} % of packets that are lost on the way for congestion, and \
-                 sent {}: {but}`--scheme {other}` gets more of it (a receiver of files allows it with --allow-scheme {other})",
+                 sent {} on average: {but}`--scheme {other}` gets more of it (a receiver of files allows it with --allow-scheme {other})",
                 rate(carried),
                 100.0 * share,
                 rate(sent)
             )
+        }
+        Advice::TooFast { carried, share, queued } if !keeps_rate => {
+            let why = if queued {
+                format!("{name} sends more than the path carries")
+            } else {
+                format!("the path loses so much, or {name} sends more than it carries")
+            };
+            let (share, carried) = (100.0 * share, rate(carried));
+            format!("{share:.0} % of what was sent had to be sent again: {why} ({carried} went through)")
         }
         Advice::TooFast { carried, share, queued } => {
             let told =

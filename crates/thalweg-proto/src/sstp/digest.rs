@@ -30,6 +30,7 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
             finished,
             paused,
             limits: _,
+            answers: _,
             stats,
         } = self;
         clock.digest(now, into);

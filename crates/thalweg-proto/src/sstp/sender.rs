@@ -22,8 +22,8 @@ pub enum SenderReason {
 /// The counters and estimates of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SegmentStats {
-    /// The statistics that all senders have. The shortest round-trip time is that from the last packet of a segment to
-    /// its acknowledgement; there are no smoothed one and no time-outs.
+    /// The statistics that all senders have. Round-trip times are those from the last packet of a segment to its
+    /// acknowledgement, or to the first request for what it lacks, which [`Answers`] smoothes. There are no time-outs.
     pub common: SenderStats,
     /// Keep-alive and end-of-stream packets sent.
     pub keep_alives: u64,
@@ -51,6 +51,30 @@ pub struct SegmentStats {
     pub delays: Duration,
     /// The longest of those times.
     pub longest_delay: Duration,
+}
+
+/// The smoothed round-trip time. Nothing here depends on it: it tells users whether packets wait in a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answers {
+    /// The shortest of the last few, and how many they are.
+    shortest: Option<Duration>,
+    count: u32,
+    smoothed: Option<Duration>,
+}
+
+impl Answers {
+    /// An answer that was lost and repeated seems to take long: of so many only the shortest counts.
+    const FEW: u32 = 4;
+
+    fn sample(&mut self, rtt: Duration) {
+        let shortest = self.shortest.map_or(rtt, |shortest| shortest.min(rtt));
+        (self.shortest, self.count) = (Some(shortest), self.count + 1);
+        if self.count == Self::FEW {
+            // By an eighth, as elsewhere (RFC 6298, section 2.3).
+            self.smoothed = Some(self.smoothed.map_or(shortest, |smoothed| (smoothed * 7 + shortest) / 8));
+            (self.shortest, self.count) = (None, 0);
+        }
+    }
 }
 
 /// A segment that has been begun.
@@ -104,6 +128,7 @@ pub struct Sender<P: Payload> {
     pub(super) finished: bool,
     pub(super) paused: bool,
     pub(super) limits: LimitClock,
+    pub(super) answers: Answers,
     pub(super) stats: SegmentStats,
 }
 
@@ -128,6 +153,7 @@ impl<P: Payload> Sender<P> {
             finished: false,
             paused: false,
             limits: LimitClock::default(),
+            answers: Answers::default(),
             stats: SegmentStats::default(),
             config,
         }
@@ -147,6 +173,7 @@ impl<P: Payload> Sender<P> {
             window: Some(f64::from(window) * f64::from(packets)),
             in_flight: outstanding.saturating_mul(packets),
             pacing_rate: Some(self.config.rate.average()),
+            smoothed_rtt: self.answers.smoothed,
             limits: self.limits.held(now),
             ..self.stats.common
         };
@@ -239,6 +266,7 @@ impl<P: Payload> Sender<P> {
         if let Some(sample) = sample {
             let min_rtt = &mut self.stats.common.min_rtt;
             *min_rtt = Some(min_rtt.map_or(sample, |min| min.min(sample)));
+            self.answers.sample(sample);
         }
     }
 
@@ -309,7 +337,12 @@ impl<P: Payload> Sender<P> {
             return;
         }
         record.queued = true;
+        // What was accepted and is asked for again was discarded meanwhile.
+        let answered = (!record.resent && !record.accepted).then(|| now.since(record.shipped));
         self.resends.push_back(segment);
+        if let Some(sample) = answered {
+            self.answers.sample(sample);
+        }
     }
 
     /// Chooses what to send: what is under way first, then what was asked for, then new segments.
