@@ -5,7 +5,10 @@
 
 use crate::advice;
 use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible;
 use crate::record::Record;
+use crate::transfer::close;
+use crate::transfer::reach::{Unreached, reach};
 use crate::values::{bytes, place, resolve, seconds};
 use clap::{Args, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
@@ -13,12 +16,12 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use thalweg_catalog::Registry;
 use thalweg_net::advice::Advisor;
-use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Clock, Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
@@ -125,6 +128,9 @@ const SERVICE: &str = "bench";
 /// The bytes that are written at once. The same ones are sent again and again, as a file in the page cache would be.
 const PIECE: usize = 1 << 18;
 
+/// A client that takes longer than asked for by more than this says so.
+const LATE: Duration = Duration::from_millis(500);
+
 /// No client may ask for more.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -207,11 +213,20 @@ fn socket(
 fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
+    let stop = interruptible()?;
+    let mut open: Vec<Connection> = Vec::new();
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);
     let longest = Duration::from_nanos(arguments.longest.as_picos() / 1000);
     // One client may make many connections.
     while !(arguments.once && served > 0 && active == 0) {
+        if stop.load(Ordering::Relaxed) {
+            let stopped = "the server was stopped";
+            open.iter().for_each(|connection| connection.close(code::BUSY, stopped));
+            open.iter().for_each(|connection| close(connection, code::BUSY, stopped));
+            return Ok(());
+        }
+        open.retain(|connection| connection.closed().is_none());
         if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
             // Those that are refused must not keep those that have ended from being counted out.
             if active >= arguments.connections {
@@ -224,7 +239,10 @@ fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
                     let _ = results.send((remote, serve(connection, longest)));
                 };
                 match std::thread::Builder::new().name("bench".into()).spawn(serving) {
-                    Ok(_) => active += 1,
+                    Ok(_) => {
+                        active += 1;
+                        open.push(watch);
+                    }
                     Err(error) => {
                         console.complain(&format!("{remote}: cannot be served: {error}"));
                         watch.close(code::BUSY, "the server cannot serve more connections");
@@ -362,7 +380,8 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
     let mut connections = Vec::new();
     for _ in 0..arguments.parallel {
-        connections.push(socket.connect(connect.clone()).map_err(failed)?);
+        let connection = reach(&socket, connect.clone(), &AtomicBool::new(false));
+        connections.push(connection.map_err(|error| unreached(&arguments.server, &error))?);
     }
     if arguments.key.is_none()
         && let Some(connection) = connections.first()
@@ -404,11 +423,17 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing).sum::<Option<u64>>());
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
     let (_, udp) = socket.stats();
+    let received: Option<f64> = if arguments.reverse {
+        here["bits_per_second"].as_f64()
+    } else {
+        there.iter().map(|server| server["bits_per_second"].as_f64()).sum()
+    };
     let document = json!({
         "scheme": connect.scheme.to_string(),
         "server": remote.to_string(),
         "direction": if arguments.reverse { "from the server" } else { "to the server" },
         "parallel": arguments.parallel,
+        "received_bits_per_second": received,
         "client": here,
         "advice": advice,
         "servers": there,
@@ -425,7 +450,13 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
             serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
         return console.print(&format!("{text}\n"));
     }
-    let mut text = format!("client: {}\n", line(&here));
+    let missing = here["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0);
+    let client = match missing {
+        // What was written is no measure of what arrived.
+        Some(_) => format!("client: {} written{}\n", Bytes::new(bytes), effort(&here)),
+        None => format!("client: {}\n", line(&here)),
+    };
+    let mut text = if missing.is_none() { client.clone() } else { String::new() };
     for server in &there {
         if server.is_null() {
             text.push_str("server: did not answer in time\n");
@@ -433,11 +464,20 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
             let _ = writeln!(text, "server: {}", line(server));
         }
     }
-    if let Some(missing) = here["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0) {
+    if let Some(missing) = missing {
+        text.push_str(&client);
         let _ = writeln!(
             text,
-            "When the time was over, {} of what was written had not arrived: the server's rate is the path's.",
+            "{} of what was written had not arrived when the time was over.",
             Bytes::new(missing)
+        );
+    }
+    let more = time.saturating_sub(request.time);
+    if more > LATE {
+        let _ = writeln!(
+            text,
+            "It took {:.1} s more than asked for, until what was on its way had arrived or was given up.",
+            more.as_secs_f64()
         );
     }
     if let Some(advice) = advice {
@@ -545,11 +585,16 @@ fn watch(
 /// A result in a line.
 fn line(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
+    let rate = output::rate(number("bits_per_second"));
+    let bytes = Bytes::new(number("bytes") as u64);
+    format!("{rate} ({bytes} in {:.2} s){}", number("seconds"), effort(result))
+}
+
+/// The cost of a result.
+fn effort(result: &Value) -> String {
+    let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
     let mut text = format!(
-        "{} ({} in {:.2} s), {:.3} CPU s/GB, datagrams of {} B",
-        output::rate(number("bits_per_second")),
-        Bytes::new(number("bytes") as u64),
-        number("seconds"),
+        ", {:.3} CPU s/GB, datagrams of {} B",
         number("cpu_seconds_per_gigabyte"),
         number("datagram_bytes"),
     );
@@ -574,6 +619,22 @@ fn line(result: &Value) -> String {
 #[expect(clippy::needless_pass_by_value, reason = "it is handed over by what fails")]
 fn failed(error: NetError) -> Error {
     Error::Failed(error.to_string())
+}
+
+/// Nobody was reached, which may be otherwise later; or somebody was, and it is no use.
+fn unreached(server: &str, why: &Unreached) -> Error {
+    match why {
+        Unreached::Refused | Unreached::Stopped => {
+            Error::Lost(format!("{server}: nobody answered; nothing listens there"))
+        }
+        Unreached::Net(error) => {
+            let what = format!("{server}: {error}");
+            let is_busy = matches!(error, NetError::Closed(Closed::Peer { code: code::BUSY, .. }));
+            let is_lost =
+                matches!(error, NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow)) || is_busy;
+            if is_lost { Error::Lost(what) } else { Error::Failed(what) }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -58,18 +58,51 @@ fn both_ends_count_the_same_bytes_in_both_directions() {
     }
 }
 
+#[test]
+fn nobody_at_a_server_is_told_as_by_other_commands() {
+    let output = client(&["127.0.0.1:9", "--quiet"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("127.0.0.1:9: nobody answered"), "{error}");
+}
+
+/// Also where it was begun in the background by a shell, which has it ignore Ctrl-C.
+#[test]
+fn a_server_that_is_interrupted_ends_and_says_so_to_clients() {
+    let script = format!("'{PROGRAM}' bench server 127.0.0.1:0 --json & echo $!; wait $!");
+    let mut shell = children::command("sh");
+    let mut shell =
+        shell.args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut pid, mut line) = (String::new(), String::new());
+    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+    BufReader::new(shell.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
+    let client = std::thread::spawn(move || client(&[&address, "--time", "30 s"]));
+    std::thread::sleep(Duration::from_millis(700));
+    let begun = Instant::now();
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", pid.trim())]).status().unwrap();
+    assert!(sent.success() && shell.wait().unwrap().success());
+    let output = client.join().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("the server was stopped") && begun.elapsed() < Duration::from_secs(20), "{error}");
+}
+
 /// A queue that holds minutes of data: the bench does not wait for what is in it, and says how much that is.
 #[test]
 fn a_bench_ends_when_its_time_is_over() {
-    let (mut child, address, _) = server();
-    let mut relay = children::command(PROGRAM);
-    relay.args(["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "200 kbit/s"]);
-    relay.args(["--buffer", "8 MB"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut relay = relay.spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(relay.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let through = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap().to_owned();
-    let through = through.trim_end_matches([',', ':', '.']);
+    let (mut child, address, _) = server_with(&[]);
+    let relay = || {
+        let mut relay = children::command(PROGRAM);
+        relay.args(["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "200 kbit/s"]);
+        relay.args(["--buffer", "8 MB"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut relay = relay.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(relay.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let through = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap();
+        (relay, through.trim_end_matches([',', ':', '.']).to_owned())
+    };
+    let (mut one, through) = relay();
+    let through = through.as_str();
     let output = client(&[through, "--scheme", "fixed:window=2000pkt", "--time", "1 s", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -83,7 +116,22 @@ fn a_bench_ends_when_its_time_is_over() {
     } else {
         assert!(result["client"]["not_arrived_bytes"].is_null());
     }
-    for child in [&mut relay, &mut child] {
+    // What arrived is told as the rate, and what was written as bytes only.
+    assert_eq!(result["received_bits_per_second"], result["servers"][0]["bits_per_second"]);
+    // The queue of the first is full.
+    let (mut other, through) = relay();
+    let output = client(&[&through, "--scheme", "fixed:window=2000pkt", "--time", "1 s", "--quiet"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("server: "), "{text}");
+    if !first.contains("did not answer") {
+        let second = text.lines().nth(1).unwrap();
+        assert!(second.starts_with("client: ") && second.contains(" written, "), "{text}");
+        assert!(!second.contains("bit/s") && text.contains("had not arrived"), "{text}");
+    }
+    assert!(text.contains(" s more than asked for"), "{text}");
+    for child in [&mut one, &mut other, &mut child] {
         let _ = child.kill();
         child.wait().unwrap();
     }

@@ -13,7 +13,7 @@ mod pairing;
 mod peers;
 mod questions;
 mod quotas;
-mod reach;
+pub mod reach;
 mod receive;
 mod send;
 mod stopped;
@@ -54,7 +54,7 @@ fn bind(address: SocketAddr, endpoint: EndpointConfig) -> Result<Socket, Error> 
 }
 
 /// Closes a connection whose streams are done with, and waits until the socket's thread knows.
-fn close(connection: &Connection, code: u16, reason: &str) {
+pub fn close(connection: &Connection, code: u16, reason: &str) {
     connection.close(code, reason);
     let begun = Instant::now();
     while connection.closed().is_none() && begun.elapsed() < CLOSING {
