@@ -109,6 +109,11 @@ impl Console {
         self.put(&format!("error: {text}"));
     }
 
+    /// Says something that is no error, and that those who want quiet have to know all the same.
+    pub fn note(&self, text: &str) {
+        self.put(&format!("note: {text}"));
+    }
+
     /// Shows what there is to say about a scenario that can run.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings {

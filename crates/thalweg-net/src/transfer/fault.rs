@@ -210,7 +210,8 @@ impl fmt::Display for Fault {
 /// The reason for which a transfer ended before its end. Everything under a final name is whole all the same.
 #[derive(Debug)]
 pub enum Error {
-    /// The connection ended. The same transfer, begun again, goes on where this one stopped.
+    /// The connection ended. The same transfer, begun again, goes on where this one stopped. An error of the kind
+    /// [`Interrupted`](io::ErrorKind::Interrupted) is a user's wish.
     Interrupted(io::Error),
     /// The peer sent what the protocol does not allow.
     Protocol(String),
@@ -223,6 +224,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Interrupted(error) if error.kind() == io::ErrorKind::Interrupted => {
+                f.write_str("interrupted")
+            }
             Self::Interrupted(error) => {
                 write!(f, "the connection ended before the transfer did ({error})")
             }

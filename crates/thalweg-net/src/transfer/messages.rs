@@ -125,6 +125,18 @@ impl Lost {
         *self == Self::default()
     }
 
+    /// Those that came since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            owners: self.owners - earlier.owners,
+            attributes: self.attributes - earlier.attributes,
+            lists: self.lists - earlier.lists,
+            bits: self.bits - earlier.bits,
+            names: self.names - earlier.names,
+        }
+    }
+
     /// Each with its count and what it is called, singular and plural.
     pub fn counts(&self) -> [(u64, &'static str, &'static str); 5] {
         [

@@ -108,12 +108,15 @@ impl Roots {
         Ok(Self(children))
     }
 
-    /// Walks through everything and finds what a receiver would not have of it in the end, but for what it refuses itself.
-    pub fn audit(&self) -> Report {
-        let mut report = Report::default();
+    /// Walks through everything and finds what a receiver would not have of it in the end, but for what it refuses itself. Of the
+    /// things that are carried in part, as many as wanted come with their names.
+    pub fn audit(&self, most: usize) -> (Report, Vec<(String, Lost)>) {
+        let (mut report, mut parts) = (Report::default(), Vec::new());
         let mut path: Vec<String> = Vec::new();
         let mut walk = self.walk();
-        for met in walk.by_ref() {
+        while let Some(met) = walk.next() {
+            let lost = walk.lost().since(&report.lost);
+            report.lost = walk.lost();
             let (depth, name, fault) = match met {
                 Met::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
                 Met::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
@@ -126,12 +129,15 @@ impl Roots {
             };
             path.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
             path.push(printable(&name));
+            let shown = || names::shown(path.iter().map(String::as_str));
+            if !lost.is_none() && parts.len() < most {
+                parts.push((shown(), lost));
+            }
             if let Some(fault) = fault {
-                report.miss(&names::shown(path.iter().map(String::as_str)), fault);
+                report.miss(&shown(), fault);
             }
         }
-        report.lost = walk.lost();
-        report
+        (report, parts)
     }
 
     /// Walks through everything: folders before what is in them, names in ascending order.

@@ -66,7 +66,7 @@ fn links_that_lead_out_are_named_and_asked_for() {
     }
     assert_eq!(fs::read_dir(to.join("set")).unwrap().count(), 1);
     // The sender can know before.
-    let audit = Roots::new(&[from.join("set")]).unwrap().audit();
+    let (audit, _) = Roots::new(&[from.join("set")]).unwrap().audit(0);
     assert_eq!((audit.failed, audit.failures), (3, ends.sender.report.failures));
 
     let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
@@ -215,7 +215,11 @@ fn what_is_not_carried_is_counted_on_both_sides() {
     ends.complete();
     let lost = Lost { attributes: 1, bits: 1, ..Lost::default() };
     assert_eq!((ends.sender.report.lost, ends.receiver.report.lost), (lost, lost));
-    assert_eq!(Roots::new(&[from.join("set")]).unwrap().audit().lost, lost);
+    let (report, parts) = Roots::new(&[from.join("set")]).unwrap().audit(9);
+    assert_eq!(report.lost, lost);
+    let sum = parts.iter().map(|(_, lost)| lost.counts().map(|(count, ..)| count).iter().sum::<u64>());
+    assert_eq!(sum.sum::<u64>(), lost.counts().map(|(count, ..)| count).iter().sum());
+    assert!(parts.iter().all(|(name, _)| name.starts_with("set")), "{parts:?}");
     // What came from elsewhere and is sent on has a mark that is not counted.
     let onward = Transfer::default().run(&[to.join("set/file")], &Place::new("further"));
     onward.complete();

@@ -9,7 +9,7 @@ use super::metrics::{Counted, Metrics};
 use super::newcomer::{Newcomer, Turn};
 use super::quotas::{Quotas, Total};
 use super::stopped::Stopped;
-use super::summary::{Facts, Summary};
+use super::summary::{self, Facts, Summary};
 use super::{ENDED, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
@@ -217,6 +217,9 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             if arguments.json_lines {
                 console.print(&summary.line())?;
             }
+            for trouble in summary.troubles() {
+                console.complain(&format!("{peer}: {trouble}"));
+            }
             let why = why.map_or_else(String::new, |why| format!("; then {why}"));
             console.say(&format!("{peer}: {}{why}", summary.sentence()));
         }
@@ -331,13 +334,15 @@ impl Session {
             advisor: None,
             stop,
         };
+        let stop = Arc::clone(&watched.stop);
         let meter = Meter::begin(watched, console, is_shown);
         let (at_end, peer_at_end) = (ended.clone(), peer.clone());
         let begun = Instant::now();
         let receive = move || {
             let (to_peer, mut from_peer) = guest.enter();
-            let outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
+            let mut outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
             drop(meter);
+            summary::by_wish(&mut outcome, &stop);
             let span = begun.elapsed();
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),

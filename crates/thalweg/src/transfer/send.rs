@@ -67,7 +67,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     if let What::Paths(roots) = &what
         && arguments.strict
     {
-        refuse_loss(&roots.audit(), console)?;
+        refuse_loss(roots, console)?;
     }
     let keys = Keys::find()?;
     let mut sender = Sender {
@@ -135,12 +135,16 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
 }
 
 /// `--strict`: everything comes through, or nothing is sent.
-fn refuse_loss(audit: &Report, console: &Console) -> Done {
+fn refuse_loss(roots: &Roots, console: &Console) -> Done {
+    let (audit, parts) = roots.audit(summary::SHOWN);
     if audit.is_whole() {
         return Ok(());
     }
     for failure in audit.failures.iter().chain(&audit.passed).take(summary::SHOWN) {
         console.complain(&format!("{}: {}", failure.name, failure.fault));
+    }
+    for (name, lost) in parts {
+        console.complain(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
     }
     let things = audit.failed + audit.passed_by;
     let things = (things > 0).then(|| format!("{} not sent", summary::things(things)));
@@ -218,9 +222,12 @@ impl Sender<'_> {
         let mut to_peer = Throttle::new(to_peer, self.arguments.rate, pace);
         let SendArguments { checksum, priority, .. } = *self.arguments;
         let options = Options { checksum, priority };
-        let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
+        let mut outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
+        summary::by_wish(&mut outcome, &self.stop);
         drop(meter);
-        self.advice = advice::words(&advisor.lock().unwrap_or_else(PoisonError::into_inner), &self.scheme);
+        // What did not go through for other reasons is no sign of a scheme that does not fit.
+        let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
+        self.advice = outcome.result.is_ok().then(|| advice::words(&advisor, &self.scheme)).flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }

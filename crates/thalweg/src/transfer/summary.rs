@@ -2,6 +2,8 @@
 
 use crate::console::{Console, Done, Error};
 use serde::Serialize;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::session::SessionStats;
@@ -139,6 +141,15 @@ pub fn add(report: &mut Report, earlier: &Report) {
     report.asked += earlier.asked;
 }
 
+/// A connection that ended because a user wanted to `stop` was not lost.
+pub fn by_wish(outcome: &mut Outcome, stop: &AtomicBool) {
+    if stop.load(Ordering::Relaxed)
+        && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
+    {
+        *error = io::ErrorKind::Interrupted.into();
+    }
+}
+
 impl Summary {
     /// Of a transfer. What files have besides contents, names, times and permissions may be lost if it `accepts_loss`.
     pub fn new(facts: Facts, accepts_loss: bool) -> Self {
@@ -208,20 +219,26 @@ impl Summary {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
+    /// The files and folders that did not come through, with the reasons, for people; many are only counted.
+    pub fn troubles(&self) -> Vec<String> {
+        let failed = self.failures.iter().take(SHOWN);
+        let mut all: Vec<String> =
+            failed.map(|failure| format!("{}: {}", failure.name, failure.message)).collect();
+        let more = self.failed - self.failures.len().min(SHOWN) as u64;
+        all.extend((more > 0).then(|| format!("and {more} more")));
+        let passed = self.not_sent.iter().take(SHOWN);
+        all.extend(passed.map(|thing| format!("{} is not sent: {}", thing.name, thing.message)));
+        all
+    }
+
     /// Shows it, as JSON on standard output if asked for; the command ends as it says.
     pub fn report(&self, console: &Console, json: bool) -> Done {
-        for failure in self.failures.iter().take(SHOWN) {
-            console.complain(&format!("{}: {}", failure.name, failure.message));
-        }
-        let more = self.failed - self.failures.len().min(SHOWN) as u64;
-        if more > 0 {
-            console.complain(&format!("and {more} more"));
-        }
-        for thing in self.not_sent.iter().take(SHOWN) {
-            console.complain(&format!("{} is not sent: {}", thing.name, thing.message));
-        }
-        if let Some(lost) = &self.lost_words {
-            console.complain(&format!("{lost}; see --strict and --accept-loss"));
+        self.troubles().iter().for_each(|trouble| console.complain(trouble));
+        match &self.lost_words {
+            // It was accepted.
+            Some(lost) if self.result == COMPLETE => console.note(lost),
+            Some(lost) => console.complain(&format!("{lost}; see --strict and --accept-loss")),
+            None => {}
         }
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";

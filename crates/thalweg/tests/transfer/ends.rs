@@ -61,13 +61,22 @@ fn what_files_lose_is_said_and_counts_unless_it_may() {
     let place = Place::new("lost");
     let tool = place.write("tool", b"tool");
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let strict = sends(&place, &["tool", "127.0.0.1:9", "--trust", "new", "--strict"]);
+    assert_eq!(exit(&strict), 1, "{}", strict.stderr);
+    assert!(strict.stderr.contains("error: tool: 1 setuid or setgid bit not carried"), "{}", strict.stderr);
     for (arguments, code) in [(&[][..], 1), (&["--accept-loss"], 0)] {
         let receiver = Receiver::begin(&place, "recv", &[&["to", "--json"], arguments].concat(), &NEW);
         let call = ["tool", &receiver.address, "--trust", "new", "--json", "--quiet"];
         let sent = sends(&place, &[&call[..], arguments].concat());
         for end in [&sent, &receiver.end()] {
             assert_eq!(exit(end), code, "{}", end.stderr);
-            assert!(end.stderr.contains("1 setuid or setgid bit not carried"), "{}", end.stderr);
+            let word = if code == 0 { "note" } else { "error" };
+            assert!(
+                end.stderr.contains(&format!("{word}: 1 setuid or setgid bit not carried")),
+                "{}",
+                end.stderr
+            );
+            assert_eq!(end.stderr.contains("error:"), code != 0, "{}", end.stderr);
             assert_eq!(json(&end.stdout)["lost"]["special_bits"], 1);
         }
     }
@@ -345,7 +354,29 @@ fn all_senders_together_have_a_quota() {
     let over = send("bert");
     assert_eq!(exit(&over), 1, "{}", over.stderr);
     assert!(over.stderr.contains("all senders together: it has 600 kB of 1 MB"), "{}", over.stderr);
-    assert_eq!(exit(&server.interrupt()), 0);
+    // The log has sender, file and reason.
+    let ended = server.interrupt();
+    let line = ended.stderr.lines().find(|line| line.contains("error: "));
+    let line = line.unwrap_or_else(|| panic!("{}", ended.stderr));
+    assert!(line.contains(" at 127.0.0.1:") && line.contains(": file: "), "{line}");
+    assert!(line.contains("all senders together"), "{line}");
+    assert_eq!(exit(&ended), 0);
+}
+
+#[test]
+fn ctrl_c_interrupts_and_loses_no_connection() {
+    let place = Place::new("interrupted");
+    place.write("file", &noise(5, 2_500_000));
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s", "--json"];
+    let sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.part_length("to/file") > 100_000);
+    processes::interrupt(&sender);
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(sent.stderr.contains("error: interrupted; the same command goes on"), "{}", sent.stderr);
+    assert_eq!(json(&sent.stdout)["reason"], "interrupted");
+    drop(receiver.end());
 }
 
 #[test]
