@@ -18,7 +18,10 @@ use thalweg_proto::{Ecn, Engine, Output};
 /// An engine's output without what only people read.
 pub type AnyOutput<P> = Output<AnyPdu<P>, Event<P>, ()>;
 
-fn unify<P: Payload, U, R>(output: Output<U, Event<P>, R>, pdu: impl FnOnce(U) -> AnyPdu<P>) -> AnyOutput<P> {
+fn unify<P: Payload, U, V, R>(
+    output: Output<U, Event<P>, R>,
+    pdu: impl FnOnce(U) -> V,
+) -> Output<V, Event<P>, ()> {
     match output {
         Output::Transmit(inner) => Output::Transmit(pdu(inner)),
         Output::Event(event) => Output::Event(event),
@@ -280,6 +283,35 @@ impl<P: Payload> Carried for AnyEngine<P> {
 
     fn end_mut(&mut self) -> Option<&mut dyn End> {
         Self::end_mut(self)
+    }
+}
+
+// Between bytes and engines, without a PDU that somebody else could look at: those of the window transport need not be made of
+// any family then.
+impl AnyEngine<Slice> {
+    /// A PDU came, as these bytes. False where they are none.
+    #[inline]
+    pub fn receive_bytes(&mut self, now: Time, bytes: Slice, ecn: Ecn) -> bool {
+        match self {
+            Self::WindowSender(engine) => {
+                Wire::decode(bytes).map(|pdu| engine.handle(now, Input::Pdu { pdu, ecn })).is_some()
+            }
+            Self::WindowReceiver(engine) => {
+                Wire::decode(bytes).map(|pdu| engine.handle(now, Input::Pdu { pdu, ecn })).is_some()
+            }
+            other => other.decode(bytes).map(|pdu| other.receive_other(now, pdu, ecn)).is_some(),
+        }
+    }
+
+    /// The next thing to do at `now`. A PDU that is to be sent is appended to `to`.
+    #[inline]
+    #[must_use = "an output that is not acted on is lost"]
+    pub fn poll_bytes(&mut self, now: Time, to: &mut Vec<u8>) -> Output<(), Event<Slice>, ()> {
+        match self {
+            Self::WindowSender(engine) => unify(engine.poll(now), |pdu| pdu.encode(to)),
+            Self::WindowReceiver(engine) => unify(engine.poll(now), |pdu| pdu.encode(to)),
+            other => unify(other.poll_other(now), |pdu| pdu.encode(to)),
+        }
     }
 }
 

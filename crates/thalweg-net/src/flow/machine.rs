@@ -45,10 +45,9 @@ impl Machine {
 
     /// A PDU came, maybe with the network's mark. False where it is none of this scheme.
     pub fn receive(&mut self, now: Time, bytes: Slice, ecn: Ecn, recorder: Option<&Recorder>) -> bool {
+        let Some(recorder) = recorder else { return self.engine.receive_bytes(now, bytes, ecn) };
         let Some(pdu) = self.engine.decode(bytes) else { return false };
-        if let Some(recorder) = recorder {
-            recorder.on_received(now, &pdu);
-        }
+        recorder.on_received(now, &pdu);
         self.engine.receive(now, pdu, ecn);
         true
     }
@@ -61,26 +60,37 @@ impl Machine {
     #[inline]
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>, recorder: Option<&Recorder>) -> Polled {
         loop {
-            match self.engine.poll(now) {
-                Output::Transmit(pdu) => {
-                    let start = buffer.len();
-                    buffer.push(PDU);
-                    pdu.encode(buffer);
-                    let size = buffer.len() - start;
-                    let is_sound = size > FLOW_HEADER as usize && size <= self.maximum as usize;
-                    if !is_sound && self.engine.blame(BreachKind::PduSize) {
-                        buffer.truncate(start);
-                        continue;
-                    }
-                    if let Some(recorder) = recorder {
-                        recorder.on_sent(now, &pdu, size);
-                    }
-                    return Output::Transmit(());
-                }
-                Output::Event(event) => return Output::Event(event),
-                Output::Timeout { at, reason } => return Output::Timeout { at, reason },
-                Output::Idle => return Output::Idle,
+            let start = buffer.len();
+            buffer.push(PDU);
+            let polled = match recorder {
+                Some(recorder) => self.poll_recorded(now, buffer, recorder),
+                None => self.engine.poll_bytes(now, buffer),
+            };
+            if !matches!(polled, Output::Transmit(())) {
+                buffer.truncate(start);
+                return polled;
             }
+            let size = buffer.len() - start;
+            let is_sound = size > FLOW_HEADER as usize && size <= self.maximum as usize;
+            if is_sound || !self.engine.blame(BreachKind::PduSize) {
+                return polled;
+            }
+            buffer.truncate(start);
+        }
+    }
+
+    #[cold]
+    fn poll_recorded(&mut self, now: Time, buffer: &mut Vec<u8>, recorder: &Recorder) -> Polled {
+        match self.engine.poll(now) {
+            Output::Transmit(pdu) => {
+                let start = buffer.len();
+                pdu.encode(buffer);
+                recorder.on_sent(now, &pdu, buffer.len() - start + FLOW_HEADER as usize);
+                Output::Transmit(())
+            }
+            Output::Event(event) => Output::Event(event),
+            Output::Timeout { at, reason } => Output::Timeout { at, reason },
+            Output::Idle => Output::Idle,
         }
     }
 
