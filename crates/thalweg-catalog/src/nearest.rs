@@ -43,14 +43,15 @@ pub fn is_known_elsewhere(name: &str) -> bool {
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("newreno", &["reno", "tcp-reno", "tcp-newreno"]),
     ("slow-start", &["tahoe", "tcp-tahoe"]),
+    ("ledbat-plus-plus", &["ledbat", "ledbat++", "ledbatpp", "ledbat-pp"]),
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
 ];
 
 /// Schemes and disciplines that are looked for where they are not.
 const ELSEWHERE: &[&str] = &[
-    "bbr1", "bbr2", "bbrv1", "bbrv2", "ledbat", "pcc", "westwood", "hybla", "htcp", "illinois", "bic",
-    "yeah", "cake", "fq-pie", "choke", "blue", "ared",
+    "bbr1", "bbr2", "bbrv1", "bbrv2", "pcc", "westwood", "hybla", "htcp", "illinois", "bic", "yeah", "cake",
+    "fq-pie", "choke", "blue", "ared",
 ];
 
 /// Lower case, with every separator the same.

@@ -51,7 +51,9 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
 #[test]
 fn the_buffer_of_the_path_stays_nearly_empty() {
     let path = "rate=20Mbit/s,delay=20ms,mtu=1500B,buffer=3000pkt";
-    for (scheme, most) in [("copa:compete=false", 150), ("copa:compete=false,delta=2", 150)] {
+    for (scheme, most) in
+        [("copa:compete=false", 150), ("copa:compete=false,delta=2", 150), ("ledbat-plus-plus", 400)]
+    {
         let (took, relay) = through(scheme, path, 8);
         let what = format!("{scheme}: {took} s, {relay:?}");
         assert!(relay.up.longest_queue < most, "{what}");

@@ -387,6 +387,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("dctcp", 10.0, Recovery::Sack),
         ("prague", 10.0, Recovery::Sack),
         ("copa", 10.0, Recovery::Sack),
+        ("ledbat-plus-plus", 2.0, Recovery::Sack),
         ("fixed", 32.0, Recovery::GoBackN),
         ("seif", 1.0, Recovery::FastRetransmit),
         ("dec-bit", 1.0, Recovery::GoBackN),
@@ -426,6 +427,10 @@ fn built_in_schemes_have_their_textbook_parameters() {
                 let times = (prague.virtual_rtt, prague.transition, prague.burst_delay);
                 assert_eq!(times, (Duration::from_millis(25), 500, Duration::from_micros(250)));
                 assert!(sender.rack.is_some());
+            }
+            ControllerConfig::LedbatPlusPlus(ledbat) => {
+                assert_eq!((ledbat.initial_window, ledbat.constant, ledbat.slowdowns), (window, 1.0, true));
+                assert_eq!(ledbat.target, Duration::from_millis(60));
             }
             ControllerConfig::Copa(copa) => {
                 assert_eq!((copa.initial_window, copa.delta, copa.compete), (window, 0.5, true));

@@ -7,8 +7,8 @@ use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, NewRenoConfig, PragueConfig,
-    SlowStartConfig, VegasConfig,
+    ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, LedbatPlusPlusConfig,
+    NewRenoConfig, PragueConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::sscop::{self, rate::RateConfig};
@@ -292,6 +292,15 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
                 virtual_rtt: millis(virtual_rtt),
                 transition,
                 burst_delay: Duration::from_micros(250),
+            })
+        }),
+        (1u64..200, any::<bool>()).prop_map(move |(target, slowdowns)| {
+            ControllerConfig::from(LedbatPlusPlusConfig {
+                initial_window,
+                initial_threshold,
+                target: millis(target),
+                constant: 1.0,
+                slowdowns,
             })
         }),
         (0.05..1.0f64, any::<bool>()).prop_map(move |(delta, compete)| {

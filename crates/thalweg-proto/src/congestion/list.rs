@@ -22,6 +22,7 @@ macro_rules! controllers {
                 dctcp: Dctcp(Box<Dctcp>), DctcpConfig;
                 prague: Prague(Box<Prague>), PragueConfig;
                 copa: Copa(Box<Copa>), CopaConfig;
+                ledbat_plus_plus: LedbatPlusPlus(Box<LedbatPlusPlus>), LedbatPlusPlusConfig;
                 seif: Seif(Box<Seif>), SeifConfig;
                 dec_bit: DecBit(Box<DecBit>), DecBitConfig;
                 tri_s: TriS(Box<TriS>), TriSConfig;

@@ -4,8 +4,8 @@ use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
     BbnConfig, BbrConfig, ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig,
-    Follow, Growth, NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig,
-    VegasConfig,
+    Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig,
+    SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 
@@ -65,6 +65,15 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             min_rtt_window: Duration::from_secs(seconds),
         })
     });
+    let ledbat = (1u64..200, 0.0..3.0f64, any::<bool>()).prop_map(move |(target, constant, slowdowns)| {
+        ControllerConfig::from(LedbatPlusPlusConfig {
+            initial_window,
+            initial_threshold,
+            target: Duration::from_millis(target),
+            constant,
+            slowdowns,
+        })
+    });
     let bbr = (any::<bool>(), any::<bool>()).prop_map(move |(precautionary, ecn)| {
         ControllerConfig::from(BbrConfig {
             initial_window,
@@ -107,6 +116,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         Just(dctcp),
         prague,
         copa,
+        ledbat,
         bbr,
         seif,
         dec_bit,

@@ -1,0 +1,44 @@
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+
+use super::window::{self, SACK};
+use super::{INITIAL_THRESHOLD, initial_window};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, bind};
+use thalweg_proto::congestion::LedbatPlusPlusConfig;
+
+/// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
+    "LEDBAT++: transfers in the background, which queue for a bounded time and give way to others (draft-irtf-iccrg-ledbat-plus-plus).",
+    window::keys(KEYS, SACK),
+);
+
+const KEYS: &[Key] = &[
+    initial_window("2 pkt"),
+    INITIAL_THRESHOLD,
+    key("target", Kind::Time, "60 ms", "The queueing delay that it comes to, where nobody else sends.")
+        .within(Range::POSITIVE, "the draft's is 60 ms, and RFC 6817 allows no more than 100 ms")
+        .peer(Range::between(1e-3, 0.1)),
+    key(
+        "constant",
+        Kind::Number,
+        "1",
+        "The weight of what is queued beyond the target, where the window shrinks.",
+    )
+    .within(Range::between(0.0, 1000.0), "the draft's is 1")
+    .peer(Range::between(0.1, 100.0)),
+    key(
+        "slowdowns",
+        Kind::Switch,
+        "true",
+        "Slow down to two packets for two round trips now and then, so that one that came late learns how short the path is.",
+    ),
+];
+
+bind!(LedbatPlusPlusConfig {
+    initial_window: "initial-window",
+    initial_threshold: "initial-threshold",
+    target: "target",
+    constant: "constant",
+    slowdowns: "slowdowns",
+});

@@ -1,0 +1,211 @@
+//! LEDBAT++ by the sections of draft-irtf-iccrg-ledbat-plus-plus: single rules, with the draft's numbers.
+
+#[allow(dead_code, reason = "not every test uses all of it")]
+mod samples;
+
+use samples::{ack, loss};
+use thalweg_proto::congestion::{
+    AckSample, CeResponse, ConfigureController, Controller, LedbatPlusPlus, LedbatPlusPlusConfig, LossKind,
+    LossSample, Path,
+};
+use thalweg_proto::units::{Duration, Time};
+
+const CONFIG: LedbatPlusPlusConfig = LedbatPlusPlusConfig {
+    initial_window: 2.0,
+    initial_threshold: 1e9,
+    target: Duration::from_millis(60),
+    constant: 1.0,
+    slowdowns: true,
+};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// A sender over a path whose round-trip time a test sets.
+struct Flow {
+    controller: LedbatPlusPlus,
+    now: Time,
+}
+
+impl Flow {
+    fn new(config: &LedbatPlusPlusConfig) -> Self {
+        Self { controller: LedbatPlusPlus::new(config), now: Time::ZERO + MS(1000) }
+    }
+
+    fn window(&self) -> f64 {
+        self.controller.decision().window
+    }
+
+    fn threshold(&self) -> f64 {
+        self.controller.threshold().expect("it has one")
+    }
+
+    fn path(&self, rtt: Duration) -> Path {
+        Path { now: self.now, smoothed_rtt: rtt, ..ack(0).path }
+    }
+
+    /// A round trip of `rtt`, in which a window is acknowledged, a segment at a time.
+    fn round(&mut self, rtt: Duration) {
+        let segments = self.window() as u64;
+        for _ in 0..segments {
+            self.now += rtt / segments;
+            let sample =
+                AckSample { path: self.path(rtt), sent_at: self.now - rtt, rtt: Some(rtt), ..ack(0) };
+            self.controller.on_ack(&sample, ());
+        }
+    }
+
+    fn lose(&mut self, kind: LossKind) {
+        let path = self.path(MS(100));
+        self.controller.on_loss(&LossSample { path, ..loss(kind, 10) });
+    }
+
+    /// One that has left slow start without a slowdown, with this window and this shortest round trip.
+    fn steady(window: f64, shortest: Duration) -> Self {
+        let config = LedbatPlusPlusConfig {
+            initial_window: window,
+            initial_threshold: window,
+            slowdowns: false,
+            ..CONFIG
+        };
+        let mut flow = Self::new(&config);
+        flow.round(shortest);
+        flow
+    }
+}
+
+/// Section 4.2: 1 / min(16, ceil(2 * 60 ms / base)).
+#[test]
+fn the_gain_follows_the_base_delay() {
+    for (base, divisor) in
+        [(200, 1.0), (120, 1.0), (119, 2.0), (50, 3.0), (20, 6.0), (8, 15.0), (7, 16.0), (1, 16.0)]
+    {
+        let flow = Flow::steady(10.0, MS(base));
+        assert!((flow.controller.gain() - 1.0 / divisor).abs() < 1e-9, "{base} ms");
+    }
+}
+
+/// Section 4.1: two segments, times (1 + gain) each round trip, until the queue is longer than 3/4 of the target.
+#[test]
+fn slow_start_grows_by_the_gain_and_ends_before_the_target() {
+    for (base, factor) in [(120, 2.0), (60, 1.5)] {
+        let config = LedbatPlusPlusConfig { initial_window: 64.0, ..CONFIG };
+        let mut flow = Flow::new(&config);
+        for _ in 0..3 {
+            let before = flow.window();
+            flow.round(MS(base));
+            assert!((flow.window() / before - factor).abs() < 0.02, "{} after {before}", flow.window());
+        }
+        let before = flow.window();
+        flow.round(MS(base + 45));
+        assert!(flow.window() > 1.4 * before, "45 ms are 3/4 of 60 ms");
+        // The shortest of four round trips counts: the fourth that is longer ends it.
+        let before = flow.window();
+        flow.round(MS(base + 46));
+        assert!(flow.window() < before + 5.0, "{} after {before}", flow.window());
+        assert!(flow.threshold() <= flow.window(), "{}", flow.threshold());
+    }
+    assert_eq!(LedbatPlusPlus::new(&CONFIG).decision().window, 2.0);
+}
+
+/// Section 4.2: a gain's worth of segments a round trip while the queue is no longer than the target.
+#[test]
+fn the_window_grows_by_the_gain_up_to_the_target() {
+    for (base, gain) in [(120, 1.0), (60, 0.5), (20, 1.0 / 6.0)] {
+        let mut flow = Flow::steady(100.0, MS(base));
+        for queued in [0, 30, 60] {
+            let before = flow.window();
+            flow.round(MS(base + queued));
+            let grown = flow.window() - before;
+            assert!((grown - gain).abs() < 0.03, "{grown} for {gain} at {base} ms");
+        }
+    }
+}
+
+/// Section 4.3: max(gain - window * (delay / target - 1), -window / 2), once a round trip.
+#[test]
+fn the_window_shrinks_by_what_is_queued_beyond_the_target() {
+    // 66 ms are a tenth more than the target, 90 ms half as much again, 240 ms four times as much.
+    for (queued, left) in [(66, 91.0), (75, 76.0), (90, 51.0), (91, 50.0), (240, 50.0)] {
+        let mut flow = Flow::steady(100.0, MS(120));
+        // What is in the filter still is the shortest.
+        let rtt = MS(120 + queued);
+        let before = flow.window();
+        flow.round(rtt);
+        let grown = 3.0 / 100.0;
+        let expected = left + (before - 100.0) * left / 100.0;
+        assert!((flow.window() - expected - grown).abs() < 0.6, "{} for {expected}", flow.window());
+    }
+    let mut flow = Flow::steady(100.0, MS(120));
+    for _ in 0..20 {
+        flow.round(MS(500));
+    }
+    assert_eq!(flow.window(), 2.0);
+}
+
+/// RFC 6817, section 2.4.2: half after a loss, one segment after a time-out.
+#[test]
+fn a_loss_halves_the_window() {
+    let mut flow = Flow::steady(100.0, MS(120));
+    let before = flow.window();
+    flow.lose(LossKind::Duplicates);
+    assert!((flow.window() - before / 2.0).abs() < 1e-9);
+    flow.lose(LossKind::Timeout);
+    assert_eq!(flow.window(), 1.0);
+    assert!((flow.threshold() - before / 4.0).abs() < 1e-9);
+    assert_eq!(CONFIG.ce_response(), CeResponse::AsToLoss);
+}
+
+/// Section 4.4: two round trips after the first slow start two segments for two round trips, then up to the window of before; the
+/// next one nine times as long after that as it took.
+#[test]
+fn slowdowns_take_a_tenth_of_the_time() {
+    let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG };
+    let mut flow = Flow::new(&config);
+    flow.round(MS(120));
+    let left = flow.now;
+    let mut began = Vec::new();
+    let mut ended = Vec::new();
+    let mut still = Duration::ZERO;
+    let mut before = flow.window();
+    for _ in 0..2000 {
+        if ended.len() == 4 {
+            break;
+        }
+        let slowed = flow.controller.is_slowed_down();
+        flow.round(MS(120));
+        match (slowed, flow.controller.is_slowed_down()) {
+            (false, true) => {
+                began.push(flow.now);
+                assert_eq!(flow.window(), 2.0);
+                assert!((flow.threshold() - before).abs() < 3.0, "{} for {before}", flow.threshold());
+                still = Duration::ZERO;
+            }
+            (true, false) => {
+                ended.push(flow.now);
+                assert!(flow.window() > flow.threshold() - 1.0);
+                assert!((MS(120)..=MS(360)).contains(&still), "{still}");
+            }
+            (true, true) if flow.window() == 2.0 => still += MS(120),
+            _ => {}
+        }
+        if !flow.controller.is_slowed_down() {
+            before = flow.window();
+        }
+    }
+    assert!((MS(120)..=MS(360)).contains(&began[0].since(left)), "{}", began[0].since(left));
+    for index in 0..3 {
+        let (took, apart) = (ended[index].since(began[index]), began[index + 1].since(ended[index]));
+        let ratio = apart.as_secs_f64() / took.as_secs_f64();
+        assert!((7.5..11.0).contains(&ratio), "{took}, then {apart}");
+    }
+}
+
+/// Without slowdowns there are none.
+#[test]
+fn slowdowns_can_be_left_out() {
+    let mut flow = Flow::steady(64.0, MS(120));
+    for _ in 0..400 {
+        flow.round(MS(120));
+        assert!(!flow.controller.is_slowed_down());
+    }
+}
