@@ -88,6 +88,8 @@ struct Look {
     queue: Option<f64>,
     /// The congestion window held the sender back.
     is_held: bool,
+    /// Bytes that were acknowledged, as far as packets are alike; those that were given back are less than none.
+    carried: f64,
 }
 
 impl Look {
@@ -139,8 +141,9 @@ impl Advisor {
         // A loss is seen where it is repaired, up to a round trip after it was sent.
         let (before, speed) = self.looks.back().map_or((sent, 0.0), |look| (look.packets, look.speed()));
         // What fills the path or a queue has not been carried yet.
-        let more = f64::from(sender.in_flight.saturating_sub(in_flight));
-        self.fastest = self.fastest.max(rate * (1.0 - more / sent.saturating_sub(lost).max(1) as f64));
+        let more = f64::from(sender.in_flight) - f64::from(in_flight);
+        self.fastest =
+            self.fastest.max(rate * (1.0 - more.max(0.0) / sent.saturating_sub(lost).max(1) as f64));
         if self.looks.len() == MOST {
             self.looks.pop_front();
         }
@@ -154,6 +157,7 @@ impl Advisor {
             rate,
             queue: round_trips.map(|(smoothed, shortest)| smoothed.as_secs_f64() - shortest.as_secs_f64()),
             is_held: held >= 0.5 * seconds,
+            carried: bytes / sent.max(1) as f64 * (sent.saturating_sub(lost) as f64 - more),
         });
     }
 
@@ -192,19 +196,20 @@ impl Advisor {
 
     /// The advice for a sender that keeps to a rate that it was told, if it is sure. All of its time counts.
     pub fn of_rate(&self) -> Option<Advice> {
-        let looks: Vec<_> = self.looks.iter().filter(|look| look.packets > 0).collect();
-        let seconds: f64 = looks.iter().map(|look| look.seconds).sum();
+        let mut looks: Vec<_> = self.looks.iter().filter(|look| look.packets > 0).collect();
+        // A path that lets nothing through any more is no sign of a rate.
+        let last = looks.iter().rposition(|look| look.carried > 0.0);
+        looks.truncate(last.map_or(0, |last| last + 1));
         let (packets, lost) =
             looks.iter().fold((0, 0), |(packets, lost), look| (packets + look.packets, lost + look.lost));
         let share = lost as f64 / packets.max(1) as f64;
         if looks.len() < LEAST_LOOKS / 4 || lost < LEAST_LOST || share < TOO_MUCH {
             return None;
         }
-        // A path that lets nothing through any more is too slow for any rate.
-        if looks.iter().rev().take(LEAST_LOOKS / 4).all(|look| look.lost == look.packets) {
-            return None;
-        }
-        let carried = looks.iter().map(|look| look.rate * look.seconds).sum::<f64>() / seconds;
+        // Until the path is full it carries less.
+        let full = looks.get(looks.len() / 4..).unwrap_or_default();
+        let sum = |of: fn(&Look) -> f64| full.iter().map(|look| of(look)).sum::<f64>();
+        let carried = (sum(|look| look.carried) / sum(|look| look.seconds)).max(0.0);
         let short = self.short().unwrap_or(f64::MAX);
         let waited = looks.iter().filter(|look| look.queue.is_some_and(|queue| queue > short)).count();
         Some(Advice::TooFast { carried: rate(carried), share, queued: waited * 2 > looks.len() })

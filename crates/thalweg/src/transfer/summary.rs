@@ -219,7 +219,7 @@ impl Summary {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// The files and folders that did not come through, with the reasons, for people; many are only counted.
+    /// The things that did not come through, with the reasons, for people; many are only counted.
     pub fn troubles(&self) -> Vec<String> {
         let failed = self.failures.iter().take(SHOWN);
         let mut all: Vec<String> =
@@ -228,18 +228,16 @@ impl Summary {
         all.extend((more > 0).then(|| format!("and {more} more")));
         let passed = self.not_sent.iter().take(SHOWN);
         all.extend(passed.map(|thing| format!("{} is not sent: {}", thing.name, thing.message)));
+        let lost = self.lost_words.iter().filter(|_| self.result != COMPLETE);
+        all.extend(lost.map(|lost| format!("{lost}; see --strict and --accept-loss")));
         all
     }
 
     /// Shows it, as JSON on standard output if asked for; the command ends as it says.
     pub fn report(&self, console: &Console, json: bool) -> Done {
         self.troubles().iter().for_each(|trouble| console.complain(trouble));
-        match &self.lost_words {
-            // It was accepted.
-            Some(lost) if self.result == COMPLETE => console.note(lost),
-            Some(lost) => console.complain(&format!("{lost}; see --strict and --accept-loss")),
-            None => {}
-        }
+        // It was accepted.
+        self.lost_words.iter().filter(|_| self.result == COMPLETE).for_each(|lost| console.note(lost));
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
             console.print(&text)?;
