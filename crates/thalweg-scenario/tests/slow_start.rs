@@ -7,11 +7,16 @@ use thalweg_sim::{RunResult, Simulation, Status};
 
 /// A transfer of so many seconds over a path of so many Mbit/s and milliseconds each way, whose queue holds twice what is on the
 /// way; `more` is what else the link has.
-fn run(scheme: &str, seconds: u32, (rate, delay): (u32, u32), more: &str) -> RunResult {
+fn run(scheme: &str, seconds: u32, path: (u32, u32), more: &str) -> RunResult {
+    run_over(scheme, seconds, path, &format!("queue = \"2 bdp\"\n{more}"))
+}
+
+/// The same with the queue among what the link has.
+fn run_over(scheme: &str, seconds: u32, (rate, delay): (u32, u32), more: &str) -> RunResult {
     let text = format!(
         "duration = \"{seconds} s\"\n\
          [[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]\nrate = \"{rate} Mbit/s\"\ndelay = \"{delay} ms\"\n\
-         queue = \"2 bdp\"\n{more}\n\
+         {more}\n\
          [[flow]]\nfrom = \"here\"\nto = \"there\"\nworkload = \"bulk\"\nscheme = {{ {scheme} }}"
     );
     let loaded = load_text("test.toml", &text, Path::new(""), &[])
@@ -56,5 +61,21 @@ fn hystart_loses_no_goodput_on_a_long_path() {
             println!("{base} {more}: {plain} {early}");
             assert!(early >= plain, "{base}, {more}: {early} in place of {plain}");
         }
+    }
+}
+
+/// Linux' HyStart (Ha and Rhee 2011) sees that the window fills half of the path before anything is queued, where HyStart++ waits for the
+/// queue and may be a doubling too late: it loses a fraction of that, and as much arrives.
+#[test]
+fn a_train_ends_slow_start_before_the_queue_is_full() {
+    for (path, queue) in
+        [((100, 50), "queue = \"1 bdp\""), ((100, 10), "queue = \"1 bdp\""), ((20, 25), "queue = \"1 bdp\"")]
+    {
+        let [later, early] =
+            ["hystart++", "hystart"].map(|exit| run_over(&with("cubic", exit), 10, path, queue));
+        let [lost, saved] = [&later, &early].map(|result| result.links[0].drops_full);
+        println!("{path:?}: {lost} {saved}, {} {}", goodput(&later), goodput(&early));
+        assert!(4 * saved < lost, "{path:?}: {saved} lost in place of {lost}");
+        assert!(goodput(&early) >= 0.99 * goodput(&later), "{path:?}");
     }
 }

@@ -4,7 +4,6 @@
 //!
 //! | there | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | Linux' CUBIC leaves slow start by the first HyStart | by HyStart++ | RFC 9406 took its place | slow start goes on where a longer round trip was a mistake |
 //! | Linux, after an idle time, halves the window for each time-out of it (RFC 2861) | begins again with the first window | RFC 5681, section 4.1 | a smaller window after short idle times |
 //! | Linux delays acknowledgements by 40 ms up to 200 ms, as the gaps between segments have it, and not at all in the beginning | by 40 ms | one time | slower beginnings of short flows |
 //! | Linux takes a time-out for spurious when anything but its repair arrives that was sent once, before new segments tell (F-RTO) | after they do | RFC 5682, section 3.1 | a time-out after which only the first segment is missing costs its window |
@@ -27,7 +26,7 @@ pub(crate) const KEY: Key = key(
 pub(crate) const CUBIC: &[Preset] = &[
     Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, NO_ECN, HYSTART, FUNCTION] },
     // RFC 9438, section 4.10.
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, ECN, HYSTART, FUNCTION] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, ECN, HYSTART_PLUS_PLUS, FUNCTION] },
 ];
 
 /// The presets of NewReno, which has no other end of slow start than a loss in either, and of others with standard slow start.
@@ -115,8 +114,10 @@ const RFC: List = &[
 const NO_ECN: List = &[("ecn", "false")];
 /// RFC 3168.
 const ECN: List = &[("ecn", "true")];
+/// Ha and Rhee 2011.
+const HYSTART: List = &[("slow-start-exit", "hystart")];
 /// RFC 9406.
-const HYSTART: List = &[("slow-start-exit", "hystart++")];
+const HYSTART_PLUS_PLUS: List = &[("slow-start-exit", "hystart++")];
 /// RFC 5681, section 3.1.
 const NO_HYSTART: List = &[("slow-start-exit", "loss")];
 /// RFC 9438, sections 4.1, 4.6 and 4.7.

@@ -144,7 +144,7 @@ pub(crate) const SLOW_START_EXIT: Key = key(
     EXITS,
     "loss",
     "What ends the first slow start, beside a threshold that is known: a \"loss\", or before it \"hystart++\", round trips that grow \
-     longer (RFC 9406).",
+     longer (RFC 9406), or \"hystart\", acknowledgements in a row for half a round trip too, as in Linux.",
 )
 .usual_live("hystart++", "the end of slow start would lose up to a window");
 
@@ -198,6 +198,7 @@ words!(HANDSHAKE: Option<handshake::Kind> {
 words!(EXITS: SlowStartExit {
     "loss" => SlowStartExit::Loss,
     "hystart++" => SlowStartExit::HystartPlusPlus,
+    "hystart" => SlowStartExit::Hystart,
 });
 
 words!(COUNTING: Counting { "packets" => Counting::Packets, "bytes" => Counting::Bytes });

@@ -9,6 +9,7 @@
 //! | --- | --- | --- | --- |
 //! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 //! | spurious losses are undone (section 4.9) | only where the sender [finds losses by time](crate::window::SenderConfig::rack) | what is known of CUBIC by simulation has no such detection | slower on paths that reorder |
+//! | from the end of slow start on the curve begins flat (sections 4.2 and 4.10) | so, but with Linux' [HyStart](SlowStartExit::Hystart) at least 5 % a round trip until the first loss, as there | that exit may come at half of what the path takes, long before a loss tells where it ends | the path is full some seconds later in place of ten |
 
 use super::exit::ExitWatch;
 use super::hystart::Step;
@@ -20,6 +21,8 @@ use crate::units::Time;
 
 /// The least threshold in segments.
 const MIN_THRESHOLD: f64 = 2.0;
+/// Linux' growth in a round trip while no loss has told where the path ends.
+const FIRST_GROWTH: f64 = 0.05;
 
 /// The configuration of [`Cubic`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +50,8 @@ pub struct Cubic {
     c: f64,
     beta: f64,
     fast_convergence: bool,
+    /// The window grows by [`FIRST_GROWTH`] at least until the first loss.
+    grows_first: bool,
     /// The window just before the last loss, or less by fast convergence.
     w_max: f64,
     /// The window just before the last loss.
@@ -71,6 +76,7 @@ impl Cubic {
             c: config.c,
             beta: config.beta,
             fast_convergence: config.fast_convergence,
+            grows_first: config.slow_start_exit == SlowStartExit::Hystart,
             w_max: 0.0,
             prior: 0.0,
             epoch: None,
@@ -101,7 +107,7 @@ impl Cubic {
 
     /// An acknowledgement in slow start, at which the window may grow or not.
     fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
-        match self.exit.on_ack(sample) {
+        match self.exit.on_ack(sample, self.window) {
             Step::Grow(growth) if may_grow => self.window += growth,
             Step::Grow(_) => {}
             Step::Leave => {
@@ -116,7 +122,7 @@ impl Cubic {
         let now = sample.path.now;
         let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
         let t = now.since(epoch).as_secs_f64();
-        let acked = f64::from(sample.acked);
+        let (acked, before) = (f64::from(sample.acked), self.window);
         // Section 4.3: alpha makes the average window equal to NewReno's; from the old maximum on it is NewReno's own.
         let alpha = if self.reno >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
         self.reno += alpha * acked / self.window;
@@ -127,6 +133,9 @@ impl Cubic {
             let target = self.curve(t + sample.path.smoothed_rtt.as_secs_f64());
             let target = target.clamp(self.window, 1.5 * self.window);
             self.window += (target - self.window) / self.window * acked;
+        }
+        if self.grows_first {
+            self.window = self.window.max(before + FIRST_GROWTH * acked);
         }
     }
 }
@@ -149,6 +158,7 @@ impl Controller for Cubic {
 
     fn on_loss(&mut self, sample: &LossSample) {
         self.exit.end();
+        self.grows_first = false;
         if sample.repeated {
             self.window = 1.0;
             return;

@@ -1,6 +1,7 @@
 //! The end of slow start: what other than the threshold and a loss may end it, for controllers that have one.
 
 use super::AckSample;
+use super::ack_train::AckTrain;
 use super::hystart::{Hystart, Step};
 
 /// The sign by which the first slow start of a connection ends, beside its threshold and any loss.
@@ -11,6 +12,9 @@ pub enum SlowStartExit {
     Loss,
     /// Round trips grow longer (HyStart++, RFC 9406).
     HystartPlusPlus,
+    /// Acknowledgements follow each other for half a round trip, or round trips grow longer (HyStart, Ha and Rhee 2011), as in
+    /// Linux.
+    Hystart,
 }
 
 /// The watch over a slow start.
@@ -20,6 +24,7 @@ pub(super) enum ExitWatch {
     /// 4.3).
     Off,
     Hystart(Box<Hystart>),
+    AckTrain(Box<AckTrain>),
 }
 
 impl ExitWatch {
@@ -28,15 +33,18 @@ impl ExitWatch {
         match exit {
             SlowStartExit::Loss => Self::Off,
             SlowStartExit::HystartPlusPlus => Self::Hystart(Box::default()),
+            SlowStartExit::Hystart => Self::AckTrain(Box::default()),
         }
     }
 
-    /// An acknowledgement in slow start, of the kind that lets the window grow or not: what there is to learn is learnt of any.
+    /// An acknowledgement in slow start with this window, of the kind that lets the window grow or not: what there is to learn is
+    /// learnt of any.
     #[inline]
-    pub fn on_ack(&mut self, sample: &AckSample) -> Step {
+    pub fn on_ack(&mut self, sample: &AckSample, window: f64) -> Step {
         match self {
             Self::Off => Step::Grow(f64::from(sample.counted)),
             Self::Hystart(hystart) => hystart.on_ack(sample),
+            Self::AckTrain(train) => train.on_ack(sample, window),
         }
     }
 

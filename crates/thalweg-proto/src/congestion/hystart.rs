@@ -40,7 +40,12 @@ const CSS_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
 
 /// Infinity, for round trips.
-const INFINITY: Duration = Duration::MAX;
+pub(super) const INFINITY: Duration = Duration::MAX;
+
+/// The growth of a round trip that counts.
+pub(super) fn delay_threshold(rtt: Duration) -> Duration {
+    (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+}
 
 /// The answer to an acknowledgement in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,8 +130,7 @@ impl Hystart {
             Some(_) => {}
             None if self.last_round_min_rtt == INFINITY => {}
             None => {
-                let threshold =
-                    (self.last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                let threshold = delay_threshold(self.last_round_min_rtt);
                 if self.current_round_min_rtt >= self.last_round_min_rtt + threshold {
                     self.css = Some(Css { baseline_min_rtt: self.current_round_min_rtt, rounds: 0 });
                 }

@@ -10,6 +10,7 @@
 
 #[macro_use]
 mod list;
+mod ack_train;
 mod any;
 mod config;
 mod configure;

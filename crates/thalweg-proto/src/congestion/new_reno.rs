@@ -68,7 +68,7 @@ impl NewReno {
 
     /// An acknowledgement in slow start, at which the window may grow or not.
     fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
-        match self.exit.on_ack(sample) {
+        match self.exit.on_ack(sample, self.window) {
             // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
             Step::Grow(growth) if may_grow => self.window += growth,
             Step::Grow(_) => {}
