@@ -19,6 +19,7 @@ macro_rules! paper_files {
     };
 }
 
+mod bless25;
 mod chen99;
 mod evidence;
 mod gong92;
@@ -76,7 +77,8 @@ pub struct Files {
 }
 
 /// All papers.
-pub const PAPERS: &[Paper] = &[liang91::PAPER, chen99::PAPER, yang01::PAPER, lee97::PAPER, gong92::PAPER];
+pub const PAPERS: &[Paper] =
+    &[liang91::PAPER, chen99::PAPER, yang01::PAPER, lee97::PAPER, gong92::PAPER, bless25::PAPER];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static Paper> {

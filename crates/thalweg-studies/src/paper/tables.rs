@@ -140,6 +140,7 @@ const UNITS: &[(&str, &str)] = &[
     ("_percent", ", %"),
     ("_packets", ", packets"),
     ("_bytes", ", bytes"),
+    ("_rtts", ", round trips"),
     ("_ms", ", ms"),
     ("_us", ", us"),
     ("_s", ", s"),

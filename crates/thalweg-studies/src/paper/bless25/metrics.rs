@@ -1,0 +1,188 @@
+//! The metrics of the paper.
+//!
+//! The queueing delay is what waits before the bottleneck over its rate, ten times a second, in round trips of an empty path
+//! (`rtts`): the shortest of the flows. All samples of a run count, as in the published distributions.
+
+use super::super::{CaseRuns, Cell, Measured, Runs};
+use serde_json::Value;
+use thalweg_report::statistics::mean;
+use thalweg_sim::{Quantity, RunResult};
+
+/// The quantiles of the queueing delay.
+pub const P50: &str = "queue_p50_rtts";
+/// The tenth that waits longest.
+pub const P90: &str = "queue_p90_rtts";
+/// The share of samples without a queue, in percent.
+pub const EMPTY: &str = "empty_percent";
+/// The highest peak of the first second.
+pub const START_PEAK: &str = "start_peak_rtts";
+/// The mean of the later peaks that a probe for bandwidth makes.
+pub const PROBE_PEAK: &str = "probe_peak_rtts";
+/// The time in seconds from peak to peak.
+pub const BETWEEN: &str = "between_probes_s";
+/// The mean queueing delay of ten seconds.
+pub const MEAN: &str = "queue_mean_rtts";
+/// The time from the later start until shares are even.
+pub const EVEN: &str = "even_after_s";
+/// The goodput of the flow with the longer round trip over that of the other.
+pub const LONGER: &str = "longer_over_shorter";
+/// The share of the goodput that the flow beside CUBIC has, in percent.
+pub const SHARE: &str = "bbr_share_percent";
+/// The share of the bottleneck's rate that is used, in percent.
+pub const USED: &str = "used_percent";
+
+/// The values of a cell.
+pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+    value(cell, runs.of(cell)?)
+}
+
+/// What the runs show beyond the published cells.
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+    let metrics: &[&str] = match runs.id {
+        "single/queue" => &[USED],
+        "two/100-Mbit" | "two/1-Gbit" | "round-trips/shares" | "cubic/shares" => &[USED],
+        "many/100-Mbit" | "many/1-Gbit" => &["queue_p25_rtts", "queue_p75_rtts", USED],
+        "cubic/queue" => &[P50, USED],
+        "ours/quanta" => &["queue_p25_rtts", P50, "queue_p75_rtts", USED],
+        _ => &[],
+    };
+    let of_case = |case: &CaseRuns<'_>| {
+        let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or_default();
+        let others = || case.keys().iter().filter(|(key, _)| *key != "scheme");
+        let cell = |metric: &&str| {
+            others().fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+        };
+        let measured = |cell: Cell| value(&cell, case).map(|values| (cell, values));
+        metrics.iter().map(cell).filter_map(measured).collect::<Vec<_>>()
+    };
+    runs.cases.iter().flat_map(of_case).collect()
+}
+
+fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+    let line = &case.case.spec.links.first()?.forward;
+    let (rate, rtt) = (line.rate.as_bits_per_sec() as f64, 2.0 * line.delay.as_secs_f64());
+    let late = cell.keys.get("late_s").and_then(Value::as_f64).unwrap_or(0.0);
+    let from = cell.keys.get("from_s").and_then(Value::as_f64).unwrap_or(0.0);
+    case.each(|run| {
+        let queue = || queue(run, 8.0 / rate / rtt);
+        match cell.metric.as_str() {
+            EMPTY => {
+                let queue = queue()?;
+                let empty = queue.iter().filter(|(_, delay)| *delay < NOTHING).count();
+                Some(100.0 * empty as f64 / queue.len() as f64)
+            }
+            START_PEAK => {
+                queue()?.into_iter().filter(|(at, _)| *at <= 1.0).map(|(_, delay)| delay).reduce(f64::max)
+            }
+            PROBE_PEAK => mean(&peaks(&queue()?).into_iter().map(|(_, delay)| delay).collect::<Vec<f64>>()),
+            BETWEEN => {
+                let peaks = peaks(&queue()?);
+                mean(&peaks.windows(2).map(|two| two[1].0 - two[0].0).collect::<Vec<f64>>())
+            }
+            MEAN => {
+                let begin = late + from;
+                let within = |at: f64| at > begin && at <= begin + 10.0 + 1e-9;
+                let delays: Vec<f64> =
+                    queue()?.into_iter().filter(|(at, _)| within(*at)).map(|(_, delay)| delay).collect();
+                // Nothing of ten seconds that a shorter run does not have.
+                mean(&delays).filter(|_| begin + 10.0 <= run.ended.as_secs_f64())
+            }
+            EVEN => even_after(run, late),
+            LONGER => {
+                let [shorter, longer] = goodputs(run)?;
+                Some(longer / shorter)
+            }
+            SHARE => {
+                let [bbr, cubic] = goodputs(run)?;
+                Some(100.0 * bbr / (bbr + cubic))
+            }
+            USED => Some(100.0 * run.links.first()?.utilisation),
+            metric => {
+                let percent: f64 = metric.strip_prefix("queue_p")?.strip_suffix("_rtts")?.parse().ok()?;
+                quantile(queue()?.into_iter().map(|(_, delay)| delay).collect(), percent / 100.0)
+            }
+        }
+    })
+}
+
+/// Less of a queue than this share of a round trip is none.
+const NOTHING: f64 = 0.01;
+
+fn series(run: &RunResult, quantity: Quantity, subject: u32) -> Option<&[(thalweg_proto::units::Time, f64)]> {
+    let series = run.series.iter().find(|series| series.quantity == quantity && series.subject == subject)?;
+    Some(&series.points)
+}
+
+/// Times in seconds, and the queueing delay of the bottleneck in round trips, a byte of which takes so many.
+fn queue(run: &RunResult, byte: f64) -> Option<Vec<(f64, f64)>> {
+    let points = series(run, Quantity::QueueBytes, 0)?;
+    (!points.is_empty()).then(|| points.iter().map(|(at, bytes)| (at.as_secs_f64(), bytes * byte)).collect())
+}
+
+/// The highest point of each time in which the queue is longer than a quarter of a round trip, after the first second and up to 16 s, as
+/// long as the published plot.
+fn peaks(queue: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut peaks: Vec<(f64, f64)> = Vec::new();
+    let mut was_high = false;
+    for &(at, delay) in queue.iter().filter(|(at, _)| (1.0..=16.0).contains(at)) {
+        let is_high = delay > 0.25;
+        if is_high && !was_high {
+            peaks.push((at, delay));
+        }
+        if let Some(peak) = peaks.last_mut().filter(|peak| is_high && delay > peak.1) {
+            *peak = (at, delay);
+        }
+        was_high = is_high;
+    }
+    peaks
+}
+
+/// The value that a share of the values do not exceed.
+fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let at = (share * values.len() as f64) as usize;
+    values.get(at.min(values.len().checked_sub(1)?)).copied()
+}
+
+fn goodputs(run: &RunResult) -> Option<[f64; 2]> {
+    let [first, second] = run.flows.as_slice() else { return None };
+    Some([first.goodput.as_f64(), second.goodput.as_f64()])
+}
+
+/// Seconds from the later start until the goodputs of a second differ by less than a tenth of their sum for five seconds; the whole
+/// time where that does not come.
+fn even_after(run: &RunResult, late: f64) -> Option<f64> {
+    let each = |flow| series(run, Quantity::Goodput, flow);
+    let (first, second) = (each(0)?, each(1)?);
+    let seconds = |points: &[(thalweg_proto::units::Time, f64)]| -> Vec<f64> {
+        points
+            .chunks(10)
+            .filter_map(|ten| mean(&ten.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>()))
+            .collect()
+    };
+    let differ = |(one, two): (f64, f64)| (one - two).abs() >= 0.1 * (one + two);
+    let uneven: Vec<bool> = seconds(first).into_iter().zip(seconds(second)).map(differ).collect();
+    let begin = late as usize;
+    let even = uneven.get(begin..)?.windows(5).position(|five| !five.contains(&true));
+    Some(even.map_or(run.ended.as_secs_f64() - late, |at| at as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_the_highest_point_of_a_time_with_a_queue() {
+        let queue =
+            [(0.5, 1.0), (1.1, 0.3), (1.2, 0.8), (1.3, 0.4), (1.4, 0.1), (3.0, 0.6), (3.1, 0.5), (17.0, 0.9)];
+        assert_eq!(peaks(&queue), [(1.2, 0.8), (3.0, 0.6)]);
+    }
+
+    #[test]
+    fn quantiles_are_values() {
+        let values = || (1..=10).rev().map(f64::from).collect::<Vec<f64>>();
+        assert_eq!(quantile(values(), 0.5), Some(6.0));
+        assert_eq!((quantile(values(), 0.0), quantile(values(), 1.0)), (Some(1.0), Some(10.0)));
+        assert_eq!(quantile(Vec::new(), 0.5), None);
+    }
+}

@@ -1,0 +1,17 @@
+//! BBRv3's queue, latecomers, round trips and CUBIC beside it: Bless, Lihotzki and Zitterbart, "Insights into BBRv3's Performance and
+//! Behavior by Experimental Evaluation" (2025).
+
+mod claims;
+mod metrics;
+
+use super::Paper;
+
+/// The paper.
+pub const PAPER: Paper = Paper {
+    name: "bless25",
+    title: "Bless, Lihotzki and Zitterbart 2025: Insights into BBRv3's performance and behavior by experimental evaluation",
+    files: paper_files!("bless25": "flows.toml", "pair.toml"),
+    values: metrics::values,
+    further: metrics::further,
+    claims: claims::claims,
+};
