@@ -4,8 +4,8 @@ use super::window;
 use super::{INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Value, Values, bind};
-use thalweg_proto::congestion::BbrConfig;
+use crate::{Fault, Key, Kind, Range, Value, Values, bind, words};
+use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
 use thalweg_proto::window::Recovery;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
@@ -63,7 +63,42 @@ const KEYS: &[Key] = &[
     )
     .within(Range::between(1.0, 64.0), "one quantum is what a sender has to have in flight to send at all")
     .peer(Range::between(1.0, 64.0)),
+    key("drain-gain", Kind::Number, "0.5", "The gain of the pacing rate while the queue of the start drains; implementations have 0.35.")
+        .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.5")
+        .peer(Range::between(0.01, 0.99)),
+    key(
+        "probe-rtt-interval",
+        Kind::Time,
+        "5 s",
+        "The time after which the round trip of an empty path is looked for, where nothing shorter is seen otherwise.",
+    )
+    .within(Range::POSITIVE, "the draft's is 5 s")
+    .peer(Range::between(1.0, 3600.0)),
+    key(
+        "probe-rtt-basis",
+        PROBE_RTT_BASIS,
+        "current",
+        "The round trip by which that look bounds what is in flight: the \"current\" shortest, which may just have given way to one \
+         with a queue, or that \"before-expiry\" (issue 109 of the draft).",
+    ),
+    key(
+        "filter-advance",
+        FILTER_ADVANCE,
+        "after-feedback",
+        "When the filter of the highest rate goes on to the next cycle: \"after-feedback\" of a probe, or \"at-down\", its end (pull \
+         request 5 of the draft).",
+    ),
 ];
+
+words!(PROBE_RTT_BASIS: ProbeRttBasis {
+    "current" => ProbeRttBasis::Current,
+    "before-expiry" => ProbeRttBasis::BeforeExpiry,
+});
+
+words!(FILTER_ADVANCE: FilterAdvance {
+    "after-feedback" => FilterAdvance::AfterFeedback,
+    "at-down" => FilterAdvance::AtDown,
+});
 
 const SHARE: Range = Range::between(0.0, 1.0).below();
 
@@ -74,6 +109,10 @@ bind!(BbrConfig {
     headroom: "headroom",
     precautionary: "precautionary",
     offload_quanta: "offload-quanta",
+    drain_gain: "drain-gain",
+    probe_rtt_interval: "probe-rtt-interval",
+    probe_rtt_basis: "probe-rtt-basis",
+    filter_advance: "filter-advance",
     ecn: "ecn",
 });
 

@@ -3,9 +3,9 @@
 use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    BbnConfig, BbrConfig, ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig,
-    Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig,
-    SourceQuenchConfig, TriSConfig, VegasConfig,
+    BbnConfig, BbrConfig, ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig,
+    FilterAdvance, FixedConfig, Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig,
+    ProbeRttBasis, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 
@@ -74,7 +74,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             slowdowns,
         })
     });
-    let bbr = (any::<bool>(), any::<bool>()).prop_map(move |(precautionary, ecn)| {
+    let bbr = any::<(bool, bool, bool, bool)>().prop_map(move |(precautionary, ecn, drafted, before)| {
         ControllerConfig::from(BbrConfig {
             initial_window,
             loss_threshold: 0.02,
@@ -82,6 +82,10 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             headroom: 0.15,
             precautionary,
             offload_quanta: 1,
+            drain_gain: if drafted { 0.5 } else { 0.35 },
+            probe_rtt_interval: Duration::from_secs(if before { 10 } else { 5 }),
+            probe_rtt_basis: if before { ProbeRttBasis::BeforeExpiry } else { ProbeRttBasis::Current },
+            filter_advance: if drafted { FilterAdvance::AfterFeedback } else { FilterAdvance::AtDown },
             ecn,
         })
     });

@@ -1,7 +1,28 @@
 //! The options of BBR.
 
-use super::Bbr;
+use super::{Bbr, BbrState};
 use crate::congestion::{CeResponse, ConfigureController};
+use crate::units::Duration;
+
+/// The time at which the filter of the highest delivery rate goes on to the next cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FilterAdvance {
+    /// A round trip after a probe, when what it sent has been acknowledged (the draft).
+    #[default]
+    AfterFeedback,
+    /// On entering ProbeBW_DOWN, without a phase of acknowledgements to wait for (its pull request 5).
+    AtDown,
+}
+
+/// The shortest round trip by which ProbeRTT bounds what is in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProbeRttBasis {
+    /// The filter's of the moment, which may just have lost the old value to one with a queue (the draft).
+    #[default]
+    Current,
+    /// That before the last sample expired it (its issue 109).
+    BeforeExpiry,
+}
 
 /// The configuration of [`Bbr`]: what the draft leaves to implementations, and what experiments change. Its other constants
 /// stand with the rules that use them.
@@ -21,6 +42,14 @@ pub struct BbrConfig {
     /// The number of send quanta that are always allowed in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with
     /// segmentation offload.
     pub offload_quanta: u32,
+    /// The gain of the pacing rate in Drain (DrainPacingGain), in `0..1`.
+    pub drain_gain: f64,
+    /// The time between two ProbeRTT, where nothing shorter is seen otherwise (ProbeRTTInterval).
+    pub probe_rtt_interval: Duration,
+    /// The round trip that ProbeRTT counts with.
+    pub probe_rtt_basis: ProbeRttBasis,
+    /// The end of a cycle for the highest delivery rate.
+    pub filter_advance: FilterAdvance,
     /// A mark of the network counts as the loss of what the marked acknowledgement acknowledges.
     pub ecn: bool,
 }
@@ -34,6 +63,10 @@ impl Default for BbrConfig {
             headroom: 0.15,
             precautionary: true,
             offload_quanta: 1,
+            drain_gain: BbrState::Drain.pacing_gain(),
+            probe_rtt_interval: Duration::from_secs(5),
+            probe_rtt_basis: ProbeRttBasis::Current,
+            filter_advance: FilterAdvance::AfterFeedback,
             ecn: false,
         }
     }

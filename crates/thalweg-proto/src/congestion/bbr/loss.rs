@@ -158,7 +158,7 @@ impl Bbr {
             self.undo.state = Some(BbrState::ProbeUp);
             self.start_down(now);
             // The acknowledgement that told of the loss has been dealt with.
-            self.set_pacing_rate(self.state.pacing_gain());
+            self.set_pacing_rate(self.pacing_gain());
         }
     }
 

@@ -45,7 +45,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use config::BbrConfig;
+pub use config::{BbrConfig, FilterAdvance, ProbeRttBasis};
 pub use state::BbrState;
 
 use super::delivery::{self, RateSample, Sampler, Stamp};
@@ -143,6 +143,14 @@ impl Bbr {
         self.state
     }
 
+    /// BBR.pacing_gain.
+    pub(super) const fn pacing_gain(&self) -> f64 {
+        match self.state {
+            BbrState::Drain => self.config.drain_gain,
+            state => state.pacing_gain(),
+        }
+    }
+
     /// The state is another from now on, with its gains.
     fn enter(&mut self, state: BbrState) {
         self.state = state;
@@ -189,7 +197,7 @@ impl Bbr {
         self.check_startup_done(ack);
         self.check_drain_done(ack);
         self.update_cycle(ack);
-        self.min_rtt.update(ack.now, ack.rtt);
+        self.min_rtt.update(ack.now, ack.rtt, self.config.probe_rtt_interval);
         self.check_probe_rtt(ack);
         self.advance_latest(ack);
         self.bound_bw();
@@ -197,7 +205,7 @@ impl Bbr {
 
     /// UpdateControlParameters().
     fn update_control(&mut self, ack: &Acked) {
-        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_pacing_rate(self.pacing_gain());
         self.set_send_quantum();
         self.set_cwnd(ack);
     }

@@ -1,6 +1,6 @@
 //! ProbeBW: the cycle of DOWN, CRUISE, REFILL and UP ("ProbeBW Algorithm Details").
 
-use super::{Acked, Bbr, BbrState};
+use super::{Acked, Bbr, BbrState, FilterAdvance};
 use crate::random::Stream;
 use crate::units::{Duration, Time};
 
@@ -76,6 +76,9 @@ impl Bbr {
         self.pick_probe_wait(now);
         self.cycle.since = now;
         self.cycle.ack_phase = AckPhase::Stopping;
+        if self.config.filter_advance == FilterAdvance::AtDown {
+            self.max_bw.advance();
+        }
         self.sampler.start_round();
         self.enter(BbrState::ProbeDown);
     }
@@ -164,7 +167,7 @@ impl Bbr {
             self.cycle.is_probe_sample = false;
             self.cycle.ack_phase = AckPhase::Init;
             if self.state.is_probe_bw() {
-                if !ack.rs.app_limited {
+                if !ack.rs.app_limited && self.config.filter_advance == FilterAdvance::AfterFeedback {
                     self.max_bw.advance();
                 }
                 if self.cycle.precautionary && !self.cycle.too_high {

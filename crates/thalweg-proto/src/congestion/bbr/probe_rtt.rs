@@ -1,13 +1,11 @@
 //! The shortest round-trip time, and ProbeRTT, which shows it ("ProbeRTT").
 
 use super::probe_bw::AckPhase;
-use super::{Acked, Bbr, BbrState};
+use super::{Acked, Bbr, BbrState, ProbeRttBasis};
 use crate::units::{Duration, Time};
 
 /// The time for which so little is in flight at least (ProbeRTTDuration).
 const DURATION: Duration = Duration::from_millis(200);
-/// The time between two, where nothing shorter is seen otherwise (ProbeRTTInterval).
-const INTERVAL: Duration = Duration::from_secs(5);
 /// The time for which a round trip counts (MinRTTFilterLen).
 const FILTER: Duration = Duration::from_secs(10);
 
@@ -30,6 +28,10 @@ pub(super) struct MinRtt {
     pub done: Option<Time>,
     /// BBR.probe_rtt_round_done.
     pub round_done: bool,
+    /// The shortest round-trip time in seconds as it was before the last acknowledgement, which may have expired it.
+    before: Option<f64>,
+    /// That, as of the beginning of the last ProbeRTT.
+    at_entry: Option<f64>,
 }
 
 impl Default for MinRtt {
@@ -43,19 +45,22 @@ impl Default for MinRtt {
             expired: false,
             done: None,
             round_done: false,
+            before: None,
+            at_entry: None,
         }
     }
 }
 
 impl MinRtt {
-    /// UpdateMinRTT().
-    pub fn update(&mut self, now: Time, rtt: Option<Duration>) {
-        self.expired = now.since(self.probe_stamp) > INTERVAL;
+    /// UpdateMinRTT(), with the time between two ProbeRTT.
+    pub fn update(&mut self, now: Time, rtt: Option<Duration>, interval: Duration) {
+        self.expired = now.since(self.probe_stamp) > interval;
         if let Some(rtt) = rtt
             && (rtt < self.probe_delay || self.expired)
         {
             (self.probe_delay, self.probe_stamp) = (rtt, now);
         }
+        self.before = self.seconds;
         if self.probe_delay < self.rtt || now.since(self.stamp) > FILTER {
             (self.rtt, self.stamp) = (self.probe_delay, self.probe_stamp);
             self.seconds = (self.rtt < Duration::MAX).then(|| self.rtt.as_secs_f64());
@@ -70,6 +75,7 @@ impl Bbr {
             self.save_cwnd();
             self.enter(BbrState::ProbeRtt);
             self.min_rtt.done = None;
+            self.min_rtt.at_entry = self.min_rtt.before;
             self.cycle.ack_phase = AckPhase::Stopping;
             self.sampler.start_round();
         }
@@ -120,6 +126,11 @@ impl Bbr {
 
     /// ProbeRTTCwnd(), in bytes.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(self.bw, BbrState::ProbeRtt.cwnd_gain()).max(self.min_pipe_cwnd())
+        let gain = BbrState::ProbeRtt.cwnd_gain();
+        let before =
+            self.min_rtt.at_entry.filter(|_| self.config.probe_rtt_basis == ProbeRttBasis::BeforeExpiry);
+        let bytes =
+            before.map_or_else(|| self.bdp_multiple(self.bw, gain), |seconds| gain * self.bw * seconds);
+        bytes.max(self.min_pipe_cwnd())
     }
 }

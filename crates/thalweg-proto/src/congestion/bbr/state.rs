@@ -26,7 +26,7 @@ impl BbrState {
         match self {
             // 4 ln 2: the least with which the rate doubles in a round trip (StartupPacingGain).
             Self::Startup => 2.77,
-            // DrainPacingGain.
+            // DrainPacingGain, unless the configuration has another.
             Self::Drain => 0.5,
             Self::ProbeDown => 0.9,
             Self::ProbeCruise | Self::ProbeRefill | Self::ProbeRtt => 1.0,

@@ -36,7 +36,7 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     value(cell, runs.of(cell)?)
 }
 
-/// What the runs show beyond the published cells.
+/// The values that the runs have beyond the published cells.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let metrics: &[&str] = match runs.id {
         "single/queue" => &[USED],

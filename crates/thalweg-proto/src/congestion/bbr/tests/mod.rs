@@ -5,6 +5,7 @@ mod changes;
 mod path;
 mod probe_rtt;
 mod probing;
+mod questions;
 mod rules;
 mod spurious;
 mod startup;
