@@ -69,6 +69,9 @@ PEERS = ("tcp-cubic", "tcp-bbr", "quic-cubic")
 # Of a packet's bytes, those that are not headers.
 PAYLOAD = 0.93
 
+# The path and the transfers come before all else that the machine does.
+FIRST, SECOND = ["nice", "-n", "-10"], ["nice", "-n", "-5"]
+
 NEAR, FAR = "10.99.0.1", "10.99.0.2"
 PORT = 4740
 
@@ -134,7 +137,7 @@ def network(path, seed):
             for key in ("tcp_rmem", "tcp_wmem"):
                 subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv4.{key}=4096 131072 67108864"],
                                check=True)
-        relay = subprocess.Popen(["nice", "-n", "-10", str(ROOT / "target/release/examples/tun_path"), one_way, one_way,
+        relay = subprocess.Popen([*FIRST, str(ROOT / "target/release/examples/tun_path"), one_way, one_way,
                                   str(seed)], stdin=devices[0], stdout=devices[1], stderr=subprocess.PIPE, text=True)
         try:
             yield names, relay
@@ -156,7 +159,7 @@ def network(path, seed):
 
 def inside(netns, words, **options):
     # Others may be busy on the machine; what is measured here is the path.
-    words = ["ip", "netns", "exec", netns, "nice", "-n", "-5", *words]
+    words = ["ip", "netns", "exec", netns, *SECOND, *words]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
 
 
@@ -306,18 +309,22 @@ def share(options):
                 record(options, kind="share", who=who, other=other, share=rates[0], others=rates[1])
 
 
+def lost(loss, burst):
+    """The losses of a path as scenarios have them."""
+    if burst <= 1:
+        return loss
+    # As the relay does it (Gilbert 1960): all is lost in the bad state, nothing in the good one.
+    return (f'{{model = "gilbert-elliott", good-to-bad = {loss / (burst * (1 - loss))}, '
+            f'bad-to-good = {1 / burst}, loss-good = 0, loss-bad = 1}}')
+
+
 def simulate(options):
     for name in options.paths:
         rate, rtt, loss, burst = PATHS[name]
-        lost = loss
-        if burst > 1:
-            # As the relay does it (Gilbert 1960): all is lost in the bad state, nothing in the good one.
-            lost = (f'{{model = "gilbert-elliott", good-to-bad = {loss / (burst * (1 - loss))}, '
-                    f'bad-to-good = {1 / burst}, loss-good = 0, loss-bad = 1}}')
         for who in options.schemes:
             scheme, _, keys = spoken(who, PATHS[name]).partition(":")
             keys = ",".join(filter(None, (keys, on_path(LIVE.get(scheme, ""), PATHS[name]))))
-            sets = [f"link.path.rate={rate} Mbit/s", f"link.path.delay={rtt / 2} ms", f"link.path.loss={lost}",
+            sets = [f"link.path.rate={rate} Mbit/s", f"link.path.delay={rtt / 2} ms", f"link.path.loss={lost(loss, burst)}",
                     f"flow.transfer.scheme={scheme}"]
             for key in filter(None, keys.split(",")):
                 key, _, value = key.partition("=")
