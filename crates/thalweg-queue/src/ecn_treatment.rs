@@ -21,6 +21,21 @@ pub enum EcnTreatment {
 }
 
 impl EcnTreatment {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Kept, Self::Bleached, Self::Ect1ToEct0, Self::MarksLost, Self::TunnelCompatible];
+
+    /// The word for it, in scenario files and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Bleached => "bleached",
+            Self::Ect1ToEct0 => "ect1-to-ect0",
+            Self::MarksLost => "marks-lost",
+            Self::TunnelCompatible => "tunnel-compatible",
+        }
+    }
+
     /// The codepoint that the queue sees.
     #[inline]
     pub const fn seen(self, ecn: Ecn) -> Ecn {

@@ -1,6 +1,6 @@
 //! A scenario in words: its paths, links and what follows from them.
 
-use super::keys::{EcnName, FramingName};
+use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
@@ -313,7 +313,7 @@ fn beside(line: &DirectionSpec) -> String {
         let _ = write!(text, ", another rate and delay every {}", rhythm.every);
     }
     if line.ecn != EcnTreatment::Kept {
-        let _ = write!(text, ", ECN \"{}\"", EcnName(line.ecn).word());
+        let _ = write!(text, ", ECN \"{}\"", line.ecn.name());
     }
     text
 }

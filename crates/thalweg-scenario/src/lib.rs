@@ -8,8 +8,10 @@ mod diagnostic;
 mod expand;
 mod explain;
 mod given;
+pub mod import;
 mod include;
 mod keys;
+mod known_paths;
 mod lint;
 mod path;
 mod quantity;
@@ -25,6 +27,7 @@ mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
+pub use known_paths::{PATHS, PathDescription, known_path};
 pub use lint::{Memory, is_random, memory};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;

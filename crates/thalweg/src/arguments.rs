@@ -23,6 +23,8 @@ pub enum Kind {
     Feedback,
     /// Models of packet loss
     Losses,
+    /// Paths of access networks, by the names that `path` of a link and `impair --path` take
+    Paths,
     /// Scenarios that are built in
     Scenarios,
     /// Protocols that can be explored

@@ -7,6 +7,7 @@ use crate::input;
 use serde_json::Value;
 use thalweg_explore::SCHEMES;
 use thalweg_report::output::{Align, Table};
+use thalweg_scenario::PATHS;
 use thalweg_studies::paper::PAPERS;
 
 /// `thalweg schema`.
@@ -29,6 +30,10 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .collect(),
         Kind::Feedback => choices(console, "feedback", "kind"),
         Kind::Losses => choices(console, "loss", "model"),
+        Kind::Paths => PATHS
+            .iter()
+            .map(|path| (path.name.to_owned(), format!("{} ({})", path.about, path.source)))
+            .collect(),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
         Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),

@@ -8,6 +8,7 @@ use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
 use crate::impair::{self, ImpairArguments};
+use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
 use crate::model::{self, ModelArguments};
@@ -54,6 +55,9 @@ pub enum Command {
     Mahimahi(MahimahiArguments),
     /// Tell the path from a recording of a real transfer, and simulate the same transfer on it
     Infer(InferArguments),
+    /// Run an experiment that was written for another simulator, and compare with the bound that it has
+    #[command(subcommand)]
+    Import(Import),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -97,6 +101,7 @@ impl Arguments {
             Command::Impair(impair) => impair.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Infer(infer) => infer.quiet,
+            Command::Import(import) => import.is_quiet(),
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,
@@ -126,6 +131,7 @@ impl Command {
             Self::Report(arguments) => report::report(&arguments, console),
             Self::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, console),
             Self::Infer(arguments) => infer::infer(&arguments, console),
+            Self::Import(arguments) => import::import(&arguments, console),
             Self::Validate(arguments) => input::validate(&arguments, console),
             Self::Explore(arguments) => explore::explore(&arguments, console),
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),

@@ -7,9 +7,14 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
-use thalweg_proto::units::Duration;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::{ImpairmentSpec, LossSpec};
+use thalweg_scenario::{PATHS, known_path, nearest};
+use thalweg_sim::spec as sim;
 
 /// `thalweg impair`. What is said for a direction is read by the library.
 #[derive(Debug, Args)]
@@ -44,6 +49,25 @@ pub struct ImpairArguments {
     /// For how long they are held back at most; 10 ms without
     #[arg(long, value_name = "TIME", requires = "reorder")]
     pub reorder_delay: Option<String>,
+    /// A path of an access network by its name, of which all other options change something; `thalweg list paths` lists them.
+    /// Servers are its far end
+    #[arg(long, value_name = "NAME")]
+    pub path: Option<String>,
+    /// Hold datagrams for a random time, in order: uniform up to this ("5ms"), or Wi-Fi's of that average ("wifi:7ms")
+    #[arg(long, value_name = "TIME")]
+    pub jitter: Option<String>,
+    /// Let no more pass than a token bucket has, and keep the rest waiting in the queue ("5Mbit/s:100kB")
+    #[arg(long, value_name = "RATE:SIZE")]
+    pub shaper: Option<String>,
+    /// After nothing for a time, take another one to wake up ("11.6s:260ms"); may be repeated, for deeper sleep
+    #[arg(long, value_name = "AFTER:WAKE")]
+    pub sleep: Vec<String>,
+    /// Let datagrams arrive in batches, so often ("2ms") and of so many at most ("4ms:64pkt")
+    #[arg(long, value_name = "TIME[:PACKETS]")]
+    pub aggregation: Option<String>,
+    /// What becomes of ECN: kept, bleached, ect1-to-ect0, marks-lost or tunnel-compatible
+    #[arg(long, value_name = "WORD")]
+    pub ecn: Option<String>,
     /// The discipline of the queue before the line, with its options as in scenario files ("codel:target=20ms"); `thalweg
     /// list queues` lists them. Without, fcfs
     #[arg(long, value_name = "NAME")]
@@ -86,9 +110,10 @@ pub struct ImpairArguments {
 /// Relays until its time is over or Ctrl-C, and prints what was counted.
 pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     let usage = |error: DirectionError| Error::Usage(error.to_string());
-    let both = both(arguments, &console.registry).map_err(usage)?;
-    let direction = |options: &Option<String>| {
-        let mut spec = both.clone();
+    let [path_up, path_down] = path(arguments, &console.registry)?;
+    let direction = |path: &DirectionSpec, options: &Option<String>| {
+        let mut spec = path.clone();
+        both(arguments, &mut spec, &console.registry)?;
         if let Some(options) = options {
             spec.set_all(options, &console.registry)?;
         }
@@ -98,8 +123,8 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     let config = RelayConfig {
         listen: arguments.listen,
         to: resolve(&arguments.to)?,
-        up: direction(&arguments.up).map_err(usage)?,
-        down: direction(&arguments.down).map_err(usage)?,
+        up: direction(&path_up, &arguments.up).map_err(usage)?,
+        down: direction(&path_down, &arguments.down).map_err(usage)?,
         seed: arguments.seed,
         rebinds: arguments.rebind.clone(),
         duration: arguments.duration,
@@ -118,9 +143,75 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     }
 }
 
-/// The direction that the options for both directions describe.
-fn both(arguments: &ImpairArguments, registry: &Registry) -> Result<DirectionSpec, DirectionError> {
-    let mut spec = DirectionSpec::default();
+/// The directions of the path that is named, to the server and back; without one, wires that do nothing.
+fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[DirectionSpec; 2], Error> {
+    let Some(name) = &arguments.path else { return Ok(Default::default()) };
+    let Some(found) = known_path(name, registry) else {
+        let names: Vec<&str> = PATHS.iter().map(|path| path.name).collect();
+        let near = nearest(name, names.iter().copied());
+        let help = near.map_or_else(
+            || format!("there are {}", names.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(Error::Usage(format!("there is no path `{name}`; {help}")));
+    };
+    let [down, up] = found.map_err(Error::Scenario)?;
+    let live = |line| live(line).map_err(|what| Error::Usage(format!("path `{name}`: {what} is not live")));
+    Ok([live(up)?, live(down)?])
+}
+
+/// A simulated line as a live one; what live ones do not have is an error.
+fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
+    let ImpairmentSpec { loss, duplicate, corrupt, reorder } = line.impairment;
+    let (loss, burst) = match loss {
+        LossSpec::None => (0.0, None),
+        LossSpec::Uniform { probability } => (probability, None),
+        LossSpec::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad }
+            if loss_good <= 0.0 && loss_bad >= 1.0 =>
+        {
+            (good_to_bad / (good_to_bad + bad_to_good), Some(1.0 / bad_to_good))
+        }
+        _ => return Err("such a loss"),
+    };
+    if line.capacity.is_some() || !line.schedule.is_empty() || line.feedback.is_some() {
+        return Err("a trace, a schedule or feedback");
+    }
+    let jitter = match line.variation {
+        Some(variation) if variation.each == Each::Flow => return Err("jitter of each flow"),
+        Some(variation) => Some(variation.as_ref().clone()),
+        None if line.jitter.is_zero() => None,
+        None => Some(VariationSpec {
+            distribution: TimeSpec::Uniform { min: Duration::ZERO, max: line.jitter },
+            each: Each::Packet,
+            keeps_order: true,
+        }),
+    };
+    let usual = DirectionSpec::default();
+    Ok(DirectionSpec {
+        rate: (line.rate < Rate::MAX).then_some(line.rate),
+        delay: line.delay,
+        loss,
+        burst,
+        duplicate,
+        corrupt,
+        reorder: reorder.map_or(0.0, |reorder| reorder.probability),
+        reorder_delay: reorder.map_or(usual.reorder_delay, |reorder| reorder.delay),
+        jitter,
+        onset: line.onset,
+        aggregation: line.aggregation,
+        rhythm: line.rhythm,
+        ecn: line.ecn,
+        queue: line.queue,
+        ..usual
+    })
+}
+
+/// Changes a direction by the options for both.
+fn both(
+    arguments: &ImpairArguments,
+    spec: &mut DirectionSpec,
+    registry: &Registry,
+) -> Result<(), DirectionError> {
     let said = [
         ("rate", &arguments.rate),
         ("delay", &arguments.delay),
@@ -130,6 +221,10 @@ fn both(arguments: &ImpairArguments, registry: &Registry) -> Result<DirectionSpe
         ("corrupt", &arguments.corrupt),
         ("reorder", &arguments.reorder),
         ("reorder-delay", &arguments.reorder_delay),
+        ("jitter", &arguments.jitter),
+        ("shaper", &arguments.shaper),
+        ("aggregation", &arguments.aggregation),
+        ("ecn", &arguments.ecn),
         ("queue", &arguments.queue),
         ("buffer", &arguments.buffer),
         ("mtu", &arguments.mtu),
@@ -139,13 +234,16 @@ fn both(arguments: &ImpairArguments, registry: &Registry) -> Result<DirectionSpe
             spec.set(key, value, registry)?;
         }
     }
+    for sleep in &arguments.sleep {
+        spec.set("sleep", sleep, registry)?;
+    }
     for narrowing in &arguments.narrow {
         spec.set("narrow", narrowing, registry)?;
     }
     for blackout in &arguments.blackout {
         spec.set("blackout", blackout, registry)?;
     }
-    Ok(spec)
+    Ok(())
 }
 
 /// The counters of a direction by name, in the order in which things happen.
@@ -223,8 +321,32 @@ mod tests {
         let (mut expected, registry) = (DirectionSpec::default(), Registry::default());
         let options = "rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s";
         expected.set_all(options, &registry).unwrap();
-        assert_eq!(both(&arguments, &registry).unwrap(), expected);
+        let mut spec = DirectionSpec::default();
+        both(&arguments, &mut spec, &registry).unwrap();
+        assert_eq!(spec, expected);
         assert_eq!(arguments.up.as_deref(), Some("loss=0"));
+    }
+
+    /// Every path that scenarios know is one of the relay too, with the same figures; to the server is the way back.
+    #[test]
+    fn paths_are_live() {
+        let registry = Arc::new(Registry::default());
+        for known in PATHS {
+            let arguments = parsed(&format!("--path {} --jitter 3ms", known.name));
+            let [up, down] = path(&arguments, &registry).unwrap();
+            let [to_user, back] = known_path(known.name, &registry).unwrap().unwrap();
+            assert_eq!((down.rate, up.rate), (Some(to_user.rate), Some(back.rate)), "{}", known.name);
+            assert_eq!(
+                (down.delay, &down.onset, down.rhythm),
+                (to_user.delay, &to_user.onset, to_user.rhythm)
+            );
+            assert_eq!((up.aggregation, up.ecn, &up.queue), (back.aggregation, back.ecn, &back.queue));
+            let mut changed = up.clone();
+            both(&arguments, &mut changed, &registry).unwrap();
+            assert_eq!((changed.rate, changed.jitter.is_some()), (up.rate, true));
+        }
+        let unknown = path(&parsed("--path starling"), &registry).map_err(|error| error.to_string());
+        assert_eq!(unknown.unwrap_err(), "there is no path `starling`; did you mean `starlink`?");
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod execute;
 mod explore;
 mod formulas;
 mod impair;
+mod import;
 mod infer;
 mod input;
 mod interrupt;

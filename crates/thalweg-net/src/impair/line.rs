@@ -4,8 +4,11 @@ use super::DirectionSpec;
 use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::{Bytes, Rate, Time};
-use thalweg_queue::{Any, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::delay::Variation;
+use thalweg_queue::{
+    Aggregation, Any, Beat, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment, Onset,
+};
 
 /// A datagram on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,9 +73,20 @@ pub struct Line {
     /// Parcels that wait in the queue, by the numbers that it knows them by.
     waiting: Vec<Option<Parcel>>,
     free: Vec<u32>,
-    /// The time at which the transmitter has sent what it began last.
+    /// The time at which the transmitter is free for the next.
     busy_until: Time,
+    /// The time at which it has sent what it began last.
+    idle_since: Time,
     impairment: Impairment,
+    /// A queue that is asked although there is no rate.
+    always_queues: bool,
+    onset: Onset,
+    aggregation: Option<Aggregation>,
+    variation: Variation,
+    /// The beats of the rhythm: their random numbers, the one that holds, and how many have begun.
+    beats: Stream,
+    beat: Beat,
+    begun: u64,
     /// The random numbers for the byte that is damaged and its bit.
     damage: Stream,
     /// Parcels by when they arrive, and in which order they left.
@@ -99,11 +113,20 @@ impl Line {
         let stream = |purpose: &'static str| Stream::new(seed, purpose, direction);
         let mut queue = Any::new(&spec.queue, stream);
         queue.set_rate(spec.rate.unwrap_or(Rate::MAX));
+        let rate = spec.rate.unwrap_or(Rate::MAX);
         Self {
             queue,
+            always_queues: spec.rate.is_some() || spec.queue.sees_all() || !spec.onset.is_none(),
+            onset: Onset::new(&spec.onset),
+            aggregation: spec.aggregation.map(Aggregation::new),
+            variation: Variation::new(stream("variation")),
+            beats: stream("rhythm"),
+            beat: Beat { rate, delay: spec.delay },
+            begun: 0,
             waiting: Vec::new(),
             free: Vec::new(),
             busy_until: Time::ZERO,
+            idle_since: Time::ZERO,
             impairment: Impairment::new(&spec.impairment(), stream),
             damage: stream("damage"),
             wire: BTreeMap::new(),
@@ -141,7 +164,7 @@ impl Line {
             self.stats.too_long += 1;
         } else if self.held_bytes + parcel.bytes.len() > MEMORY {
             self.stats.overflow += 1;
-        } else if self.spec.rate.is_some() {
+        } else if self.always_queues {
             if self.queue.packets() == 0 {
                 // An idle line is free from now on, not since it became so.
                 self.busy_until = self.busy_until.max(now);
@@ -171,6 +194,26 @@ impl Line {
         arrival.into_iter().chain(service).min()
     }
 
+    /// Goes over to the beat that holds at `now`.
+    fn keep_time(&mut self, now: Time) {
+        let (Some(rhythm), Some(first)) = (self.spec.rhythm, self.first) else { return };
+        let begun = now.since(first).as_picos() / rhythm.every.as_picos().max(1) + 1;
+        while self.begun < begun {
+            self.begun += 1;
+            let rate = self.spec.rate.unwrap_or(Rate::MAX);
+            self.beat = rhythm.beat(rate, self.spec.delay, &mut self.beats);
+        }
+    }
+
+    /// The end of the outage that `now` falls within, or `now`.
+    fn after_outage(&self, now: Time) -> Time {
+        let (Some(rhythm), Some(first)) = (self.spec.rhythm, self.first) else { return now };
+        let since = now.since(first);
+        let number = since.as_picos() / rhythm.every.as_picos().max(1);
+        // There is none at the start.
+        if number == 0 { now } else { now.max(first + rhythm.every * number + rhythm.outage) }
+    }
+
     fn enqueue(&mut self, now: Time, size: u32, parcel: Parcel) {
         let packet = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(None);
@@ -183,7 +226,7 @@ impl Line {
             flow: parcel.flow as u32,
             priority: 1,
             urgent: false,
-            ecn: parcel.ecn,
+            ecn: self.spec.ecn.seen(parcel.ecn),
             marked: false,
         };
         self.held_bytes += parcel.bytes.len();
@@ -195,7 +238,6 @@ impl Line {
 
     /// The transmitter sends what it can until `now`, each when the one before is out, however late it is asked.
     fn transmit(&mut self, now: Time) {
-        let Some(rate) = self.spec.rate else { return };
         while self.queue.packets() > 0 && self.busy_until <= now {
             let start = self.busy_until;
             let next = self.queue.dequeue(start, &mut self.dropped);
@@ -204,10 +246,20 @@ impl Line {
             let Some(entry) = next else { break };
             let Some(mut parcel) = self.take(entry.packet) else { break };
             if entry.marked {
-                parcel.ecn = Ecn::Ce;
+                parcel.ecn = self.spec.ecn.arrives(parcel.ecn, true);
                 self.stats.marked += 1;
             }
-            self.busy_until = start + rate.transmission_time(Bytes::new(u64::from(entry.size)));
+            let ready = self.onset.begin(start, self.idle_since, u64::from(entry.size));
+            let begins = self.after_outage(ready);
+            self.keep_time(begins);
+            let rate = self.beat.rate;
+            let takes = if rate == Rate::MAX {
+                Duration::ZERO
+            } else {
+                rate.transmission_time(Bytes::new(u64::from(entry.size)))
+            };
+            self.busy_until = begins + takes;
+            self.idle_since = self.busy_until;
             self.launch(self.busy_until, parcel);
         }
     }
@@ -231,6 +283,7 @@ impl Line {
 
     /// A datagram enters the wire at `at`.
     fn launch(&mut self, at: Time, mut parcel: Parcel) {
+        self.keep_time(at);
         let Fate { lost, corrupted, duplicated, extra_delay } = self.impairment.fate();
         if lost {
             self.stats.lost += 1;
@@ -242,7 +295,14 @@ impl Line {
             self.stats.corrupted += 1;
         }
         self.stats.held_back += u64::from(!extra_delay.is_zero());
-        let arrival = at + self.spec.delay + extra_delay;
+        parcel.ecn = self.spec.ecn.arrives(parcel.ecn, false);
+        let arrival = at + self.beat.delay;
+        let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.put_off(arrival));
+        let arrival = match &self.spec.jitter {
+            Some(jitter) => self.variation.put_off(jitter, arrival, 0, || Duration::ZERO),
+            None => arrival,
+        };
+        let arrival = arrival + extra_delay;
         if duplicated {
             self.stats.duplicated += 1;
             self.put_on_wire(arrival, parcel.clone());
@@ -312,6 +372,93 @@ mod tests {
             path.arrive(at(u64::from(number)), parcel(number, 972));
         }
         assert_eq!(rest(&mut path), [(5000, 0), (5001, 1), (5002, 2)]);
+    }
+
+    #[test]
+    fn shapers_sleep_and_batches_are_exact() {
+        // 2000 bytes at once and then 1 ms a thousand, at a line of 0.1 ms a thousand.
+        let mut path = line("rate=80Mbit/s,shaper=8Mbit/s:2kB");
+        for number in 0..4 {
+            path.arrive(at(0), parcel(number, 972));
+        }
+        assert_eq!(rest(&mut path), [(100, 0), (200, 1), (1100, 2), (2100, 3)]);
+        let mut path = line("rate=8Mbit/s,sleep=1s:50ms");
+        for (number, micros) in [(0, 0), (1, 900_000), (2, 2_000_000)] {
+            path.arrive(at(micros), parcel(number, 972));
+        }
+        assert_eq!(rest(&mut path), [(1000, 0), (901_000, 1), (2_051_000, 2)]);
+        let mut path = line("delay=1ms,aggregation=4ms:2pkt");
+        for number in 0..3 {
+            path.arrive(at(10), parcel(number, 972));
+        }
+        assert_eq!(rest(&mut path), [(4000, 0), (4000, 1), (8000, 2)]);
+    }
+
+    #[test]
+    fn a_policer_needs_no_rate() {
+        let mut spec = DirectionSpec::default();
+        spec.set("queue", "policer:rate=8Mbit/s,burst=2kB", &Registry::default()).unwrap();
+        let mut path = Line::new(&spec, 1, 0);
+        for number in 0..4 {
+            path.arrive(at(0), parcel(number, 972));
+        }
+        path.arrive(at(1000), parcel(4, 972));
+        assert_eq!(rest(&mut path), [(0, 0), (0, 1), (1000, 4)]);
+        assert_eq!((path.stats().early, path.stats().full), (2, 0));
+    }
+
+    #[test]
+    fn ecn_is_treated_before_and_behind_the_queue() {
+        let of = |treatment: &str| {
+            let mut path = line(&format!("rate=8Mbit/s,queue=step:threshold=1pkt,ecn={treatment}"));
+            for number in 0..4 {
+                path.arrive(at(0), Parcel { ecn: Ecn::Ect1, ..parcel(number, 972) });
+            }
+            let mut codepoints = Vec::new();
+            while let Some(next) = path.next() {
+                codepoints.extend(std::iter::from_fn(|| path.poll(next)).map(|parcel| parcel.ecn));
+            }
+            codepoints
+        };
+        assert_eq!(of("kept"), [Ecn::Ect1, Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
+        assert_eq!(of("ect1-to-ect0"), [Ecn::Ect0, Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
+        assert_eq!(of("marks-lost"), [Ecn::Ect1; 4]);
+        assert_eq!(of("tunnel-compatible"), [Ecn::Ect1; 4]);
+        assert_eq!(of("bleached"), [Ecn::NotEct; 4]);
+    }
+
+    /// The beats are those of the simulator: another rate and delay at every multiple of the interval, and a pause.
+    #[test]
+    fn a_rhythm_changes_rate_and_delay() {
+        let ms = Duration::from_millis;
+        let mut spec = DirectionSpec {
+            rate: Some(Rate::from_mbits_per_sec(8)),
+            delay: ms(20),
+            ..DirectionSpec::default()
+        };
+        spec.rhythm = Some(thalweg_queue::RhythmSpec {
+            every: ms(100),
+            rate_spread: 0.5,
+            delay_spread: ms(10),
+            outage: ms(30),
+        });
+        let mut path = Line::new(&spec, 1, 0);
+        let mut took = Vec::new();
+        for beat in 0..200 {
+            let sent = at(beat * 100_000 + 50_000 * u64::from(beat > 0));
+            path.arrive(sent, parcel(0, 972));
+            took.extend(
+                rest(&mut path)
+                    .into_iter()
+                    .map(|(arrived, _)| arrived - sent.since(Time::ZERO).as_picos() / 1_000_000),
+            );
+        }
+        let (least, most) = (*took.iter().min().unwrap(), *took.iter().max().unwrap());
+        assert!(least >= 20_666 && least < 21_500 && most <= 32_000 && most > 30_500, "{least} to {most} us");
+        // One that comes at the beginning of an outage waits for its end.
+        path.arrive(at(30_000_000), parcel(0, 972));
+        let (arrived, _) = rest(&mut path)[0];
+        assert!((30_050_000..30_063_000).contains(&arrived), "{arrived}");
     }
 
     #[test]

@@ -4,7 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
-use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
+use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::{
+    AggregationSpec, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, LossSpec, OnsetSpec, ReorderSpec,
+    RhythmSpec, SleepSpec, TokenBucketSpec,
+};
 
 /// A span of time between two moments: `10s..20s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +52,8 @@ impl FromStr for Narrowing {
 /// takes or drops them, the transmitter sends them at its rate, the wire does the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
-    /// The transmitter's rate, headers of IP and UDP counted; as fast as the host without, and then there is no queue.
+    /// The transmitter's rate, headers of IP and UDP counted; as fast as the host without, and then there is no queue, but for one that
+    /// must see every packet.
     pub rate: Option<Rate>,
     /// The time that the wire takes.
     pub delay: Duration,
@@ -64,6 +69,16 @@ pub struct DirectionSpec {
     pub reorder: f64,
     /// For how long at most.
     pub reorder_delay: Duration,
+    /// The random time for which datagrams are on the wire beside `delay`; none is that of a flow.
+    pub jitter: Option<VariationSpec>,
+    /// A token bucket before the transmitter, and the sleep of one that has nothing to send.
+    pub onset: OnsetSpec,
+    /// Datagrams arrive in batches.
+    pub aggregation: Option<AggregationSpec>,
+    /// Rate and delay change in a rhythm, counted from the first datagram of all.
+    pub rhythm: Option<RhythmSpec>,
+    /// The treatment of ECN codepoints.
+    pub ecn: EcnTreatment,
     /// The queue before the transmitter.
     pub queue: DisciplineSpec,
     /// The largest packet, headers of IP and UDP counted.
@@ -86,6 +101,11 @@ impl Default for DirectionSpec {
             corrupt: 0.0,
             reorder: 0.0,
             reorder_delay: Duration::from_millis(10),
+            jitter: None,
+            onset: OnsetSpec::default(),
+            aggregation: None,
+            rhythm: None,
+            ecn: EcnTreatment::Kept,
             queue: DisciplineSpec::fcfs(Limit::Bytes(1_000_000)),
             mtu: None,
             narrowings: Vec::new(),
@@ -134,7 +154,7 @@ impl fmt::Display for DirectionError {
 impl std::error::Error for DirectionError {}
 
 /// The options of a direction, as on the command line.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 18] = [
     "rate",
     "delay",
     "loss",
@@ -143,6 +163,11 @@ const KEYS: [&str; 13] = [
     "corrupt",
     "reorder",
     "reorder-delay",
+    "jitter",
+    "shaper",
+    "sleep",
+    "aggregation",
+    "ecn",
     "queue",
     "buffer",
     "mtu",
@@ -151,7 +176,7 @@ const KEYS: [&str; 13] = [
 ];
 
 /// Options that may be said several times.
-const REPEATED: [&str; 2] = ["narrow", "blackout"];
+const REPEATED: [&str; 3] = ["narrow", "blackout", "sleep"];
 
 impl DirectionSpec {
     /// Sets what `text` says: options as `KEY=VALUE`, separated by commas. Disciplines are those of `registry`.
@@ -194,6 +219,25 @@ impl DirectionSpec {
             "corrupt" => self.corrupt = share(value).map_err(wrong)?,
             "reorder" => self.reorder = share(value).map_err(wrong)?,
             "reorder-delay" => self.reorder_delay = quantity(value).map_err(wrong)?,
+            "jitter" => self.jitter = jitter(value).map_err(wrong)?,
+            "shaper" => {
+                let (rate, burst) =
+                    pair(value, "a rate and a burst, such as `5Mbit/s:100kB`").map_err(wrong)?;
+                self.onset.shaper = Some(TokenBucketSpec { rate, burst });
+                self.onset.check().map_err(|error| wrong(error.to_string()))?;
+            }
+            "sleep" => {
+                let (after, wake) = pair(value, "two times, such as `11.6s:260ms`").map_err(wrong)?;
+                self.onset.sleep =
+                    self.onset.sleep.iter().copied().chain([SleepSpec { after, wake }]).collect();
+                self.onset.check().map_err(|error| wrong(error.to_string()))?;
+            }
+            "aggregation" => {
+                let spec = aggregation(value).map_err(wrong)?;
+                spec.check().map_err(|error| wrong(error.to_string()))?;
+                self.aggregation = Some(spec);
+            }
+            "ecn" => self.ecn = treatment(value).map_err(wrong)?,
             "queue" => self.queue = queue(value, self.queue.limit(), registry).map_err(wrong)?,
             "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
             "mtu" => self.mtu = Some(quantity(value).and_then(not_too_small).map_err(wrong)?),
@@ -273,6 +317,42 @@ fn share(text: &str) -> Result<f64, String> {
     }
     let share = text.parse::<Share>().ok();
     share.map(|share| share.0).ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
+}
+
+/// Two values, `5Mbit/s:100kB`.
+fn pair<A: FromStr<Err: fmt::Display>, B: FromStr<Err: fmt::Display>>(
+    text: &str,
+    expected: &str,
+) -> Result<(A, B), String> {
+    let (first, second) = text.split_once(':').ok_or_else(|| format!("expected {expected}"))?;
+    Ok((quantity(first)?, quantity(second)?))
+}
+
+/// A random delay in order: `5ms` is uniform from zero on, `wifi:7ms` that of Wi-Fi.
+fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
+    let distribution = match text.split_once(':') {
+        Some(("wifi", average)) => TimeSpec::Wifi { average: quantity(average)? },
+        Some(_) => return Err("expected a time, such as `5ms`, or Wi-Fi's, such as `wifi:7ms`".to_owned()),
+        None => TimeSpec::Uniform { min: Duration::ZERO, max: quantity(text)? },
+    };
+    if let Some(fault) = distribution.fault() {
+        return Err(fault.to_owned());
+    }
+    let spec = VariationSpec { distribution, each: Each::Packet, keeps_order: true };
+    Ok((!spec.distribution.longest().is_zero()).then_some(spec))
+}
+
+/// The batches of a wire: `2ms`, or with the most of one `4ms:64pkt`.
+fn aggregation(text: &str) -> Result<AggregationSpec, String> {
+    let (every, most) = text.split_once(':').map_or((text, None), |(every, most)| (every, Some(most)));
+    let packets = most.map(packets).transpose()?.map(|packets| packets as u64);
+    Ok(AggregationSpec { every: quantity(every)?, packets })
+}
+
+/// The treatment of ECN by its word.
+fn treatment(text: &str) -> Result<EcnTreatment, String> {
+    let named = EcnTreatment::ALL.into_iter().find(|treatment| treatment.name() == text);
+    named.ok_or_else(|| format!("there are {}", EcnTreatment::ALL.map(EcnTreatment::name).join(", ")))
 }
 
 /// A number of datagrams: `8pkt`.
@@ -357,6 +437,40 @@ mod tests {
         assert!(why.contains("Write `1%` or `100%`"), "{why}");
         spec.set_all("loss=100%,corrupt=0.01,duplicate=1%,reorder=0", &Registry::default()).unwrap();
         assert_eq!((spec.loss, spec.corrupt, spec.duplicate), (1.0, 0.01, 0.01));
+    }
+
+    #[test]
+    fn what_access_networks_do_is_read_with_its_units() {
+        let (mut spec, registry) = (DirectionSpec::default(), Registry::default());
+        spec.set_all(
+            "jitter=wifi:7ms,shaper=5Mbit/s:100kB,sleep=100ms:20ms,sleep=11.6s:260ms,aggregation=4ms:64pkt,ecn=bleached",
+            &registry,
+        )
+        .unwrap();
+        let ms = Duration::from_millis;
+        assert_eq!(spec.jitter.as_ref().unwrap().distribution, TimeSpec::Wifi { average: ms(7) });
+        assert_eq!(spec.onset.shaper.unwrap().passes_in(Duration::ZERO), Bytes::new(100_000));
+        assert_eq!(spec.onset.sleep[1], SleepSpec { after: ms(11_600), wake: ms(260) });
+        assert_eq!(spec.aggregation, Some(AggregationSpec { every: ms(4), packets: Some(64) }));
+        assert_eq!(spec.ecn, EcnTreatment::Bleached);
+        let error = |text: &str| DirectionSpec::default().set_all(text, &registry).unwrap_err().to_string();
+        assert_eq!(
+            error("jitter=cable:7ms"),
+            "jitter cannot be `cable:7ms`: expected a time, such as `5ms`, or Wi-Fi's, such as `wifi:7ms`"
+        );
+        assert_eq!(
+            error("shaper=5Mbit/s"),
+            "shaper cannot be `5Mbit/s`: expected a rate and a burst, such as `5Mbit/s:100kB`"
+        );
+        assert_eq!(
+            error("aggregation=0s"),
+            "aggregation cannot be `0s`: `every` must be a number above zero, but it is 0"
+        );
+        assert!(
+            error("ecn=washed")
+                .ends_with("there are kept, bleached, ect1-to-ect0, marks-lost, tunnel-compatible")
+        );
+        assert!(error("sleep=1s:20ms,sleep=2s:10ms").contains("each state of sleep must begin later"));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Links, and the keys of one direction of a line.
 
 use super::super::diagnostic::Report;
+use super::super::known_paths::{self, PathDescription};
 use super::super::quantity::{Name, Probability};
 use super::super::schema::Definitions;
-use super::super::table::{At, Decode, Fields, table};
-use super::super::tree::Value;
+use super::super::table::{At, Decode, Fields, table, wrong_type};
+use super::super::tree::{Kind, Value};
 use super::jitter::Jitter;
 use super::loss::{Loss, Reorder};
 use super::medium::{AggregationTable, EcnName, OrNone, RhythmTable, ShaperTable, SleepTable};
@@ -85,9 +86,39 @@ table! {
         name: Name = "name";
         /// The nodes at its ends, two names.
         between: Ends = "between" (required);
+        /// A path that is known by name, from the first node, where the server is, to the second, where the user is: what it says
+        /// holds where the link does not say otherwise. `thalweg list paths` lists them.
+        path: PathName = "path";
         /// What is different in the direction from the second node to the first.
         reverse: Line = "reverse";
         ..line: Line;
+    }
+}
+
+/// A path that is known by name.
+#[derive(Clone, Copy, Debug)]
+pub struct PathName(pub &'static PathDescription);
+
+impl Decode for PathName {
+    fn expected() -> String {
+        "the name of a path, such as \"starlink\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::String(name) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        let found = known_paths::find(name).map(Self);
+        if found.is_none() {
+            report
+                .error("scenario.unknown-name", value.span, format!("there is no path `{name}`"))
+                .names(name, known_paths::PATHS.iter().map(|path| path.name));
+        }
+        found
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        let names: Vec<&str> = known_paths::PATHS.iter().map(|path| path.name).collect();
+        json!({ "enum": names })
     }
 }
 

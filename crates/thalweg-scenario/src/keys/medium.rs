@@ -7,7 +7,6 @@ use super::super::schema::Definitions;
 use super::super::table::{Decode, Fields, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::super::writer::{Entries, text};
-use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{AggregationSpec, EcnTreatment, RhythmSpec, SleepSpec, TokenBucketSpec};
@@ -56,14 +55,38 @@ table! {
     }
 }
 
-words! {
-    /// The treatment of ECN codepoints by a line, by its word.
-    EcnName: EcnTreatment {
-        "kept" => EcnTreatment::Kept,
-        "bleached" => EcnTreatment::Bleached,
-        "ect1-to-ect0" => EcnTreatment::Ect1ToEct0,
-        "marks-lost" => EcnTreatment::MarksLost,
-        "tunnel-compatible" => EcnTreatment::TunnelCompatible,
+/// The treatment of ECN codepoints by a line, by its word.
+#[derive(Clone, Copy, Debug)]
+pub struct EcnName(pub EcnTreatment);
+
+impl FieldOf<EcnName> for EcnTreatment {
+    fn of(given: Option<&EcnName>) -> Option<Self> {
+        given.map(|name| name.0)
+    }
+    fn toml(&self) -> Option<String> {
+        Some(text(self.name()))
+    }
+}
+
+impl Decode for EcnName {
+    fn expected() -> String {
+        EcnTreatment::ALL.map(|treatment| text(treatment.name())).join(" or ")
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::String(given) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        let found = EcnTreatment::ALL.into_iter().find(|treatment| treatment.name() == given);
+        if found.is_none() {
+            let message = format!("expected {}, found \"{given}\"", Self::expected());
+            let names = EcnTreatment::ALL.map(EcnTreatment::name);
+            report.error("scenario.unknown-name", value.span, message).names(given, names);
+        }
+        found.map(Self)
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "enum": EcnTreatment::ALL.map(EcnTreatment::name) })
     }
 }
 

@@ -20,7 +20,6 @@ pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, T
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, NO_REORDER, Reorder};
-pub use medium::EcnName;
 pub use queue::{Capacity, Queue, Threshold};
 pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};

@@ -2,9 +2,11 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{Capacity, Document, Line, Link, Queue, ScheduleEntry};
+use super::super::known_paths::PathDescription;
 use super::super::path::{Paths, nominal_rate};
-use super::super::source::Span;
-use super::super::table::{At, Fields};
+use super::super::source::{Source, Span};
+use super::super::table::{At, Fields, decode_fields};
+use super::super::tree::parse;
 use super::feedback::PendingFeedback;
 use super::load::PendingLoad;
 use super::queue::discipline;
@@ -104,6 +106,10 @@ impl Resolver<'_> {
         pending: &mut Pending,
     ) -> ([DirectionSpec; 2], LinkOrigin) {
         let mut forward = link.line.clone();
+        // Of a path that there is not, all may be said.
+        forward.broken |= link.broken;
+        let path = link.path.as_ref().map(|at| self.known_path(at.value.0)).unwrap_or_default();
+        forward.complete(&path.line);
         if let Some(line) = document.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()) {
             forward.complete(line);
         }
@@ -116,6 +122,9 @@ impl Resolver<'_> {
                 .warn("scenario.schedule", span, format!("the schedule of `{name}` changes this rate too"))
                 .help("`reverse` may have a schedule of its own; `schedule = []` keeps its rate");
         }
+        // What the link says holds both ways, and so before what its path says of one.
+        backward.complete(&link.line);
+        backward.complete(&path.reverse.map(|at| at.value).unwrap_or_default());
         backward.complete(&forward);
         let spans = |line: &Line| {
             let rate = line.rate.as_ref().map(|at| at.span).or_else(|| line.trace.as_ref().map(|at| at.span));
@@ -144,6 +153,15 @@ impl Resolver<'_> {
             first.clone()
         };
         ([first, second], origin)
+    }
+
+    /// The keys of a path that is known by name, which are complained about in a text of its own.
+    fn known_path(&mut self, path: &PathDescription) -> Link {
+        let name = format!("path `{}`", path.name);
+        let text = format!("between = [\"server\", \"user\"]\n{}", path.keys);
+        let source = self.report.add_source(Source::new(&name, text));
+        let table = parse(source, self.report);
+        decode_fields(&table, Span::whole(source), &[], self.report).unwrap_or_default()
     }
 
     /// One direction of a line; `what` names it in messages.

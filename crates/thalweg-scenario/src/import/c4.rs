@@ -1,0 +1,321 @@
+//! The specifications of C4's test cases (`sim_specs` of private-octopus/c4, which picoquic's simulator runs): lines of
+//! `key: value`.
+//!
+//! | there | here | reason | effect |
+//! | --- | --- | --- | --- |
+//! | the client asks with some bytes on a stream | the server begins half a round trip later | flows here send by themselves | none but for a loss of the request |
+//! | a queue is full when its delay reaches a maximum | it holds as many bytes as leave in that time | queues have bytes | one packet more |
+//! | Wi-Fi's jitter by picoquic's code: x = (average - 1 ms) / 84 ms, less a random part of a retransmission | the draft's: 90 ms | the draft tells it | the mean differs by 3 % |
+//! | the run ends when the main connection is closed | the completion is the last byte's arrival | | below a round trip |
+
+mod link;
+
+use core::fmt;
+use core::fmt::Write as _;
+use link::Phase;
+use thalweg_proto::units::{Duration, Rate};
+
+/// The reason for which a specification is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The line, from 1; 0 for the whole.
+    pub line: usize,
+    /// The reason, with what was expected or what to do.
+    pub why: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.why),
+            line => write!(f, "line {line}: {}", self.why),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// The choices of whoever imports.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// Schemes in place of algorithms, as (algorithm, scheme).
+    pub schemes: Vec<(String, String)>,
+    /// Keys that are left out.
+    pub skip: Vec<String>,
+}
+
+/// A specification as a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// The scenario file, which begins with the keys there and here side by side.
+    pub scenario: String,
+    /// The time, from the start of the run, by which the main flow must be done.
+    pub bound: Option<Duration>,
+}
+
+/// The name of the flow that the bound is for.
+pub const MAIN: &str = "main";
+
+/// A line of a specification.
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    number: usize,
+    key: &'a str,
+    value: &'a str,
+}
+
+impl Line<'_> {
+    fn refused(self, why: impl Into<String>) -> Refused {
+        Refused { line: self.number, why: why.into() }
+    }
+
+    fn number(self) -> Result<u64, Refused> {
+        let why = || format!("`{}` is a whole number, but here it is `{}`", self.key, self.value);
+        self.value.parse().map_err(|_| self.refused(why()))
+    }
+
+    /// Microseconds.
+    fn time(self) -> Result<Duration, Refused> {
+        self.number().map(Duration::from_micros)
+    }
+
+    fn gigabits(self) -> Result<Rate, Refused> {
+        gigabits(self.value).ok_or_else(|| {
+            let why =
+                format!("`{}` is a rate in Gbit/s, such as 0.02, but here it is `{}`", self.key, self.value);
+            self.refused(why)
+        })
+    }
+}
+
+/// A decimal number of Gbit/s, exactly.
+fn gigabits(text: &str) -> Option<Rate> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if text.is_empty() || !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let bits: u64 = format!("0{whole}{fraction:0<9}").parse().ok()?;
+    Some(Rate::from_bits_per_sec(bits))
+}
+
+/// The keys that there are: name, and what becomes of it here.
+const KEYS: [(&str, &str); 25] = [
+    ("main_cc_algo", "scheme of flow main"),
+    ("main_cc_options", ""),
+    ("main_start_time", "start of flow main, half a round trip later for the request"),
+    ("main_scenario_text", "workload of flow main"),
+    ("main_target_time", "the bound, which is reported beside our time"),
+    ("nb_connections", "flow main, and count of flow background"),
+    ("background_cc_algo", "scheme of flow background"),
+    ("background_cc_options", ""),
+    ("background_start_time", "start of flow background, half a round trip later"),
+    ("background_scenario_text", "workload of flow background"),
+    ("data_rate_in_gbps", "rate of the link"),
+    ("latency", "delay of the link, one way"),
+    ("jitter", "jitter of the link, in order"),
+    ("wifi_jitter", "distribution of that jitter"),
+    ("queue_delay_max", "queue of the link"),
+    ("l4s_max", ""),
+    ("link_scenario", "schedule of the link"),
+    ("icid", "nothing: names connections there"),
+    ("qlog_dir", "nothing: `thalweg run --qlog` writes such files"),
+    ("qperf_log", "nothing: `thalweg run --out` writes results"),
+    ("seed_cwin", ""),
+    ("seed_rtt", ""),
+    ("media_stats_start", ""),
+    ("media_latency_average", ""),
+    ("media_latency_max", ""),
+];
+
+/// Keys of media alone, which are refused with the streams that they are for.
+const MEDIA: [&str; 4] =
+    ["media_stats_start", "media_latency_average", "media_latency_max", "media_excluded"];
+
+/// Reads a specification, called `name` in its scenario.
+///
+/// # Errors
+///
+/// [`Refused`] tells the first line that is not understood, or that a scenario cannot say, and what to do.
+pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Refused> {
+    let lines = lines(text, choices)?;
+    let find = |key: &str| lines.iter().copied().find(|line| line.key == key);
+    let time = |key: &str| find(key).map_or(Ok(Duration::ZERO), Line::time);
+    for key in ["seed_cwin", "seed_rtt", "l4s_max"] {
+        if let Some(line) = find(key) {
+            let what = if key == "l4s_max" {
+                "picoquic's own dual queue has no counterpart; DualPI2 is `queue = { discipline = \"dualpi2\" }`"
+            } else {
+                "a remembered path (careful resume) cannot be expressed"
+            };
+            return Err(line.refused(format!("{what}; `--skip {key}` goes without")));
+        }
+    }
+    let start = Phase {
+        up: Rate::ZERO,
+        down: find("data_rate_in_gbps").map_or(Ok(Rate::from_mbits_per_sec(10)), Line::gigabits)?,
+        latency: time("latency")?,
+        jitter: time("jitter")?,
+        is_wifi: find("wifi_jitter").is_some_and(|line| line.value != "0"),
+        queue: time("queue_delay_max")?,
+    };
+    let start = Phase { up: start.down, ..start };
+    let bound = find("main_target_time").map(Line::time).transpose()?;
+    let last_start = time("main_start_time")?.max(time("background_start_time")?);
+    // Time for a flow that misses its bound, so that it can be told by how much.
+    let duration = bound.map_or(Duration::from_secs(60), |bound| bound * 3).max(last_start * 2);
+    let link = link::link(start, find("link_scenario"), duration)?;
+
+    let connections = find("nb_connections").map_or(Ok(1), Line::number)?;
+    if !(1..=5).contains(&connections) {
+        let line = find("nb_connections").map_or(0, |line| line.number);
+        return Err(Refused { line, why: format!("there are 1 to 5 connections, not {connections}") });
+    }
+    let flow = |which: &str, count: u64| -> Result<String, Refused> {
+        let key = |what: &str| format!("{which}_{what}");
+        let missing = |key: &str| Refused { line: 0, why: format!("`{key}` is missing") };
+        let algorithm = find(&key("cc_algo")).ok_or_else(|| missing(&key("cc_algo")))?;
+        let scheme = scheme(algorithm, choices)?;
+        if let Some(options) =
+            find(&key("cc_options")).filter(|line| !line.value.is_empty() && scheme.is_same)
+        {
+            let why = format!(
+                "options of {} cannot be expressed; `--skip {}` goes without",
+                algorithm.value, options.key
+            );
+            return Err(options.refused(why));
+        }
+        let size = size(find(&key("scenario_text")).ok_or_else(|| missing(&key("scenario_text")))?)?;
+        let start = time(&key("start_time"))? + link.latency;
+        let mut flow = format!("[[flow]]\nname = \"{which}\"\nfrom = \"server\"\nto = \"client\"\n");
+        if count > 1 {
+            let _ = writeln!(flow, "count = {count}");
+        }
+        let _ = writeln!(flow, "scheme = {{ base = \"{}\", handshake = \"quic\" }}", scheme.name);
+        let _ =
+            writeln!(flow, "workload = {{ kind = \"transfer\", size = \"{size} B\" }}\nstart = \"{start}\"");
+        Ok(flow)
+    };
+    let mut flows = flow(MAIN, 1)?;
+    if connections > 1 {
+        flows = format!("{flows}\n{}", flow("background", connections - 1)?);
+    }
+    let mut scenario = beside(name, &lines, choices);
+    let _ = write!(
+        scenario,
+        "title = \"{name}, as C4 is tested\"\nduration = \"{duration}\"\n\n{}\n{flows}",
+        link.text
+    );
+    Ok(Imported { scenario, bound })
+}
+
+/// The lines with a key that there is, but for those that are left out.
+fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused> {
+    let mut lines: Vec<Line<'a>> = Vec::new();
+    for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
+        if line.is_empty() {
+            continue;
+        }
+        let refused = |why: String| Refused { line: number, why };
+        let (key, value) =
+            line.split_once(':').ok_or_else(|| refused(format!("expected `key: value`, found `{line}`")))?;
+        let (key, value) = (key.trim(), value.trim());
+        if !KEYS.iter().any(|(name, _)| *name == key) && !MEDIA.contains(&key) {
+            let known: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
+            let near = crate::nearest(key, known.iter().copied());
+            let help = near.map_or_else(
+                || format!("there are {}", known.join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(refused(format!("there is no key `{key}`; {help}")));
+        }
+        if lines.iter().any(|line| line.key == key) {
+            return Err(refused(format!("`{key}` is said twice")));
+        }
+        lines.push(Line { number, key, value });
+    }
+    if lines.is_empty() {
+        return Err(Refused {
+            line: 0,
+            why: "this is no specification: expected lines of `key: value`".to_owned(),
+        });
+    }
+    lines.retain(|line| !choices.skip.iter().any(|skip| skip == line.key));
+    Ok(lines)
+}
+
+/// The scheme of an algorithm.
+struct Scheme {
+    name: String,
+    /// It is the algorithm, and no other in its place.
+    is_same: bool,
+}
+
+fn scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
+    let algorithm = line.value;
+    if let Some((_, scheme)) = choices.schemes.iter().find(|(of, _)| of == algorithm) {
+        return Ok(Scheme { name: scheme.clone(), is_same: false });
+    }
+    let name = match algorithm {
+        "cubic" | "newreno" | "prague" | "bbr" => algorithm,
+        "reno" => "newreno",
+        _ => {
+            let why = format!(
+                "there is no `{algorithm}` here; name a scheme for it, such as `--scheme {algorithm}=bbr`"
+            );
+            return Err(line.refused(why));
+        }
+    };
+    Ok(Scheme { name: name.to_owned(), is_same: true })
+}
+
+/// The bytes that are asked for: `=b1:*1:397:5000000;`, a name, how often, what asks and what answers.
+fn size(line: Line<'_>) -> Result<u64, Refused> {
+    let streams: Vec<&str> = line.value.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let [stream] = streams[..] else {
+        let media = if line.value.contains(":n") { ", of which some are media," } else { "" };
+        let why = format!(
+            "{} streams{media} cannot be expressed; one download is `=b1:*1:397:5000000;`",
+            streams.len()
+        );
+        return Err(line.refused(why));
+    };
+    let fields: Vec<&str> = stream.split(':').collect();
+    let sizes = match fields[..] {
+        [name, "*1", asks, answers] | [name, asks, answers] if name.starts_with('=') => Some((asks, answers)),
+        _ => None,
+    };
+    let bytes = sizes.and_then(|(asks, answers)| asks.parse::<u64>().ok().and(answers.parse::<u64>().ok()));
+    bytes.filter(|&bytes| bytes > 0).ok_or_else(|| {
+        let why = format!(
+            "`{stream}` is not one download; that is `=b1:*1:397:5000000`, with bytes to ask and to answer"
+        );
+        line.refused(why)
+    })
+}
+
+/// The keys there and what they are here, as comments.
+fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
+    let mut out = format!(
+        "# Made of `{name}`, a specification for picoquic's simulator (private-octopus/c4, sim_specs).\n#\n"
+    );
+    let row = |out: &mut String, cells: [&str; 3]| {
+        let _ = writeln!(out, "{}", format!("# {:<25} {:<30} {}", cells[0], cells[1], cells[2]).trim_end());
+    };
+    row(&mut out, ["there", "is", "here"]);
+    for line in lines {
+        let here = KEYS.iter().find(|(name, _)| *name == line.key).map_or("", |(_, here)| here);
+        row(&mut out, [line.key, line.value, if here.is_empty() { "nothing" } else { here }]);
+    }
+    for key in &choices.skip {
+        row(&mut out, [key, "", "left out, as asked for"]);
+    }
+    for (algorithm, scheme) in &choices.schemes {
+        row(&mut out, [algorithm, "", &format!("{scheme}, as asked for")]);
+    }
+    out.push_str("#\n\n");
+    out
+}
+
+#[cfg(test)]
+mod tests;

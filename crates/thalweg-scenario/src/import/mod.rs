@@ -1,0 +1,3 @@
+//! Experiments that were written for other simulators.
+
+pub mod c4;

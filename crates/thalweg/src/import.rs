@@ -1,0 +1,174 @@
+//! `thalweg import`: experiments that were written for other simulators, run here.
+
+use crate::console::{Console, Done, Error};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_report::batch::{self, Job, Progress};
+use thalweg_report::output::{Align, Table};
+use thalweg_scenario::import::c4::{self, Choices, Imported};
+use thalweg_scenario::load_with;
+use thalweg_sim::RunResult;
+use thalweg_sim::trace::NoTrace;
+
+/// `thalweg import`.
+#[derive(Debug, Subcommand)]
+pub enum Import {
+    /// A specification of C4's test cases, as picoquic's simulator reads them
+    C4(C4Arguments),
+}
+
+/// `thalweg import c4`.
+#[derive(Debug, Args)]
+pub struct C4Arguments {
+    /// The specification: lines of `key: value`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where the scenario goes; without, beside the specification with the end `.toml`
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// A scheme in place of an algorithm ("c4=bbr"); may be repeated
+    #[arg(long, value_name = "ALGORITHM=SCHEME", value_parser = pair)]
+    pub scheme: Vec<(String, String)>,
+    /// Leave out a key that cannot be expressed; may be repeated
+    #[arg(long, value_name = "KEY")]
+    pub skip: Vec<String>,
+    /// Run with so many seeds; the worst counts, as the bound is for each of 100 runs there
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub reps: u32,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl Import {
+    /// Nothing but results and errors was asked for.
+    pub const fn is_quiet(&self) -> bool {
+        let Self::C4(arguments) = self;
+        arguments.quiet
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((algorithm, scheme)) if !algorithm.is_empty() && !scheme.is_empty() => {
+            Ok((algorithm.to_owned(), scheme.to_owned()))
+        }
+        _ => Err("expected an algorithm there and a scheme here, such as `c4=bbr`".to_owned()),
+    }
+}
+
+/// Writes the scenario, runs it, and prints its time beside the bound.
+pub fn import(import: &Import, console: &Console) -> Done {
+    let Import::C4(arguments) = import;
+    let C4Arguments { file, out, scheme, skip, reps, seed, json, .. } = arguments;
+    let of_file = |error: &dyn std::fmt::Display| Error::Usage(format!("{}: {error}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| of_file(&error))?;
+    let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let choices = Choices { schemes: scheme.clone(), skip: skip.clone() };
+    let Imported { scenario, bound } = c4::import(&name, &text, &choices).map_err(|error| of_file(&error))?;
+    let place = out.clone().unwrap_or_else(|| file.with_extension("toml"));
+    if place == *file {
+        return Err(Error::Usage(format!("`{}` would take the place of the specification", place.display())));
+    }
+    fs::write(&place, scenario)
+        .map_err(|error| Error::Failed(format!("cannot write to `{}`: {error}", place.display())))?;
+    console.say(&format!("Written: {}", place.display()));
+    let times = simulate(&place, *reps, *seed, console)?;
+    if *json {
+        return console.print(&format!("{}\n", document(&name, &times, bound)));
+    }
+    console.print(&table(&times, bound).render(console.style))
+}
+
+/// When the main flow was done in each run, those that were not last.
+fn simulate(
+    scenario: &Path,
+    reps: u32,
+    seed: u64,
+    console: &Console,
+) -> Result<Vec<Option<Duration>>, Error> {
+    let loaded = load_with(scenario, &[], &console.registry).map_err(Error::Scenario)?;
+    console.warn(&loaded.warnings);
+    let spec = Arc::new(loaded.spec().clone());
+    let jobs: Vec<Job> = (0..u64::from(reps))
+        .map(|rep| Job { spec: Arc::clone(&spec), seed: seed.wrapping_add(rep), events: None })
+        .collect();
+    let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
+    let mut times = Vec::with_capacity(jobs.len());
+    let each = |_, result: RunResult, _, _| {
+        let main = result.flows.iter().find(|flow| flow.name == c4::MAIN);
+        times.push(main.and_then(|flow| flow.finished).map(|end| end.since(Time::ZERO)));
+    };
+    batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
+        .map_err(|failed| Error::Failed(format!("the scenario cannot be simulated: {}", failed.error)))?;
+    times.sort_by_key(|time| (time.is_none(), *time));
+    Ok(times)
+}
+
+/// The runs that were done within the bound.
+fn within(times: &[Option<Duration>], bound: Duration) -> usize {
+    times.iter().flatten().filter(|time| **time <= bound).count()
+}
+
+fn seconds(time: Option<Duration>) -> String {
+    time.map_or_else(|| "not done".to_owned(), |time| format!("{:.3} s", time.as_secs_f64()))
+}
+
+fn table(times: &[Option<Duration>], bound: Option<Duration>) -> Table {
+    let mut table = Table::new([("Completion", Align::Left), ("", Align::Right)]);
+    let middle = times.get(times.len() / 2).copied().flatten();
+    table.row([
+        "bound of the specification".to_owned(),
+        bound.map_or_else(|| "none".to_owned(), |time| seconds(Some(time))),
+    ]);
+    table.row(["fastest here".to_owned(), seconds(times.first().copied().flatten())]);
+    table.row(["middle here".to_owned(), seconds(middle)]);
+    table.row(["slowest here".to_owned(), seconds(times.last().copied().flatten())]);
+    if let Some(bound) = bound {
+        table.row(["within the bound".to_owned(), format!("{} of {}", within(times, bound), times.len())]);
+    }
+    table
+}
+
+fn document(name: &str, times: &[Option<Duration>], bound: Option<Duration>) -> Value {
+    let of = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    json!({
+        "specification": name,
+        "bound_s": of(bound),
+        "completion_s": times.iter().map(|time| of(*time)).collect::<Vec<_>>(),
+        "within": bound.map(|bound| within(times, bound)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_are_not_done_are_beyond_any_bound() {
+        let ms = |millis| Some(Duration::from_millis(millis));
+        let times = [ms(900), ms(1000), ms(1001), None];
+        assert_eq!(within(&times, Duration::from_secs(1)), 2);
+        let document = document("a.txt", &times, ms(1000));
+        assert_eq!((&document["within"], &document["completion_s"][3]), (&json!(2), &Value::Null));
+    }
+
+    #[test]
+    fn an_algorithm_has_a_scheme() {
+        assert_eq!(pair("c4=bbr"), Ok(("c4".to_owned(), "bbr".to_owned())));
+        for bad in ["c4", "=bbr", "c4="] {
+            assert!(pair(bad).unwrap_err().contains("such as `c4=bbr`"), "{bad}");
+        }
+    }
+}
