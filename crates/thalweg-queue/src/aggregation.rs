@@ -62,7 +62,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// The upstream of cable by the request-grant cycle (draft-white-tsvwg-lld, section 4.2): what came within one interval leaves
+    /// The upstream of cable by the request-grant cycle (draft-white-tsvwg-lld): what came within one interval leaves
     /// together.
     #[test]
     fn packets_of_an_interval_arrive_together() {

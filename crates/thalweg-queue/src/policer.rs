@@ -24,7 +24,7 @@ impl PolicerConfig {
 }
 
 /// First come, first served, for what a token bucket lets in: an arrival without tokens for all of its bytes is dropped, whatever
-/// room there is (the red packets of RFC 2697 with an excess burst of 0; section 2.1 of Flach et al. 2016).
+/// room there is (the red packets of RFC 2697 with an excess burst of 0; Flach et al. 2016).
 ///
 /// Tokens are taken by what is let in, also where it then finds no room. Urgent packets are let in without.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// RFC 2697, section 3.1: a packet conforms if there are tokens for all of it, and one that does not takes none.
+    /// RFC 2697, section 3: a packet conforms if there are tokens for all of it, and one that does not takes none.
     #[test]
     fn the_burst_passes_and_then_the_rate() {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
@@ -120,8 +120,7 @@ mod tests {
         assert_eq!(offer(&mut queue, at(1001), Entry { size: 2, ..ordinary(8) }), [8]);
     }
 
-    /// Twice the rate is offered for ten seconds: what passes is the rate's ten seconds and the burst (Flach et al. 2016,
-    /// section 2.1).
+    /// Twice the rate is offered for ten seconds: what passes is the rate's ten seconds and the burst (Flach et al. 2016).
     #[test]
     fn in_the_long_run_the_rate_passes() {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);

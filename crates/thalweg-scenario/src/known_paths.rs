@@ -44,7 +44,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "cable",
         about: "Cable, whose upstream waits for grants every 2 ms: 5 and 1 Mbit/s, 28 ms",
-        source: "connection profiles of WebPageTest; draft-white-tsvwg-lld, section 4",
+        source: "connection profiles of WebPageTest; draft-white-tsvwg-lld",
         keys: "rate = \"5 Mbit/s\"\ndelay = \"14 ms\"\nqueue = \"200 ms\"\n\
                reverse = { rate = \"1 Mbit/s\", delay = \"13 ms\", aggregation = { every = \"2 ms\" } }",
     },
@@ -110,7 +110,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "policed",
         about: "A mobile plan for videos: 1.5 Mbit/s after a burst, what comes faster is dropped",
-        source: "Flach et al., SIGCOMM 2016, sections 2 and 5",
+        source: "Flach et al., SIGCOMM 2016",
         keys: "rate = \"50 Mbit/s\"\ndelay = \"25 ms\"\n\
                queue = { discipline = \"policer\", rate = \"1.5 Mbit/s\", burst = \"60 kB\", capacity = \"100 ms\" }\n\
                reverse = { queue = \"100 ms\" }",
@@ -118,7 +118,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "shaped",
         about: "The same plan as it could be: 1.5 Mbit/s after a burst, what comes faster waits",
-        source: "Flach et al., SIGCOMM 2016, section 5",
+        source: "Flach et al., SIGCOMM 2016",
         keys: "rate = \"50 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"300 ms\"\n\
                shaper = { rate = \"1.5 Mbit/s\", burst = \"60 kB\" }\n\
                reverse = { queue = \"100 ms\", shaper = \"none\" }",
@@ -140,7 +140,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "datacentre",
         about: "A switch that marks above 65 packets: 10 Gbit/s, 100 us",
-        source: "Alizadeh et al. (DCTCP), SIGCOMM 2010, sections 3.5 and 4",
+        source: "Alizadeh et al. (DCTCP), SIGCOMM 2010, section 3.5",
         keys: "rate = \"10 Gbit/s\"\ndelay = \"50 us\"\n\
                queue = { discipline = \"step\", threshold = \"65 pkt\", capacity = \"700 kB\" }",
     },

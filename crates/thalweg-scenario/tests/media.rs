@@ -79,7 +79,7 @@ fn shapers_inflate_round_trips_and_policers_drop() {
     }
 }
 
-/// Flach et al. 2016, section 2.1: a flow begins at the speed of the line until the bucket is empty; what comes within the first
+/// Flach et al. 2016: a flow begins at the speed of the line until the bucket is empty; what comes within the first
 /// burst is not lost.
 #[test]
 fn what_fits_the_bucket_is_not_policed() {

@@ -70,7 +70,7 @@ fn queues_are_so_many_bandwidth_delay_products() {
     }
 }
 
-/// Michel et al. (IMC 2022, section 3): round trips from 20 ms on, with quartiles of 40, 50 and 60 ms, and 178 Mbit/s to the user in the
+/// Michel et al. (IMC 2022): round trips from 20 ms on, with quartiles of 40, 50 and 60 ms, and 178 Mbit/s to the user in the
 /// middle, above 300 at best. Mohan et al. (WWW 2024): they change every 15 s.
 #[test]
 fn starlink_has_the_quartiles_that_were_measured() {
@@ -101,11 +101,12 @@ fn starlink_has_the_quartiles_that_were_measured() {
     }
     let quartile = 20.0 + 60.0 * (0.25f64 / 2.0).sqrt();
     assert!((quartile - 40.0).abs() < 2.0);
-    let (rate, spread) = (spec.links[0].forward.rate.as_f64() / 1e6, spec.links[0].forward.rhythm.unwrap().rate_spread);
+    let (rate, spread) =
+        (spec.links[0].forward.rate.as_f64() / 1e6, spec.links[0].forward.rhythm.unwrap().rate_spread);
     assert!((rate - 178.0).abs() < 1e-9 && rate * (1.0 + spread) > 300.0);
 }
 
-/// Flach et al. 2016, table 1 and section 5: both plans give their rate; the policed one drops and has short round trips, the shaped one
+/// Flach et al. 2016, table 1: both plans give their rate; the policed one drops and has short round trips, the shaped one
 /// the reverse.
 #[test]
 fn plans_are_policed_or_shaped() {
@@ -131,7 +132,7 @@ fn codel_drops_where_ecn_is_cleared_or_hidden() {
     assert_eq!(of("tunnel", ""), (false, true));
 }
 
-/// Alizadeh et al. 2010, figure 13: two long flows of DCTCP at 10 Gbit/s keep the queue near the threshold of 65 packets, without a drop.
+/// Alizadeh et al. 2010, section 3.5: long flows of DCTCP at 10 Gbit/s keep the queue near the threshold of 65 packets, without a drop.
 #[test]
 fn dctcp_keeps_the_datacentre_near_its_threshold() {
     let text = "duration = \"200 ms\"\nwarmup = \"50 ms\"\n[[link]]\nbetween = [\"server\", \"user\"]\npath = \"datacentre\"\n\
@@ -170,8 +171,12 @@ fn written_out_paths_are_the_same_links() {
 
 #[test]
 fn other_names_are_told_of_those_that_there_are() {
-    let text = "[[link]]\nbetween = [\"a\", \"b\"]\npath = \"starling\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+    let text =
+        "[[link]]\nbetween = [\"a\", \"b\"]\npath = \"starling\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
     let found = load_text("test.toml", text, Path::new(""), &[]).unwrap_err();
     let told = found[0].render();
-    assert!(told.contains("there is no path `starling`") && told.contains("did you mean `starlink`?"), "{told}");
+    assert!(
+        told.contains("there is no path `starling`") && told.contains("did you mean `starlink`?"),
+        "{told}"
+    );
 }
