@@ -106,13 +106,12 @@ fn schedule(
             return None;
         }
         let mut entry = String::new();
+        // An outage ends with the rate that was there before it.
+        let earlier = phases[(count + phases.len() - 1) % phases.len()].0;
+        let holds = if rate(&before).is_zero() { earlier } else { before };
         if rate(&after).is_zero() {
             let _ = write!(entry, ", outage = \"{}\"", lasts.min(duration));
-        } else if rate(&before) != rate(&after) && !rate(&before).is_zero() {
-            let _ = write!(entry, ", rate = \"{}\"", rate(&after));
-        } else if rate(&before).is_zero()
-            && rate(&after) != rate(&phases[(count + phases.len() - 1) % phases.len()].0)
-        {
+        } else if rate(&holds) != rate(&after) {
             let _ = write!(entry, ", rate = \"{}\"", rate(&after));
         }
         if before.latency != after.latency {
