@@ -66,7 +66,7 @@ pub enum Command {
     #[command(subcommand)]
     Bench(Bench),
     /// Relay datagrams between clients and a server, and do to them what paths do
-    Impair(ImpairArguments),
+    Impair(Box<ImpairArguments>),
     /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
     Doctor(DoctorArguments),
     /// List what scenarios can use

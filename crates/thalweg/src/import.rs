@@ -142,7 +142,7 @@ fn table(times: &[Option<Duration>], bound: Option<Duration>) -> Table {
 }
 
 fn document(name: &str, times: &[Option<Duration>], bound: Option<Duration>) -> Value {
-    let of = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    let of = |time: Option<Duration>| time.map(Duration::as_secs_f64);
     json!({
         "specification": name,
         "bound_s": of(bound),
