@@ -19,6 +19,7 @@ const USUAL: &[(&str, &str)] = &[
     ("recovery", "sack"),
     ("rack", "true"),
     ("prr", "false"),
+    ("ecn", "false"),
     ("nagle", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
