@@ -11,7 +11,8 @@ use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::{EcnTreatment, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
-    DirectionSpec, Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, WorkloadSpec,
+    DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
+    WorkloadSpec,
 };
 
 /// Explains a scenario.
@@ -129,6 +130,9 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         let _ = write!(when, "; acknowledgements come back out of band in {delay}");
     }
     let _ = writeln!(out, "    {when}");
+    if let Some(host) = &group.host {
+        let _ = writeln!(out, "    {}", hosts(host));
+    }
     if let Some(spec) = &group.reading {
         let _ = writeln!(out, "    {}", reading(spec));
     }
@@ -154,6 +158,18 @@ fn workload(workload: &WorkloadSpec) -> String {
         }
         WorkloadSpec::Trace(writes) => format!("{} recorded writes", writes.len()),
     }
+}
+
+/// The hosts of a group, in words.
+fn hosts(host: &HostSpec) -> String {
+    let mut text = format!(
+        "hosts: woken {} late (one in a hundred {}), {} a call, {} and {} a byte for each packet",
+        host.late, host.late_p99, host.call, host.packet_cost, host.byte_cost
+    );
+    if !host.away.is_zero() {
+        let _ = write!(text, ", away for {} every {}", host.away, host.away_every);
+    }
+    text
 }
 
 fn reading(spec: &ReadingSpec) -> String {

@@ -27,6 +27,7 @@ mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
+pub use keys::host_table;
 pub use known_paths::{PATHS, PathDescription, known_path};
 pub use lint::{Memory, is_random, memory};
 pub use path::{GroupPath, Paths, packet_sizes};

@@ -188,8 +188,11 @@ fn measure(
     GroupPath { forward, backward, rtt, rate, bottleneck, bottleneck_hop }
 }
 
-/// The time that both hosts' processors add: each handles the data packet and its acknowledgement once.
+/// The time that both hosts add: each handles the data packet and its acknowledgement once. A thread is woken for what comes.
 fn hosts(spec: &Spec, group: &GroupSpec, data: u32, ack: u32) -> Duration {
+    if let Some(host) = &group.host {
+        return (host.late + host.call + host.cost(data) + host.cost(ack)) * 2;
+    }
     let cost = |host: Processing| host.cost(data) + host.cost(ack);
     match &group.access {
         Some(access) => cost(access.source_processing) + cost(access.sink_processing),

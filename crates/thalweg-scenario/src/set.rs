@@ -48,7 +48,7 @@ fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
     } else if keys.len() > 16 {
         report.error("scenario.set", keys[16].span, "no key has so many parts");
     } else {
-        put(table, &keys, &value, report);
+        put(table, &keys, &value, &LISTS, report);
     }
 }
 
@@ -86,8 +86,12 @@ fn relocate(value: &mut Value, source: u32, lead: usize) {
     }
 }
 
-/// Puts a value where the keys lead, making tables on the way. What a key may be is checked when it is decoded.
-fn put(table: &mut Table, keys: &[Key], value: &Value, report: &mut Report) {
+/// The keys of a scenario that are lists of tables.
+const LISTS: [&str; 2] = ["link", "flow"];
+
+/// Puts a value where the keys lead, making tables on the way, or lists of tables where keys are among `lists`. What a key may be
+/// is checked when it is decoded.
+fn put(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &mut Report) {
     let Some((key, rest)) = keys.split_first() else { return };
     let place = table.entries.iter().position(|(old, _)| old.name == key.name);
     if rest.is_empty() {
@@ -98,7 +102,7 @@ fn put(table: &mut Table, keys: &[Key], value: &Value, report: &mut Report) {
         return;
     }
     let place = place.unwrap_or_else(|| {
-        let made = if matches!(key.name.as_str(), "link" | "flow") {
+        let made = if lists.contains(&key.name.as_str()) {
             Kind::Array(Vec::new())
         } else {
             Kind::Table(Table::default())
@@ -107,12 +111,12 @@ fn put(table: &mut Table, keys: &[Key], value: &Value, report: &mut Report) {
         table.entries.len() - 1
     });
     match &mut table.entries[place].1.kind {
-        Kind::Table(inner) => put(inner, rest, value, report),
+        Kind::Table(inner) => put(inner, rest, value, &[], report),
         Kind::Array(items) => put_in_list(items, &key.name, rest, value, report),
         // A short form such as `queue = "1 bdp"` gives way to the table that the keys ask for.
         other => {
             let mut inner = Table::default();
-            put(&mut inner, rest, value, report);
+            put(&mut inner, rest, value, &[], report);
             *other = Kind::Table(inner);
         }
     }
@@ -141,7 +145,7 @@ fn put_in_list(items: &mut [Value], list: &str, keys: &[Key], value: &Value, rep
         if rest.is_empty() {
             items[place] = value.clone();
         } else if let Kind::Table(table) = &mut items[place].kind {
-            put(table, rest, value, report);
+            put(table, rest, value, &[], report);
         } else {
             report.error("scenario.set", which.span, format!("this {list} is not a table"));
         }

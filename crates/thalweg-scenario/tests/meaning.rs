@@ -20,7 +20,7 @@ use thalweg_queue::{
     SfqConfig, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
-use thalweg_sim::spec::{Framing, TransportSpec, WorkloadSpec};
+use thalweg_sim::spec::{Framing, HostSpec, TransportSpec, WorkloadSpec};
 
 #[track_caller]
 fn read(text: &str) -> Loaded {
@@ -584,4 +584,29 @@ fn presets_give_way_to_keys_that_are_given() {
     assert_eq!(SenderConfig { prr: true, nagle: true, ..given }, linux);
     // What is said for all is for those that can.
     assert!(!sender(for_all, "\"bbn\"").prr);
+}
+
+/// A host is one that was measured, by its name, or a table; what is said for all flows holds where a flow says nothing, also from
+/// the command line; and what is written out reads back.
+#[test]
+fn hosts_are_named_or_described() {
+    let path = "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+                [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"newreno\"\n";
+    let host = |loaded: &Loaded| loaded.spec().groups[0].host;
+    let ideal = read(path);
+    assert_eq!(host(&ideal), None);
+    let named = read(&format!("{path}host = \"linux-server\""));
+    assert_eq!(host(&named), Some(HostSpec::LINUX_SERVER));
+    assert_eq!(host(&read(&named.expanded())), host(&named));
+    let table = read(&format!("{path}host = {{ late = \"2 ms\", late-p99 = \"3 ms\", buffer = \"9 kB\" }}"));
+    let (late, late_p99, buffer) = (Duration::from_millis(2), Duration::from_millis(3), Bytes::new(9000));
+    assert_eq!(host(&table), Some(HostSpec { late, late_p99, buffer, ..HostSpec::IDEAL }));
+    assert_eq!(host(&read(&table.expanded())), host(&table));
+    // Both ends are woken once a round trip each way.
+    let rtt = |loaded: &Loaded| loaded.paths().groups[0].as_ref().map(|path| path.rtt).unwrap();
+    let added = rtt(&table).saturating_sub(rtt(&ideal));
+    assert_eq!(added, Duration::from_millis(4));
+    let set = ["defaults.flow.host=linux-loaded".to_owned()];
+    let all = load_text("all.toml", path, Path::new("."), &set).unwrap();
+    assert_eq!(host(&all), Some(HostSpec::LINUX_LOADED));
 }

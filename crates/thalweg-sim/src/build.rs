@@ -7,12 +7,13 @@ use crate::measure::{Histogram, Recorder};
 use crate::parts::feedback::MessageWays;
 use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::parts::gate::{NO_GATE, NodeGate};
-use crate::parts::host::Host;
+use crate::parts::host::{Host, Processor};
 use crate::parts::names::Names;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
+use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
 use crate::parts::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::parts::workload::Workload;
@@ -180,7 +181,7 @@ impl<'a> Builder<'a> {
         if processing.is_free() {
             return NONE;
         }
-        self.hosts.push(Host::new(processing));
+        self.hosts.push(Host::Processor(Processor::new(processing)));
         self.hosts.len() as u32 - 1
     }
 
@@ -254,6 +255,14 @@ impl<'a> Builder<'a> {
                     self.add_transmitter(*direction)?;
                 }
                 hosts = [access.source_processing, access.sink_processing].map(|work| self.add_host(work));
+            }
+            if let Some(host) = group.host {
+                let name = format!("host@{}", group.name);
+                hosts = [0, 1].map(|end| {
+                    let stream = Stream::new(self.spec.seed, &name, 2 * u64::from(i) + end);
+                    self.hosts.push(Host::Thread(Box::new(Thread::new(host, stream))));
+                    self.hosts.len() as u32 - 1
+                });
             }
             if let Some(control) = control {
                 let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });

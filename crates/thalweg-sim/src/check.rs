@@ -60,6 +60,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
                 }
             }
         }
+        if let Some(why) = group.host_fault(&spec.nodes) {
+            return Err(SpecError::Host { of: group.name.clone(), why });
+        }
         check_group(group)?;
     }
     Ok(())

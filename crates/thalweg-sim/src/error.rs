@@ -43,6 +43,13 @@ pub enum SpecError {
         /// The reason.
         why: &'static str,
     },
+    /// The hosts of a group make no sense.
+    Host {
+        /// The group.
+        of: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// A link's impairments or capacity are not valid.
     Link {
         /// The link or group.
@@ -91,7 +98,7 @@ impl fmt::Display for SpecError {
             Self::Priority { of, found } => {
                 write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
             }
-            Self::Reading { of, why } => write!(f, "`{of}`: {why}"),
+            Self::Reading { of, why } | Self::Host { of, why } => write!(f, "`{of}`: {why}"),
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
             Self::Breach { of, at, breach } => {
                 write!(f, "`{of}` at {at}: {breach}")

@@ -12,6 +12,7 @@ mod host;
 mod network;
 mod reader;
 mod sampling;
+mod thread;
 mod transfer;
 
 use crate::Pdu;
@@ -224,7 +225,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn poll(&mut self, id: EndpointId) -> endpoint::Output {
         let output = self.endpoints[id as usize].engine.poll(self.now);
         if let Output::Timeout { at, .. } = output {
-            self.arm(id, at);
+            self.arm(id, at.max(self.now + self.granularity(id)));
         }
         output
     }

@@ -19,6 +19,7 @@ pub mod route;
 mod simulation;
 pub mod spec;
 pub mod theory;
+mod thread;
 pub mod trace;
 mod tracing;
 pub mod verify;

@@ -11,6 +11,7 @@ pub(crate) mod packet;
 pub(crate) mod reader;
 pub(crate) mod segments;
 pub(crate) mod series;
+pub(crate) mod thread;
 pub(crate) mod transfer;
 pub(crate) mod transmitter;
 pub(crate) mod workload;

@@ -4,6 +4,7 @@
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 pub use crate::processing::Processing;
+pub use crate::thread::HostSpec;
 
 use std::sync::Arc;
 use thalweg_catalog::{Ends, Properties};
@@ -197,6 +198,8 @@ pub struct GroupSpec {
     /// up the phase in which flows otherwise meet full queues (Floyd and Jacobson 1992, section 4). A host with an access
     /// link of its own adds it to the [`jitter`](DirectionSpec::jitter) of that.
     pub overhead: Duration,
+    /// The hosts at both ends of each flow, a thread at each; ideal ones without.
+    pub host: Option<HostSpec>,
     /// The flows' importance for gates and for queues that act on it: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
 }
@@ -224,6 +227,7 @@ impl GroupSpec {
             stop: None,
             control_channel: None,
             overhead: Duration::ZERO,
+            host: None,
             priority: LOWEST_PRIORITY,
         }
     }
@@ -248,6 +252,18 @@ impl GroupSpec {
         }
         let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
         (!is_ordered).then_some("the changes of the reading rate must be in order of time")
+    }
+
+    /// The reason for which the hosts of this group make no sense beside these nodes, if they make none.
+    pub fn host_fault(&self, nodes: &[NodeSpec]) -> Option<&'static str> {
+        let host = self.host.as_ref()?;
+        let works = |node: NodeId| nodes.get(node.0 as usize).is_some_and(|node| !node.processing.is_free());
+        let works = match &self.access {
+            Some(access) => !access.source_processing.is_free() || !access.sink_processing.is_free(),
+            None => works(self.from) || works(self.to),
+        };
+        let twice = "`processing` and `host` describe the same hosts: give one of them";
+        host.fault().or(works.then_some(twice))
     }
 
     /// The number of ends of a flow that send data: the sink answers requests.

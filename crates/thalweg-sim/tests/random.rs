@@ -450,40 +450,70 @@ fn reading() -> impl Strategy<Value = ReadingSpec> {
     })
 }
 
+/// Hosts that are late, coarse and away for milliseconds, with little room.
+fn host() -> impl Strategy<Value = HostSpec> {
+    let time = || 0u64..3000;
+    let times = (time(), 1u64..20, time(), time(), time(), 0u64..200);
+    let away = prop::option::of((1u64..200, 1u64..50));
+    (times, away, 2000u64..100_000).prop_map(
+        |((late, tail, granularity, coalescing, call, packet), away, buffer)| HostSpec {
+            late: Duration::from_micros(late),
+            late_p99: Duration::from_micros(late * tail),
+            away_every: millis(away.map_or(0, |away| away.0)),
+            away: millis(away.map_or(0, |away| away.1)),
+            granularity: Duration::from_micros(granularity),
+            coalescing: Duration::from_micros(coalescing),
+            call: Duration::from_micros(call),
+            packet_cost: Duration::from_micros(packet),
+            byte_cost: Duration::from_nanos(packet),
+            buffer: bytes(buffer),
+        },
+    )
+}
+
 fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
     let access = prop::option::weighted(0.4, (direction(), direction(), 0u64..3));
     let more =
         (1u32..4, access, prop::option::weighted(0.1, 0u64..50), 0u64..500, prop::option::of(1000u64..3000));
     let reading = prop::option::weighted(0.3, reading());
-    let one = ((0..nodes, 1..nodes), transport(), workload(), more, (reading, jitter())).prop_map(
-        move |(
-            (from, step),
-            transport,
-            workload,
-            (count, access, control, spread, stop),
-            (reading, overhead),
-        )| {
-            GroupSpec {
-                overhead,
-                reading: reading.map(Arc::new),
-                count,
-                from: NodeId(from),
-                to: NodeId((from + step) % nodes),
-                access: access.map(|(out, back, work)| AccessSpec {
-                    source_forward: out.clone(),
-                    source_backward: back.clone(),
-                    sink_forward: out,
-                    sink_backward: back,
-                    source_processing: Processing { per_packet: millis(work), per_byte: Duration::ZERO },
-                    sink_processing: Processing::default(),
-                }),
-                spread: millis(spread),
-                stop: stop.map(|at| Time::ZERO + millis(at)),
-                control_channel: control.map(millis),
-                ..group("g", 0, transport, workload)
-            }
-        },
-    );
+    let one = (
+        (0..nodes, 1..nodes),
+        transport(),
+        workload(),
+        more,
+        (reading, jitter(), prop::option::weighted(0.25, host())),
+    )
+        .prop_map(
+            move |(
+                (from, step),
+                transport,
+                workload,
+                (count, access, control, spread, stop),
+                (reading, overhead, host),
+            )| {
+                GroupSpec {
+                    overhead,
+                    // A host is described once.
+                    host: host.filter(|_| access.as_ref().is_none_or(|access| access.2 == 0)),
+                    reading: reading.map(Arc::new),
+                    count,
+                    from: NodeId(from),
+                    to: NodeId((from + step) % nodes),
+                    access: access.map(|(out, back, work)| AccessSpec {
+                        source_forward: out.clone(),
+                        source_backward: back.clone(),
+                        sink_forward: out,
+                        sink_backward: back,
+                        source_processing: Processing { per_packet: millis(work), per_byte: Duration::ZERO },
+                        sink_processing: Processing::default(),
+                    }),
+                    spread: millis(spread),
+                    stop: stop.map(|at| Time::ZERO + millis(at)),
+                    control_channel: control.map(millis),
+                    ..group("g", 0, transport, workload)
+                }
+            },
+        );
     prop::collection::vec(one, 1..4).prop_map(|mut groups| {
         for (number, group) in groups.iter_mut().enumerate() {
             group.name = format!("g{number}");
@@ -528,6 +558,10 @@ fn spec() -> impl Strategy<Value = Spec> {
                 node.processing.per_packet = millis(work.unwrap_or(0));
             }
             let warmup = if warmup < 1000 { 0 } else { warmup };
+            let mut groups = groups;
+            for group in &mut groups {
+                group.host = group.host.filter(|_| group.access.is_some() || work.unwrap_or(0) == 0);
+            }
             Spec { groups, duration: Duration::from_secs(4), warmup: millis(warmup), seed, ..spec }
         })
 }

@@ -7,6 +7,8 @@ use serde_json::json;
 use std::fmt::Write as _;
 use thalweg_net::live::{Findings, examine};
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_scenario::host_table;
+use thalweg_sim::spec::HostSpec;
 
 /// `thalweg doctor`.
 #[derive(Debug, Args)]
@@ -36,6 +38,13 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
             "coalescing": findings.coalescing,
             "ecn": findings.ecn,
             "oversleep_seconds": findings.oversleep.as_secs_f64(),
+            "wake_up_p50_seconds": findings.lateness.late.as_secs_f64(),
+            "wake_up_p99_seconds": findings.lateness.late_p99.as_secs_f64(),
+            "away_every_seconds": findings.lateness.away_every.as_secs_f64(),
+            "away_seconds": findings.lateness.away.as_secs_f64(),
+            "call_seconds": findings.lateness.call.as_secs_f64(),
+            "packet_seconds": findings.lateness.packet.as_secs_f64(),
+            "host": host_table(&host(&findings)),
             "clock_read_seconds": findings.clock.as_secs_f64(),
             "sealing_bits_per_second": findings.sealing.as_bits_per_sec(),
             "processors": findings.processors,
@@ -61,14 +70,50 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     row("put together (GRO)", works(findings.coalescing).to_owned());
     row("ECN", works(findings.ecn).to_owned());
     row("a sleep is too long by", findings.oversleep.to_string());
+    let late = &findings.lateness;
+    row("a wake-up comes after", format!("{}, one in 100 after {}", fine(late.late), fine(late.late_p99)));
+    let away = match late.away_every {
+        Duration::ZERO => "not seen".to_owned(),
+        every => format!("{} every {}", fine(late.away), fine(every)),
+    };
+    row("something else runs", away);
+    row("a call that sends", format!("{}, {} more a packet", fine(late.call), fine(late.packet)));
     row("reading the clock", findings.clock.to_string());
     row("sealing packets", format!("{} a processor", findings.sealing));
     row("processors", findings.processors.to_string());
+    let _ = writeln!(
+        text,
+        "In scenarios, for flows between such hosts:\n  host = {}",
+        host_table(&host(&findings))
+    );
     text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "What would help:\n" });
     for line in &advice {
         let _ = writeln!(text, "  - {line}");
     }
     console.print(&text)
+}
+
+/// To a hundredth of a microsecond: measurements of this kind are no better.
+fn fine(time: Duration) -> Duration {
+    Duration::from_nanos(time.as_picos() / 10_000 * 10)
+}
+
+/// The host for simulations. Whoever seals spends that time on each byte.
+fn host(findings: &Findings) -> HostSpec {
+    let late = &findings.lateness;
+    HostSpec {
+        late: fine(late.late),
+        late_p99: fine(late.late_p99),
+        away_every: fine(late.away_every),
+        away: fine(late.away),
+        granularity: findings.coalescing_interval,
+        coalescing: findings.coalescing_interval,
+        call: fine(late.call),
+        packet_cost: fine(late.packet),
+        byte_cost: findings.sealing.transmission_time(Bytes::new(1000)) / 1000,
+        // Linux counts what it needs itself as well.
+        buffer: Bytes::new(findings.receive_buffer.get() / 2),
+    }
 }
 
 /// The advice about what was found.
@@ -113,6 +158,7 @@ fn advice(findings: &Findings) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_net::live::Lateness;
 
     #[test]
     fn what_is_wrong_is_named_with_its_remedy() {
@@ -126,6 +172,8 @@ mod tests {
             segmentation: true,
             coalescing: true,
             ecn: true,
+            lateness: Lateness::default(),
+            coalescing_interval: Duration::from_micros(50),
             oversleep: Duration::from_micros(5),
             clock: Duration::from_nanos(30),
             sealing: Rate::from_mbits_per_sec(40_000),

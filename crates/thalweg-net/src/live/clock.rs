@@ -1,5 +1,6 @@
 //! The one place where the host's clock becomes a [`Time`].
 
+use rustix::event::Timespec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -57,6 +58,13 @@ impl Clock {
         let ahead = self.ahead.as_ref().map_or(0, |jumps| jumps.0.load(Ordering::Relaxed));
         nanos.saturating_add(ahead)
     }
+}
+
+/// A span as system calls take it, which the thread of a socket sleeps with.
+pub(super) fn timespec(span: Duration) -> Timespec {
+    let nanos = span.as_picos().div_ceil(1000);
+    // Both fit: 213 days, and less than a second.
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
 }
 
 #[cfg(test)]

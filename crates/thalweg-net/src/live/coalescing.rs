@@ -13,7 +13,7 @@ use thalweg_proto::units::{Duration, Time};
 
 /// The time for which wake-ups are coalesced, and the most by which anything that is due may be late. The round trip seems
 /// longer by no more than this.
-const INTERVAL: Duration = Duration::from_micros(50);
+pub(super) const INTERVAL: Duration = Duration::from_micros(50);
 
 /// So many datagrams since the thread slept last are many.
 const MANY: usize = 16;

@@ -1,15 +1,16 @@
 //! The means that this host gives to UDP: buffers, offloads, timers.
 
-use super::clock::Clock;
+use super::clock::{Clock, timespec};
+use super::coalescing::INTERVAL;
+use super::lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
 use crate::keys::{Sealer, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::poll;
 use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 use socket2::SockRef;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd as _;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The findings of an examination.
@@ -33,6 +34,10 @@ pub struct Findings {
     pub coalescing: bool,
     /// The mark that says "capable of ECN" arrived with them.
     pub ecn: bool,
+    /// The lateness of threads, and the cost of calls.
+    pub lateness: Lateness,
+    /// The time for which wake-ups are coalesced, and below which deadlines are put together.
+    pub coalescing_interval: Duration,
     /// By how much a sleep of 100 us is too long, in the middle of many.
     pub oversleep: Duration,
     /// The time that it takes to read the clock.
@@ -44,8 +49,6 @@ pub struct Findings {
 }
 
 const ASKED: usize = 4 << 20;
-const SEGMENT: usize = 1200;
-const SEGMENTS: usize = 10;
 
 /// Examines the host, and the interface towards `target` where there is one. Nothing is sent to the target: datagrams go
 /// from this host to itself.
@@ -74,6 +77,8 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
         segmentation: arrived.datagrams == SEGMENTS,
         coalescing: arrived.datagrams > arrived.messages,
         ecn: arrived.marked == arrived.messages && arrived.messages > 0,
+        lateness: measure(local, arrived.datagrams == SEGMENTS)?,
+        coalescing_interval: INTERVAL,
         oversleep: oversleep(),
         clock: clock_cost(),
         sealing: sealing(),
@@ -133,18 +138,6 @@ fn send_together(
     Ok(arrived)
 }
 
-fn readable(socket: &UdpSocket, span: Duration) -> io::Result<bool> {
-    let mut fds = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
-    Ok(poll(&mut fds, Some(&timespec(span)))? > 0)
-}
-
-/// The same as the thread of a socket sleeps with.
-pub(super) fn timespec(span: Duration) -> Timespec {
-    let nanos = span.as_picos().div_ceil(1000);
-    // Both fit: 213 days, and less than a second.
-    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
-}
-
 fn oversleep() -> Duration {
     const SLEEP: Duration = Duration::from_micros(100);
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
@@ -198,6 +191,11 @@ mod tests {
             let findings = examine(target).unwrap();
             assert!(findings.receive_buffer > Bytes::ZERO && findings.sealing > Rate::from_mbits_per_sec(10));
             assert_eq!(findings.interface_mtu.is_some(), target.is_some());
+            let Lateness { late, late_p99, call, packet, .. } = findings.lateness;
+            assert!(
+                late > Duration::ZERO && late_p99 >= late && call + packet > Duration::ZERO,
+                "{findings:?}"
+            );
             // Where datagrams are put together, all of them came.
             assert!(findings.segmentation || !findings.coalescing);
         }

@@ -1,7 +1,7 @@
 //! A UDP socket with the system's offloads: many datagrams a call, both ways.
 
+use super::clock::timespec;
 use super::coalescing::Sleep;
-use super::examine::timespec;
 use super::pool::{Buffer, Pool};
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};

@@ -7,6 +7,7 @@ use super::super::schema::Definitions;
 use super::super::table::{Decode, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::ProcessingTable;
+use super::host::HostKey;
 use super::line::Line;
 use super::reading::Reading;
 use super::scheme::SchemeRef;
@@ -69,6 +70,9 @@ table! {
         /// A host that sends data takes a random time for each packet, uniform between zero and this, as ns-2's `overhead_`:
         /// against phase effects. It takes nothing off the rate, and packets keep their order.
         overhead: Duration = "overhead" or r#""0 s""# => overhead;
+        /// The hosts at both ends, a thread each: one that was measured, by its name, or a table. Without, they are ideal: they answer at
+        /// once, and work costs nothing.
+        host: HostKey = "host" => host;
         /// When the applications stop writing; at the end of the run without.
         stop: Duration = "stop" => stop;
         /// Gives each flow a source and a sink host of its own, on lines of their own.

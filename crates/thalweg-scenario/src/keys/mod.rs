@@ -3,6 +3,7 @@
 mod feedback;
 mod flow;
 mod gate;
+mod host;
 mod jitter;
 mod line;
 mod loss;
@@ -17,6 +18,7 @@ pub use feedback::{
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
+pub use host::host_table;
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, NO_REORDER, Reorder};

@@ -72,6 +72,8 @@ pub struct GroupOrigin {
     pub scheme: Span,
     /// The pace at which the application at the sink reads.
     pub reading: Span,
+    /// The hosts.
+    pub host: Span,
     /// The rates of the access lines.
     pub access: Span,
     /// The scenario says what the overhead of its hosts is, if only that there is none.

@@ -60,6 +60,10 @@ impl Resolver<'_> {
             }
             let group = self.group(flow, name, &shared, document, spec.groups.len(), pending);
             let Some((group, origin)) = group else { continue };
+            if let Some(fault) = group.host_fault(&spec.nodes) {
+                let message = format!("the hosts of `{}`: {fault}", group.name);
+                self.report.error("scenario.host", origin.host, message);
+            }
             total += u64::from(group.count);
             if total > MOST_FLOWS {
                 self.report.error(
@@ -119,6 +123,7 @@ impl Resolver<'_> {
             stop: own(span_of(&keys.stop), flow.span),
             scheme: own(scheme.map_or(flow.span, |scheme| scheme.span), flow.span),
             reading: own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
+            host: own(keys.host.as_ref().map_or(flow.span, |at| at.span), flow.span),
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
             says_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };

@@ -1,8 +1,8 @@
-//! Hosts whose one processor works on every packet that is sent or received.
+//! Hosts: what comes for them, what they send, and their one processor where they have one.
 
 use super::EventLoop;
 use crate::event::Kind;
-use crate::parts::host::{Job, MAX_WAITING};
+use crate::parts::host::{Host, Job, MAX_WAITING, Processor};
 use crate::parts::packet::{EndpointId, Flags};
 use crate::trace::Step;
 use crate::tracing::Tracing;
@@ -10,12 +10,21 @@ use thalweg_proto::Output;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 
 impl<T: Tracing> EventLoop<T> {
+    fn processor(&mut self, number: u32) -> Option<&mut Processor> {
+        match &mut self.hosts[number as usize] {
+            Host::Processor(processor) => Some(processor),
+            Host::Thread(_) => None,
+        }
+    }
+
     /// A packet reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
         let number = self.endpoints[endpoint as usize].way.host;
-        let host = &mut self.hosts[number as usize];
         // What the sender of data sends keeps its order: a POLL must not overtake what it asks about.
         let is_answer = self.network.packets.get(packet).flags.has(Flags::BACKWARD);
+        let Some(host) = self.processor(number) else {
+            return self.deliver_to_thread(number, endpoint, packet);
+        };
         let line = if is_answer { &mut host.control } else { &mut host.data };
         if line.len() >= MAX_WAITING {
             self.discard(packet, Step::Dropped, u32::MAX);
@@ -29,17 +38,22 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn ask_host(&mut self, id: EndpointId) {
         let endpoint = &mut self.endpoints[id as usize];
         let number = endpoint.way.host;
-        if !endpoint.waiting {
-            endpoint.waiting = true;
-            self.hosts[number as usize].ready.push_back(id);
+        let is_new = !core::mem::replace(&mut endpoint.waiting, true);
+        match &mut self.hosts[number as usize] {
+            Host::Processor(processor) => {
+                processor.ready.extend(is_new.then_some(id));
+                self.next_job(number);
+            }
+            Host::Thread(thread) => {
+                thread.ready.extend(is_new.then_some(id));
+                self.rouse(number);
+            }
         }
-        self.next_job(number);
     }
 
     /// Gives an idle processor something to do.
     fn next_job(&mut self, number: u32) {
-        while self.hosts[number as usize].job.is_none() {
-            let host = &mut self.hosts[number as usize];
+        while let Some(host) = self.processor(number).filter(|host| host.job.is_none()) {
             if let Some((endpoint, packet)) = host.control.pop_front() {
                 self.begin(number, Job::Receive { endpoint, packet });
             } else if let Some(id) = host.ready.pop_front() {
@@ -66,7 +80,7 @@ impl<T: Tracing> EventLoop<T> {
                 Output::Event(event) => self.on_event(id, &event),
                 Output::Timeout { .. } | Output::Idle => return self.record_endpoint(id),
             }
-            if self.hosts[number as usize].job.is_some() {
+            if self.processor(number).is_some_and(|host| host.job.is_some()) {
                 // The event made another endpoint of this host send: this one waits its turn.
                 return self.ask_host(id);
             }
@@ -78,15 +92,17 @@ impl<T: Tracing> EventLoop<T> {
             Job::Receive { packet, .. } => self.network.packets.get(*packet).size,
             Job::Send { endpoint, pdu } => self.endpoints[*endpoint as usize].wire_size(pdu),
         };
-        let host = &mut self.hosts[number as usize];
+        let now = self.now;
+        let Some(host) = self.processor(number) else { return };
         host.job = Some(job);
-        let done = self.now + host.cost(size);
+        let done = now + host.cost(size);
         self.wheel.push(done, Kind::Host.key(number));
     }
 
-    /// A processor is done.
+    /// A processor is done, or a thread is awake.
     pub(crate) fn on_host(&mut self, number: u32) {
-        match self.hosts[number as usize].job.take() {
+        let Some(host) = self.processor(number) else { return self.run_thread(number) };
+        match host.job.take() {
             Some(Job::Receive { endpoint, packet }) => self.hand_over(endpoint, packet),
             Some(Job::Send { endpoint, pdu }) => {
                 self.send(endpoint, &pdu);

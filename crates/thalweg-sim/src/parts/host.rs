@@ -1,7 +1,8 @@
-//! Hosts whose one processor works on every packet that is sent or received.
+//! Hosts: those whose one processor works on every packet that is sent or received, and [threads](Thread).
 
 use crate::Pdu;
 use crate::parts::packet::EndpointId;
+use crate::parts::thread::Thread;
 use crate::processing::Processing;
 use std::collections::VecDeque;
 use thalweg_proto::units::Duration;
@@ -16,12 +17,31 @@ pub(crate) enum Job {
     Send { endpoint: EndpointId, pdu: Pdu },
 }
 
-/// A host that needs time for each packet. Work waits in three lines: received answers (what a receiver of data sends:
+/// A host that is not ideal.
+#[derive(Debug)]
+pub(crate) enum Host {
+    /// Of a node, and of all endpoints there.
+    Processor(Processor),
+    /// Of one end of a flow.
+    Thread(Box<Thread>),
+}
+
+impl Host {
+    /// The time for which it works on a packet of `size` bytes.
+    pub fn cost(&self, size: u32) -> Duration {
+        match self {
+            Self::Processor(processor) => processor.cost(size),
+            Self::Thread(thread) => thread.spec().cost(size),
+        }
+    }
+}
+
+/// A processor that needs time for each packet. Work waits in three lines: received answers (what a receiver of data sends:
 /// acknowledgements, reports; and routers' messages), endpoints that want to send, and what senders of data sent; the
 /// first that is not empty is served. Work and transmission overlap: the transmitter has
 /// a queue of its own.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct Processor {
     processing: Processing,
     pub job: Option<Job>,
     pub control: VecDeque<(EndpointId, u32)>,
@@ -29,7 +49,7 @@ pub(crate) struct Host {
     pub data: VecDeque<(EndpointId, u32)>,
 }
 
-impl Host {
+impl Processor {
     pub fn new(processing: Processing) -> Self {
         Self {
             processing,

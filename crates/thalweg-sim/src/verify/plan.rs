@@ -98,7 +98,7 @@ impl Plan {
                 Some(access) => [access.source_processing, access.sink_processing],
                 None => [at(group.from.0), at(group.to.0)],
             };
-            let work = work.map(takes_time);
+            let work = work.map(|work| takes_time(work) || group.host.is_some());
             let spec = spec_of_group;
             groups.push(Group {
                 spec,

@@ -1,0 +1,106 @@
+//! Hosts whose thread is woken for what has come and for what is due.
+
+use super::EventLoop;
+use crate::event::Kind;
+use crate::parts::host::Host;
+use crate::parts::packet::EndpointId;
+use crate::parts::thread::Thread;
+use crate::thread::MOST_SENT;
+use crate::trace::Step;
+use crate::tracing::Tracing;
+use thalweg_proto::Output;
+use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
+use thalweg_proto::units::Duration;
+
+impl<T: Tracing> EventLoop<T> {
+    fn thread(&mut self, number: u32) -> Option<&mut Thread> {
+        match &mut self.hosts[number as usize] {
+            Host::Thread(thread) => Some(thread),
+            Host::Processor(_) => None,
+        }
+    }
+
+    /// A packet reached the socket of a thread.
+    pub(crate) fn deliver_to_thread(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
+        let size = self.network.packets.get(packet).size;
+        let has_room = self.thread(number).is_some_and(|thread| thread.accept(endpoint, packet, size));
+        if has_room {
+            self.rouse(number);
+        } else {
+            self.discard(packet, Step::Dropped, u32::MAX);
+        }
+    }
+
+    /// The time before which a deadline of this endpoint wakes nobody.
+    pub(crate) fn granularity(&self, id: EndpointId) -> Duration {
+        match &self.hosts[self.endpoints[id as usize].way.host as usize] {
+            Host::Thread(thread) => thread.spec().granularity,
+            Host::Processor(_) => Duration::ZERO,
+        }
+    }
+
+    /// Wakes a thread for what there is to do, unless it is awake.
+    pub(crate) fn rouse(&mut self, number: u32) {
+        let now = self.now;
+        if let Some(at) = self.thread(number).and_then(|thread| thread.rouse(now)) {
+            self.wheel.push(at, Kind::Host.key(number));
+        }
+    }
+
+    /// A thread does all that there is to do.
+    pub(crate) fn run_thread(&mut self, number: u32) {
+        let now = self.now;
+        let Some(thread) = self.thread(number) else { return };
+        if !thread.begin(now) {
+            return;
+        }
+        let host = *thread.spec();
+        let mut cost = host.call;
+        for _ in 0..thread.came.len() {
+            let Host::Thread(thread) = &mut self.hosts[number as usize] else { break };
+            let packets = &self.network.packets;
+            let Some((endpoint, packet, size)) = thread.take(|packet| packets.get(packet).size) else {
+                break;
+            };
+            cost += host.cost(size);
+            self.hand_over(endpoint, packet);
+        }
+        let mut left = MOST_SENT;
+        while left > 0
+            && let Some(id) = self.thread(number).and_then(|thread| thread.ready.pop_front())
+        {
+            self.endpoints[id as usize].waiting = false;
+            cost += self.poll_for_thread(id, &mut left);
+        }
+        if let Some(at) = self.thread(number).and_then(|thread| thread.end(now, cost)) {
+            self.wheel.push(at, Kind::Host.key(number));
+        }
+    }
+
+    /// Sends what an endpoint has, `left` packets at most, and tells what that cost.
+    fn poll_for_thread(&mut self, id: EndpointId, left: &mut usize) -> Duration {
+        let mut cost = Duration::ZERO;
+        while *left > 0 {
+            match self.poll(id) {
+                Output::Transmit(pdu) => {
+                    if let Some(step) = pdu.segment_step().filter(|step| *step == SegmentStep::Begun) {
+                        self.step_segment(id, step);
+                    }
+                    let size = self.endpoints[id as usize].wire_size(&pdu);
+                    if let Host::Thread(thread) = &self.hosts[self.endpoints[id as usize].way.host as usize] {
+                        cost += thread.spec().cost(size);
+                    }
+                    self.send(id, &pdu);
+                    *left -= 1;
+                }
+                Output::Event(event) => self.on_event(id, &event),
+                Output::Timeout { .. } | Output::Idle => {
+                    self.record_endpoint(id);
+                    return cost;
+                }
+            }
+        }
+        self.ask_host(id);
+        cost
+    }
+}
