@@ -27,7 +27,7 @@ use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
     Ack, Arrival, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver, ReceiverConfig, Recovery,
-    RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp,
+    RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp, Validation,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -270,6 +270,11 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     f_rto,
                     rtt,
                     idle_restart,
+                    validation: fine_timer.then_some(if idle_restart {
+                        Validation::Decay
+                    } else {
+                        Validation::PipeAck
+                    }),
                     nagle,
                     fine_timer,
                     ecn,

@@ -16,6 +16,7 @@ use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
     Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Validation,
 };
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -70,6 +71,11 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 f_rto,
                 rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
                 idle_restart,
+                validation: fine_timer.then_some(if idle_restart {
+                    Validation::Decay
+                } else {
+                    Validation::PipeAck
+                }),
                 nagle,
                 fine_timer,
                 ecn,

@@ -134,5 +134,9 @@ fn check(values: &Values) -> Vec<Fault> {
             faults.push(Fault::new(key, what).help("leave it out"));
         }
     }
+    if window::is_validated(values) {
+        let what = "BBR goes on at the rate that it knows, and has no use for rules about windows";
+        faults.push(Fault::new("window-validation", what).help("leave it out"));
+    }
     faults
 }

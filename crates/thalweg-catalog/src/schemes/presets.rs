@@ -4,7 +4,6 @@
 //!
 //! | there | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | Linux, after an idle time, halves the window for each time-out of it (RFC 2861) | begins again with the first window | RFC 5681, section 4.1 | a smaller window after short idle times |
 //! | Linux delays acknowledgements by 40 ms up to 200 ms, as the gaps between segments have it, and not at all in the beginning | by 40 ms | one time | slower beginnings of short flows |
 //! | Linux takes a time-out for spurious when anything but its repair arrives that was sent once, before new segments tell (F-RTO) | after they do | RFC 5682, section 3.1 | a time-out after which only the first segment is missing costs its window |
 //! | Linux has version 1 of BBR, and those of DCTCP and Prague reduce by what their estimate says in whole segments | version 3, and real numbers | the drafts and the RFC | small windows are a fraction larger |
@@ -24,27 +23,27 @@ pub(crate) const KEY: Key = key(
 
 /// The presets of CUBIC.
 pub(crate) const CUBIC: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, NO_ECN, HYSTART, FUNCTION] },
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, NO_ECN, HYSTART, FUNCTION] },
     // RFC 9438, section 4.10.
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, ECN, HYSTART_PLUS_PLUS, FUNCTION] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, HYSTART_PLUS_PLUS, FUNCTION] },
 ];
 
 /// The presets of NewReno, which has no other end of slow start than a loss in either, and of others with standard slow start.
 pub(crate) const RENO: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, NO_ECN, NO_HYSTART] },
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, ECN, NO_HYSTART] },
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, NO_ECN, NO_HYSTART] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, NO_HYSTART] },
 ];
 
 /// The presets of DCTCP.
 pub(crate) const DCTCP: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, GAIN] },
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, GAIN] },
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, GAIN] },
+    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, GAIN] },
 ];
 
 /// The presets of Prague. Its draft is that of the sender in Linux, with the transport of the RFCs.
 pub(crate) const PRAGUE: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, GAIN, VIRTUAL_RTT] },
-    Preset { name: "draft", values: &[BOTH, RFC, WINDOW, GAIN, VIRTUAL_RTT] },
+    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, GAIN, VIRTUAL_RTT] },
+    Preset { name: "draft", values: &[BOTH, RFC, WINDOW, NO_DECAY, GAIN, VIRTUAL_RTT] },
 ];
 
 /// The presets of BBR.
@@ -110,6 +109,10 @@ const RFC: List = &[
     ("delayed-ack.delay", "500 ms"),
 ];
 
+/// RFC 2861 in place of a restart.
+const DECAY: List = &[("window-validation", "rfc2861")];
+/// RFC 7661 is an experiment.
+const NO_DECAY: List = &[("window-validation", "none")];
 /// Linux answers those who ask for it, and does not ask.
 const NO_ECN: List = &[("ecn", "false")];
 /// RFC 3168.

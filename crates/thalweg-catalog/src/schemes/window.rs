@@ -17,7 +17,7 @@ use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
     Counting, CustomController, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery,
-    RttConfig, SenderConfig,
+    RttConfig, SenderConfig, Validation,
 };
 use thalweg_proto::{Ecn, handshake};
 
@@ -90,6 +90,14 @@ pub const WINDOW_KEYS: &[Key] = &[
         "true",
         "After an idle time longer than the time-out the controller starts afresh. Not bbr, which goes on at the rate that it \
          knows.",
+    ),
+    key(
+        "window-validation",
+        VALIDATION,
+        "none",
+        "What becomes of a window that the application does not use, in place of `idle-restart`: with \"rfc2861\" it decays, by half for \
+         each time-out without data and towards what is used; with \"rfc7661\" it is kept for five minutes, and a loss cuts what is \
+         used of it. For slow-start, newreno, vegas, cubic, dctcp and prague.",
     ),
     key("nagle", Kind::Switch, "", "A packet that is not full waits while something is unacknowledged (RFC 896)."),
     key(
@@ -199,6 +207,12 @@ words!(EXITS: SlowStartExit {
     "loss" => SlowStartExit::Loss,
     "hystart++" => SlowStartExit::HystartPlusPlus,
     "hystart" => SlowStartExit::Hystart,
+});
+
+words!(VALIDATION: Option<Validation> {
+    "none" => None,
+    "rfc2861" => Some(Validation::Decay),
+    "rfc7661" => Some(Validation::PipeAck),
 });
 
 words!(COUNTING: Counting { "packets" => Counting::Packets, "bytes" => Counting::Bytes });
@@ -323,6 +337,11 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
     }
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
+    if is_validated(values) && values.said_for("idle-restart") == Some(Value::Switch(true)) {
+        let what = "`window-validation` takes the place of a restart after idle times";
+        let fault = Fault::new("idle-restart", what).help("leave one of the two out");
+        faults.push(Fault { is_doubt: true, ..fault });
+    }
     // What has an answer of its own always uses ECN: to say so is right.
     if values.said_for("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
         let help = "cubic and newreno do, for example; packets of others are never marked by a queue";
@@ -346,6 +365,11 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
         faults.push(Fault::new("receive-window", message));
     }
     faults
+}
+
+/// True if somebody asks for a rule for windows that are not used.
+pub(crate) fn is_validated(values: &Values) -> bool {
+    !matches!(values.said_for("window-validation"), None | Some(Value::Word("none")))
 }
 
 /// Finds that the scheme has no such preset.
@@ -443,6 +467,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         duplicate_threshold: values.need("duplicate-threshold"),
         rtt: RttConfig::of(values),
         idle_restart: values.need("idle-restart"),
+        validation: values.take("window-validation").flatten(),
         nagle: values.need("nagle"),
         fine_timer: values.take("fine-timer").unwrap_or(false),
         // What holds for all schemes is for those that can.
@@ -506,6 +531,7 @@ fn write_shared(config: &EndsConfig, values: &mut Values) {
     }
     sender.rtt.write(values);
     values.give("idle-restart", &sender.idle_restart);
+    values.give("window-validation", &sender.validation);
     values.give("nagle", &sender.nagle);
     if sender.timestamps {
         values.say("timestamps", Value::Switch(true));

@@ -96,6 +96,10 @@ impl Controller for Any {
         each!(self, controller => controller.on_idle(path));
     }
 
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        each!(self, controller => controller.on_unused(window, path));
+    }
+
     #[inline(always)]
     fn decision(&self) -> Decision {
         each!(self, controller => controller.decision())

@@ -189,6 +189,12 @@ impl Controller for Cubic {
         self.epoch = None;
     }
 
+    fn on_unused(&mut self, window: f64, _path: &Path) {
+        self.threshold = self.threshold.max(0.75 * self.window);
+        self.window = self.window.min(window.max(1.0));
+        self.epoch = None;
+    }
+
     fn decision(&self) -> Decision {
         Decision::window(self.window)
     }

@@ -115,6 +115,10 @@ impl Controller for Dctcp {
         self.reno.on_idle(path);
     }
 
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        self.reno.on_unused(window, path);
+    }
+
     fn decision(&self) -> Decision {
         self.reno.decision()
     }

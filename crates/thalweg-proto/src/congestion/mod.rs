@@ -241,6 +241,12 @@ pub trait Controller: Clone {
         let _ = path;
     }
 
+    /// The application has not used the window: it falls to so many segments, at least 1, and slow start leads back to three quarters of
+    /// what it was (RFC 2861, section 3; RFC 7661, section 4.4.3). Where the window is no smaller already. By default it is kept.
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        let _ = (window, path);
+    }
+
     /// The decision on what is allowed now.
     fn decision(&self) -> Decision;
 

@@ -109,6 +109,11 @@ impl Controller for NewReno {
         self.window = self.window.min(self.initial_window);
     }
 
+    fn on_unused(&mut self, window: f64, _path: &Path) {
+        self.threshold = self.threshold.max(0.75 * self.window);
+        self.window = self.window.min(window.max(1.0));
+    }
+
     fn decision(&self) -> Decision {
         Decision::window(self.window)
     }

@@ -239,6 +239,12 @@ impl Controller for Prague {
         self.pace(path, 0);
     }
 
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        self.threshold = self.threshold.max(0.75 * self.window);
+        self.window = self.window.min(window.max(MIN_WINDOW));
+        self.pace(path, 0);
+    }
+
     fn decision(&self) -> Decision {
         // Rounded up, as senders round down: the fraction is in the pacing rate.
         let whole = self.window as u32;

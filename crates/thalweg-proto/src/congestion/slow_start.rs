@@ -92,6 +92,11 @@ impl Controller for SlowStart {
         self.window = 1.0;
     }
 
+    fn on_unused(&mut self, window: f64, _path: &Path) {
+        self.threshold = self.threshold.max(0.75 * self.window);
+        self.window = self.window.min(window.max(1.0));
+    }
+
     fn decision(&self) -> Decision {
         Decision::window(self.window)
     }

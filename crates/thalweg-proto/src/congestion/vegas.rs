@@ -148,6 +148,11 @@ impl Controller for Vegas {
         self.window = self.window.min(MIN_WINDOW);
     }
 
+    fn on_unused(&mut self, window: f64, _path: &Path) {
+        self.threshold = self.threshold.max(0.75 * self.window);
+        self.window = self.window.min(window.max(MIN_WINDOW));
+    }
+
     fn decision(&self) -> Decision {
         Decision::window(self.window)
     }

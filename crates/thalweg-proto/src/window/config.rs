@@ -80,6 +80,15 @@ pub struct RackConfig {
     pub max_ack_delay: Duration,
 }
 
+/// A rule for a window that the application does not use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Validation {
+    /// It decays: by half for each retransmission time-out without data, and towards what is used (RFC 2861).
+    Decay,
+    /// It is kept for five minutes, and a loss cuts what is used of it (RFC 7661).
+    PipeAck,
+}
+
 /// The settings of a [`Sender`](super::Sender).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
@@ -112,6 +121,8 @@ pub struct SenderConfig {
     pub rtt: RttConfig,
     /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
     pub idle_restart: bool,
+    /// The rule for a window that is not used, in place of starting afresh; `None` keeps it but for that.
+    pub validation: Option<Validation>,
     /// A segment that is not full waits while anything is unacknowledged, so that many small writes become few packets
     /// (Nagle, RFC 896).
     pub nagle: bool,
@@ -156,6 +167,7 @@ impl Default for SenderConfig {
             f_rto: false,
             rtt: RttConfig::default(),
             idle_restart: true,
+            validation: None,
             nagle: false,
             fine_timer: false,
             ecn: false,

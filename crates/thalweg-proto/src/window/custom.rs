@@ -241,6 +241,11 @@ impl<C: Controller> Controller for Checked<C> {
         self.look();
     }
 
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        self.inner.on_unused(window, path);
+        self.look();
+    }
+
     fn decision(&self) -> Decision {
         self.decision
     }

@@ -20,7 +20,7 @@ pub mod wire;
 
 pub use config::{
     Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
-    SenderConfig,
+    SenderConfig, Validation,
 };
 pub use custom::{AnySender, Carried, CustomController};
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};

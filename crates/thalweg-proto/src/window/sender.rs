@@ -13,6 +13,7 @@ mod repair;
 mod shortest;
 mod timed;
 mod undo;
+mod validation;
 
 use f_rto::Turn;
 use losses::tell_lost;
@@ -141,7 +142,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
         Self {
             rtt: RttEstimator::new(&config.rtt),
-            extensions: Extensions::new(&config),
+            extensions: Extensions::new(&config, controller.decision().window),
             pause: Pause::new(config.pause),
             config,
             controller,
@@ -353,6 +354,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if self.extensions.is_some() {
             self.advance_prr(now, outcome.bytes, advanced);
+            self.note_delivered(now, outcome.bytes);
         }
         // The peer opens its window after it refused the first segment, or part of it.
         let cut = self.scoreboard.first().is_some_and(|first| first.start < self.unacknowledged);
@@ -517,14 +519,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     // Also for probes, which are rare: without a hint it would not be part of polling any more.
     #[inline(always)]
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
-        let path = self.path(now);
-        if self.config.idle_restart
-            && self.scoreboard.is_empty()
-            && self.sent > 0
-            && now.since(self.last_sent) > self.rtt.timeout()
-        {
-            self.controller.on_idle(&path);
+        if self.scoreboard.is_empty() && self.sent > 0 && now.since(self.last_sent) > self.rtt.timeout() {
+            self.end_idleness(now);
         }
+        let path = self.path(now);
         let payload = self.queue.take(length)?;
         let bytes = payload.len();
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });

@@ -116,6 +116,11 @@ impl Controller for Steered {
         each!(&mut self.inner, controller => controller.on_idle(path));
     }
 
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        assert!(window >= 1.0, "a window of {window}");
+        each!(&mut self.inner, controller => controller.on_unused(window, path));
+    }
+
     fn decision(&self) -> Decision {
         let mut decision = each!(&self.inner, controller => controller.decision());
         assert!(decision.window >= 1.0 && decision.window.is_finite(), "a window of {}", decision.window);

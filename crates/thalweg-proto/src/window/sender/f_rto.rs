@@ -193,6 +193,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// The time-out was spurious: what counts as lost is late, and the controller becomes what it was.
     fn take_back_timeout(&mut self, now: Time) {
         self.abandon_undo();
+        self.forget_cut();
         let path = self.path(now);
         let Some(f_rto) = self.f_rto() else { return };
         let Some(Doubt { before, .. }) = f_rto.doubt.take() else { return };

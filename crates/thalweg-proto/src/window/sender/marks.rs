@@ -82,6 +82,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         // Before the acknowledgement, as what came with it was part of the window that is to be cut.
         let path = Path { outstanding: path.outstanding + outcome.segments, ..path };
+        let path = self.cut_to_use(path);
         let sent_at = outcome.original().unwrap_or(now);
         self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
     }

@@ -17,11 +17,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Recovery { until } | Phase::Loss { until }
                 if self.unacknowledged >= until + u64::from(is_echoed) =>
             {
-                if matches!(self.phase, Phase::Recovery { .. }) {
-                    let path = self.path(now);
-                    self.controller.on_recovered(&path);
-                }
-                self.phase = Phase::Open;
+                self.end_repair(now);
                 self.duplicates = 0;
                 self.limited = 0;
                 self.departed = 0;
@@ -73,6 +69,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.checks = self.checks.saturating_sub(u8::from(advanced));
     }
 
+    /// All that was outstanding when a loss was noticed is acknowledged.
+    pub(super) fn end_repair(&mut self, now: Time) {
+        if matches!(self.phase, Phase::Recovery { .. }) {
+            let path = self.path(now);
+            self.controller.on_recovered(&path);
+        }
+        self.phase = Phase::Open;
+        if self.extensions.is_some() {
+            self.note_repaired(now);
+        }
+    }
+
     /// True for the oldest segment when it is older than the fine time-out, where that is looked at.
     fn is_overdue(&self, now: Time) -> bool {
         let first = self.scoreboard.first().filter(|_| self.config.fine_timer && !self.is_refused());
@@ -99,9 +107,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.signal = Some(Signal::Duplicates);
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
-        let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
-            self.controller.on_loss(&sample);
+            let (path, kind) = (self.cut_to_use(path), LossKind::Duplicates);
+            self.controller.on_loss(&LossSample { path, kind, sent_at, repeated: false });
         }
         self.repair_now = true;
         self.phase = match self.config.recovery {

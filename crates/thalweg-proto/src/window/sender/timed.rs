@@ -5,6 +5,7 @@ use super::losses::tell_lost;
 use super::prr::Prr;
 use super::rack::{Found, Rack, Situation};
 use super::undo::Undo;
+use super::validation::Use;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
@@ -22,25 +23,28 @@ pub(super) struct Extensions<C> {
     pub rack: Option<Rack>,
     pub undo: Option<Undo<C>>,
     pub f_rto: Option<FRto<C>>,
+    pub window_use: Option<Use>,
     /// The reduction of the window while losses are repaired.
     pub prr: Option<Prr>,
 }
 
 impl<C> Extensions<C> {
-    /// The extensions that `config` asks for; `None` for most senders.
-    pub fn new(config: &SenderConfig) -> Option<Box<Self>> {
+    /// The extensions that `config` asks for, of a window that begins with so many segments; `None` for most senders.
+    pub fn new(config: &SenderConfig, initial: f64) -> Option<Box<Self>> {
         let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
         let f_rto = config.f_rto && config.recovery == Recovery::Sack;
-        (rack.is_some() || config.prr || f_rto).then(|| {
+        (rack.is_some() || config.prr || f_rto || config.validation.is_some()).then(|| {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
             let f_rto = f_rto.then(FRto::new);
-            Box::new(Self { renewed: Time::ZERO, rack: rack.map(Rack::new), undo, f_rto, prr: None })
+            let window_use = config.validation.map(|validation| Use::new(validation, initial));
+            let rack = rack.map(Rack::new);
+            Box::new(Self { renewed: Time::ZERO, rack, undo, f_rto, window_use, prr: None })
         })
     }
 
     /// For a sender that has a new path, and nothing else.
     pub fn renewed(now: Time) -> Box<Self> {
-        Box::new(Self { renewed: now, rack: None, undo: None, f_rto: None, prr: None })
+        Box::new(Self { renewed: now, rack: None, undo: None, f_rto: None, window_use: None, prr: None })
     }
 
     /// The path is another from `now` on.
@@ -54,6 +58,9 @@ impl<C> Extensions<C> {
         }
         if let Some(f_rto) = &mut self.f_rto {
             f_rto.give_up();
+        }
+        if let Some(window_use) = &mut self.window_use {
+            window_use.renew(now);
         }
     }
 
@@ -81,6 +88,9 @@ impl<C> Extensions<C> {
         }
         if let Some(f_rto) = &self.f_rto {
             f_rto.digest(now, into);
+        }
+        if let Some(window_use) = &self.window_use {
+            window_use.digest(now, into);
         }
         if let Some(prr) = &self.prr {
             prr.digest(now, into);
@@ -155,9 +165,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(f_rto) = &mut extensions.f_rto {
             f_rto.on_sent(start);
         }
+        let uses_window = extensions.window_use.is_some();
         if let Some(rack) = &mut extensions.rack {
             rack.on_sent(now, start, scoreboard);
             rack.probe.put_off();
+        }
+        if uses_window {
+            self.note_sending(now);
         }
     }
 
@@ -218,11 +232,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.undo_mistake(now);
         let recovered = match self.phase {
             Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
-                if matches!(self.phase, Phase::Recovery { .. }) {
-                    let path = self.path(now);
-                    self.controller.on_recovered(&path);
-                }
-                self.phase = Phase::Open;
+                self.end_repair(now);
                 true
             }
             _ => false,
@@ -244,6 +254,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// If nothing of the last episode was a loss, it leaves no trace.
     fn undo_mistake(&mut self, now: Time) {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
+        self.forget_cut();
         if self.controller.undoes(&before) {
             let path = self.path(now);
             self.controller.on_undo(before, &path);
@@ -279,10 +290,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     fn begin_recovery(&mut self, now: Time, sent_at: Time) {
         self.recoveries = self.recoveries.saturating_add(1);
         self.signal = Some(Signal::Duplicates);
-        let path = self.path(now);
-        let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
-            self.controller.on_loss(&sample);
+            let path = self.cut_to_use(self.path(now));
+            let kind = LossKind::Duplicates;
+            self.controller.on_loss(&LossSample { path, kind, sent_at, repeated: false });
         }
         if let Some(rack) = self.rack() {
             rack.note_cut(now);

@@ -1,0 +1,225 @@
+//! Windows that the application does not use as packet traces, in the notation of `sender.rs`. What is expected is worked out by hand
+//! from RFC 2861 and RFC 7661, with round trips of 100 ms.
+
+mod steered;
+mod trace;
+
+use thalweg_proto::congestion::{ControllerConfig, CubicConfig, DctcpConfig, NewRenoConfig, PragueConfig};
+use thalweg_proto::units::Duration;
+use thalweg_proto::window::{Recovery, RttConfig, SenderConfig, Validation};
+use trace::Trace;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// A time-out of a second, whatever is measured.
+fn config(validation: Validation) -> SenderConfig {
+    let rtt = RttConfig { floor: MS(1000), margin: Duration::ZERO, ..RttConfig::default() };
+    let validation = Some(validation);
+    SenderConfig { segment: 1000, recovery: Recovery::Sack, rtt, validation, ..SenderConfig::default() }
+}
+
+fn new_reno(initial_window: f64, initial_threshold: f64) -> ControllerConfig {
+    ControllerConfig::NewReno(NewRenoConfig {
+        initial_window,
+        initial_threshold,
+        slow_start_exit: Default::default(),
+    })
+}
+
+/// A window of sixteen segments: slow start from two, with a threshold of sixteen; all is acknowledged at 400 ms, 30 segments.
+fn grown(validation: Validation, controller: &ControllerConfig) -> Trace {
+    let mut t = Trace::new(config(validation), controller);
+    let _ = t.write(30);
+    let mut acknowledged = 0;
+    for (at, sent) in [(100, 2), (200, 4), (300, 8), (400, 16)] {
+        t.at(at);
+        for _ in 0..sent {
+            acknowledged += 1;
+            let _ = t.ack(acknowledged);
+        }
+    }
+    assert_eq!((t.in_flight(), acknowledged), (0, 30));
+    t
+}
+
+/// The application writes `segments` each 100 ms from `from` on, `rounds` times, all of which are acknowledged after 100 ms; gives the
+/// time at the end.
+fn trickle(t: &mut Trace, from: u64, rounds: u64, segments: u32, acknowledged: &mut u64) -> u64 {
+    for round in 0..rounds {
+        t.at(from + round * 100);
+        let _ = t.write(segments);
+        t.at(from + round * 100 + 100);
+        *acknowledged += u64::from(segments);
+        let _ = t.ack(*acknowledged);
+    }
+    from + rounds * 100
+}
+
+/// RFC 2861, section 3: after an idle time the window is halved for each time-out of it, and slow start leads back to three quarters of
+/// what it was. Here not below the first window of two (RFC 5681, section 4.1).
+#[test]
+fn an_idle_window_halves_with_each_timeout() {
+    for (idle, window) in [(900, 16.0), (1100, 8.0), (1900, 8.0), (2100, 4.0), (3100, 2.0), (60_000, 2.0)] {
+        let mut t = grown(Validation::Decay, &new_reno(2.0, 16.0));
+        assert!((16.0..16.1).contains(&t.window()), "{}", t.window());
+        // What was sent last left at 300 ms.
+        t.at(300 + idle);
+        let _ = t.write(1);
+        let is = t.window();
+        assert!((window..window + 0.1).contains(&is), "{is} after {idle} ms");
+        assert_eq!(t.threshold(), Some(16.0));
+    }
+}
+
+/// RFC 2861, section 3: while the application uses a part of the window it moves half of the way to that with each time-out, and the
+/// threshold is three quarters of what it was, at least.
+#[test]
+fn an_unused_window_moves_towards_what_is_used() {
+    let mut t = grown(Validation::Decay, &new_reno(2.0, 16.0));
+    let before = t.window();
+    let mut acknowledged = 30;
+    // Four segments a round trip; the window was last full at 300 ms, and a time-out later is 1300 ms.
+    let end = trickle(&mut t, 500, 9, 4, &mut acknowledged);
+    assert_eq!((end, t.window()), (1400, (before + 4.0) / 2.0));
+    let _ = trickle(&mut t, end, 10, 4, &mut acknowledged);
+    assert_eq!(t.window(), ((before + 4.0) / 2.0 + 4.0) / 2.0);
+    assert_eq!(t.threshold(), Some(16.0));
+}
+
+/// RFC 2861, section 2: a window that is used stays.
+#[test]
+fn a_full_window_does_not_decay() {
+    let mut t = grown(Validation::Decay, &new_reno(2.0, 16.0));
+    let (before, mut acknowledged) = (t.window(), 30);
+    let _ = trickle(&mut t, 500, 30, 16, &mut acknowledged);
+    assert!(t.window() >= before, "{} of {before}", t.window());
+}
+
+/// RFC 7661, section 4.4: an unused window stays for five minutes, whether the application is idle or sends little. Section 4.4.3: then
+/// it is halved, and slow start leads back to three quarters; and again after another five minutes.
+#[test]
+fn an_unused_window_is_kept_for_five_minutes() {
+    for idle in [true, false] {
+        let mut t = grown(Validation::PipeAck, &new_reno(2.0, 16.0));
+        let (before, mut acknowledged) = (t.window(), 30);
+        let at = trickle(&mut t, 500, 30, 2, &mut acknowledged);
+        assert_eq!(t.window(), before);
+        let at = if idle { 290_000 } else { trickle(&mut t, at, 2865, 2, &mut acknowledged) };
+        let _ = trickle(&mut t, at, 1, 2, &mut acknowledged);
+        assert_eq!(t.window(), before, "at {at} ms");
+        let _ = trickle(&mut t, 310_000, 1, 2, &mut acknowledged);
+        assert!((t.window() - before / 2.0).abs() < 1e-9, "{} of {before}", t.window());
+        assert_eq!(t.threshold(), Some(16.0));
+        let _ = trickle(&mut t, 620_000, 1, 2, &mut acknowledged);
+        assert!(t.window() < before / 2.0 - 1.0, "{}", t.window());
+    }
+}
+
+/// RFC 7661, section 4.3: a window of which half is acknowledged in a round trip is in use, and needs no five minutes' notice.
+#[test]
+fn half_of_the_window_is_use_enough() {
+    let mut t = grown(Validation::PipeAck, &new_reno(2.0, 16.0));
+    let (before, mut acknowledged) = (t.window(), 30);
+    let _ = trickle(&mut t, 500, 3200, 9, &mut acknowledged);
+    assert!(t.window() >= before, "{} of {before}", t.window());
+}
+
+/// RFC 7661, section 4.4.1: in the nonvalidated phase a loss leaves half of what was used or outstanding, not of what was allowed, and
+/// in the end what was sent again is taken off that before.
+#[test]
+fn a_loss_cuts_what_was_used() {
+    let mut t = grown(Validation::PipeAck, &new_reno(2.0, 16.0));
+    let mut acknowledged = 30;
+    // Seven of sixteen are less than half.
+    let at = trickle(&mut t, 500, 30, 7, &mut acknowledged);
+    assert_eq!(t.window(), 16.0);
+    t.at(at);
+    // Six are outstanding, of which the first two are lost; seven were used in the last three round trips.
+    let _ = t.write(6);
+    t.at(at + 100);
+    let base = acknowledged;
+    let _ = t.sack(base, &[(base + 2, base + 3)]);
+    let _ = t.sack(base, &[(base + 2, base + 4)]);
+    let sent = t.sack(base, &[(base + 2, base + 6)]);
+    assert!(sent.starts_with("!duplicates"), "{sent}");
+    assert_eq!((t.window(), t.threshold()), (3.5, Some(3.5)));
+    t.at(at + 200);
+    let _ = t.ack(base + 6);
+    // (7 - 2) / 2.
+    assert_eq!((t.stats().common.retransmissions, t.window()), (2, 2.5));
+    assert_eq!(t.threshold(), Some(3.5));
+}
+
+/// RFC 7661, section 4.2: the volume of the last three round trips, and of a second at least, counts: what was used before that is
+/// forgotten, within a quarter of it.
+#[test]
+fn what_was_used_long_ago_does_not_count() {
+    for (rounds, used) in [(5, 7.0), (20, 4.0)] {
+        let mut t = grown(Validation::PipeAck, &new_reno(2.0, 64.0));
+        let mut acknowledged = 30;
+        let at = trickle(&mut t, 500, 30, 7, &mut acknowledged);
+        let at = trickle(&mut t, at, rounds, 2, &mut acknowledged);
+        t.at(at);
+        let _ = t.write(4);
+        t.at(at + 100);
+        let _ = t.sack(acknowledged, &[(acknowledged + 1, acknowledged + 4)]);
+        // The larger of that and the four outstanding is halved.
+        assert_eq!(t.window(), used / 2.0, "after {rounds} rounds");
+    }
+}
+
+/// Controllers with a window answer alike: it falls, and the threshold is three quarters of it at least.
+#[test]
+fn every_window_decays() {
+    let (initial_window, initial_threshold) = (2.0, 4.0);
+    let controllers = [
+        new_reno(initial_window, initial_threshold),
+        ControllerConfig::Cubic(CubicConfig {
+            initial_window,
+            initial_threshold,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            slow_start_exit: Default::default(),
+        }),
+        ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 }),
+        ControllerConfig::Prague(PragueConfig {
+            initial_window,
+            initial_threshold,
+            gain: 1.0 / 16.0,
+            virtual_rtt: MS(25),
+            transition: 500,
+            burst_delay: Duration::from_micros(250),
+        }),
+    ];
+    for controller in controllers {
+        let mut t = Trace::new(config(Validation::Decay), &controller);
+        let mut acknowledged = 0;
+        let _ = t.write(1000);
+        for round in 1..20 {
+            t.at(round * 100);
+            for _ in 0..t.in_flight() {
+                acknowledged += 1;
+                let _ = t.ack(acknowledged);
+            }
+        }
+        // The rest goes out, and then nothing for a time-out and more.
+        let mut at = 1900;
+        let mut sent_at = at;
+        while acknowledged < 1000 {
+            at += 100;
+            t.at(at);
+            acknowledged += u64::from(t.in_flight());
+            if !t.ack(acknowledged).is_empty() {
+                sent_at = at;
+            }
+        }
+        let before = t.window();
+        assert!(before > 9.0, "{controller:?}: {before}");
+        t.at(sent_at + 1500);
+        let _ = t.write(1);
+        let after = t.window();
+        assert!((after - before / 2.0).abs() < 1.0, "{controller:?}: {after} of {before}");
+        assert!(t.threshold() >= Some(0.74 * before), "{controller:?}");
+    }
+}
