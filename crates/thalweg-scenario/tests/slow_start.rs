@@ -79,3 +79,24 @@ fn a_train_ends_slow_start_before_the_queue_is_full() {
         assert!(goodput(&early) >= 0.99 * goodput(&later), "{path:?}");
     }
 }
+
+/// The purpose of SEARCH (its draft, section 1): slow start ends after the path is full and before a deep queue overflows, also where
+/// round trips vary for other reasons. It takes two round trips to see that deliveries do not double, in which a window grows to four
+/// times what is on the way: a queue that holds less than three times that overflows all the same.
+#[test]
+fn search_exits_before_a_deep_queue_overflows() {
+    let jitter = "jitter = { distribution = \"uniform\", max = \"30 ms\" }";
+    for base in ["cubic", "newreno"] {
+        for (path, seconds, more) in [((100, 20), 8, ""), ((20, 300), 20, ""), ((20, 300), 20, jitter)] {
+            let exits = ["loss", "search"];
+            let link = format!("queue = \"6 bdp\"\n{more}");
+            let [plain, early] = exits.map(|exit| run_over(&with(base, exit), seconds, path, &link));
+            let [lost, saved] = [&plain, &early].map(|result| result.links[0].drops_full);
+            println!("{base} {path:?} {more}: {lost} {saved}, {} {}", goodput(&plain), goodput(&early));
+            assert!(lost > 100 && saved == 0, "{base}, {path:?}: {saved} lost in place of {lost}");
+            assert!(goodput(&early) >= goodput(&plain), "{base}, {path:?}");
+        }
+        let [plain, early] = ["loss", "search"].map(|exit| run(&with(base, exit), 8, (100, 20), ""));
+        assert_eq!(plain.links[0].drops_full, early.links[0].drops_full, "{base}");
+    }
+}

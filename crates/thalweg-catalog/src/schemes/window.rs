@@ -152,7 +152,8 @@ pub(crate) const SLOW_START_EXIT: Key = key(
     EXITS,
     "loss",
     "What ends the first slow start, beside a threshold that is known: a \"loss\", or before it \"hystart++\", round trips that grow \
-     longer (RFC 9406), or \"hystart\", acknowledgements in a row for half a round trip too, as in Linux.",
+     longer (RFC 9406), \"hystart\", acknowledgements in a row for half a round trip too, as in Linux, or \"search\", deliveries that do not \
+     double any more (draft-chung-ccwg-search).",
 )
 .usual_live("hystart++", "the end of slow start would lose up to a window");
 
@@ -207,6 +208,7 @@ words!(EXITS: SlowStartExit {
     "loss" => SlowStartExit::Loss,
     "hystart++" => SlowStartExit::HystartPlusPlus,
     "hystart" => SlowStartExit::Hystart,
+    "search" => SlowStartExit::Search,
 });
 
 words!(VALIDATION: Option<Validation> {

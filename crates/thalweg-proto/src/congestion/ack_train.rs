@@ -15,7 +15,8 @@
 //! | every acknowledgement gives a sample of the round trip | not one of what was sent more than once (RFC 6298, section 3) | which transmission it answers is not known | fewer samples, and none that are wrong |
 
 use super::AckSample;
-use super::hystart::{INFINITY, Step, delay_threshold};
+use super::hystart::{INFINITY, delay_threshold};
+use super::step::Step;
 use crate::units::{Duration, Time};
 
 /// Acknowledgements that are no further apart are one train (`hystart_ack_delta`).
@@ -63,7 +64,7 @@ impl AckTrain {
             return grow;
         }
         let is_long = self.follows(now) && now.since(self.round_start) > min_rtt / 2;
-        if is_long || self.is_slower(sample.rtt, min_rtt) { Step::Leave } else { grow }
+        if is_long || self.is_slower(sample.rtt, min_rtt) { Step::Leave { overshoot: 0.0 } } else { grow }
     }
 
     /// True if an acknowledgement at `now` belongs to the train.

@@ -12,7 +12,7 @@
 //! | from the end of slow start on the curve begins flat (sections 4.2 and 4.10) | so, but with Linux' [HyStart](SlowStartExit::Hystart) at least 5 % a round trip until the first loss, as there | that exit may come at half of what the path takes, long before a loss tells where it ends | the path is full some seconds later in place of ten |
 
 use super::exit::ExitWatch;
-use super::hystart::Step;
+use super::step::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path,
     SlowStartExit,
@@ -110,9 +110,9 @@ impl Cubic {
         match self.exit.on_ack(sample, self.window) {
             Step::Grow(growth) if may_grow => self.window += growth,
             Step::Grow(_) => {}
-            Step::Leave => {
+            Step::Leave { overshoot } => {
                 self.exit.end();
-                self.threshold = self.window.max(MIN_THRESHOLD);
+                self.threshold = (self.window - overshoot).max(MIN_THRESHOLD);
                 self.window = self.threshold;
             }
         }

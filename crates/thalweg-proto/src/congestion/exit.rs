@@ -2,7 +2,9 @@
 
 use super::AckSample;
 use super::ack_train::AckTrain;
-use super::hystart::{Hystart, Step};
+use super::hystart::Hystart;
+use super::search::Search;
+use super::step::Step;
 
 /// The sign by which the first slow start of a connection ends, beside its threshold and any loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub enum SlowStartExit {
     /// Acknowledgements follow each other for half a round trip, or round trips grow longer (HyStart, Ha and Rhee 2011), as in
     /// Linux.
     Hystart,
+    /// Deliveries do not double any more (SEARCH, draft-chung-ccwg-search).
+    Search,
 }
 
 /// The watch over a slow start.
@@ -25,6 +29,7 @@ pub(super) enum ExitWatch {
     Off,
     Hystart(Box<Hystart>),
     AckTrain(Box<AckTrain>),
+    Search(Box<Search>),
 }
 
 impl ExitWatch {
@@ -34,6 +39,7 @@ impl ExitWatch {
             SlowStartExit::Loss => Self::Off,
             SlowStartExit::HystartPlusPlus => Self::Hystart(Box::default()),
             SlowStartExit::Hystart => Self::AckTrain(Box::default()),
+            SlowStartExit::Search => Self::Search(Box::new(Search::new())),
         }
     }
 
@@ -45,6 +51,7 @@ impl ExitWatch {
             Self::Off => Step::Grow(f64::from(sample.counted)),
             Self::Hystart(hystart) => hystart.on_ack(sample),
             Self::AckTrain(train) => train.on_ack(sample, window),
+            Self::Search(search) => search.on_ack(sample),
         }
     }
 

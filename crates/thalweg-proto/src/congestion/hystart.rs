@@ -22,6 +22,7 @@
 //! | may be used for the restart after an idle time (section 4.3) | only until slow start was left once | section 4.3 asks for no more | none on connections that are not idle |
 
 use super::AckSample;
+use super::step::Step;
 use crate::units::Duration;
 
 /// The least growth of the round trip that counts (`MIN_RTT_THRESH`, section 4.3).
@@ -45,15 +46,6 @@ pub(super) const INFINITY: Duration = Duration::MAX;
 /// The growth of a round trip that counts.
 pub(super) fn delay_threshold(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
-}
-
-/// The answer to an acknowledgement in slow start.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step {
-    /// The window grows by so many segments.
-    Grow(f64),
-    /// Slow start ends with the window that there is.
-    Leave,
 }
 
 /// The state of HyStart++ (section 4.2).
@@ -96,7 +88,7 @@ impl Hystart {
     /// An acknowledgement in slow start (section 4.2).
     pub fn on_ack(&mut self, sample: &AckSample) -> Step {
         if sample.cumulative > self.window_end && self.begin_round(sample.path.next_sequence) {
-            return Step::Leave;
+            return Step::Leave { overshoot: 0.0 };
         }
         let counted = f64::from(sample.counted.max(sample.acked.min(LIMIT)));
         let growth = if self.css.is_some() { counted / CSS_GROWTH_DIVISOR } else { counted };

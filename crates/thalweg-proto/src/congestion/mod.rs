@@ -19,6 +19,8 @@ mod exit;
 mod feedback;
 mod hystart;
 mod recent;
+mod search;
+mod step;
 
 macro_rules! declare {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {

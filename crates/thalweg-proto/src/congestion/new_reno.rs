@@ -17,7 +17,7 @@
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
 use super::exit::ExitWatch;
-use super::hystart::Step;
+use super::step::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path,
     SlowStartExit,
@@ -72,7 +72,7 @@ impl NewReno {
             // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
             Step::Grow(growth) if may_grow => self.window += growth,
             Step::Grow(_) => {}
-            Step::Leave => self.reduce_to(self.window),
+            Step::Leave { overshoot } => self.reduce_to(self.window - overshoot),
         }
     }
 }
