@@ -2,7 +2,7 @@
 //! again. So nothing that decides the future is missing from digests, and numbers are counted from the right places.
 
 use super::channel::State;
-use super::{AdaptiveAck, Bounds, Scheme, Sscop, Sstp, Window};
+use super::{AdaptiveAck, Bounds, Controlled, Scheme, Sscop, Sstp, Window};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
@@ -82,6 +82,20 @@ fn states_of_windows_are_told_apart() {
             check(&Window { recovery }, &bounds(delays));
         }
     }
+}
+
+/// Times are told apart from the same times under another clock: few merge.
+#[test]
+fn states_of_controllers_are_told_apart() {
+    for name in ["sack-newreno", "sack-cubic", "sack-prague"] {
+        let scheme = Controlled::named(name).unwrap_or_else(|| panic!("{name}"));
+        for delays in [0, 1] {
+            let (states, merged) = merge(&scheme, &bounds(delays));
+            assert!(states > 200 && merged > 0, "{name}: {states} states, {merged} merged");
+        }
+    }
+    let (states, merged) = merge(&Controlled::bbr(), &bounds(0));
+    assert!(states > 200 && merged > 0, "{states} states, {merged} merged");
 }
 
 #[test]

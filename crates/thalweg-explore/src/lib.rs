@@ -37,6 +37,7 @@ mod adaptive_ack;
 #[cfg(test)]
 mod alike;
 mod channel;
+mod controlled;
 mod digest;
 mod endless;
 mod scheme;
@@ -51,6 +52,7 @@ mod window;
 
 pub use adaptive_ack::AdaptiveAck;
 pub use channel::End;
+pub use controlled::Controlled;
 pub use digest::Fnv;
 pub use endless::{Endless, search_endless};
 pub use scheme::Scheme;

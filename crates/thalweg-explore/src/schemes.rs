@@ -1,15 +1,21 @@
 //! The protocols that can be explored.
 
-use super::{AdaptiveAck, Bounds, Outcome, Sscop, Sstp, Window, search};
+use super::controlled::CONTROLLED;
+use super::{AdaptiveAck, Bounds, Controlled, Outcome, Sscop, Sstp, Window, search};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
 /// Names and what they are.
-pub const SCHEMES: [(&str, &str); 10] = [
+pub const SCHEMES: [(&str, &str); 15] = [
     ("adaptive-ack", "adaptive acknowledgement (Lee et al. 1997)"),
     ("sack", "the window transport, a fixed window, repair by selective acknowledgement"),
     ("newreno", "the same, repair by partial acknowledgement"),
     ("go-back-n", "the same, everything after a loss sent again"),
+    CONTROLLED[0],
+    CONTROLLED[1],
+    CONTROLLED[2],
+    CONTROLLED[3],
+    CONTROLLED[4],
     ("sscop", "data transfer of SSCOP (Q.2110); the window is the credit"),
     ("sstp", "two-level flow control, firm acknowledgement; the window in segments, room for half of it"),
     ("sstp-hard", "the same with hard acknowledgement (Gong and Parulkar 1992)"),
@@ -40,7 +46,9 @@ pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bo
         "sack" => Some(search(&window(Recovery::Sack), bounds, show)),
         "newreno" => Some(search(&window(Recovery::NewReno), bounds, show)),
         "go-back-n" => Some(search(&window(Recovery::GoBackN), bounds, show)),
+        "sack-bbr" => Some(search(&Controlled::bbr(), bounds, show)),
         "sscop" => Some(search(&Sscop::default(), bounds, show)),
+        name if name.starts_with("sack-") => Some(search(&Controlled::named(name)?, bounds, show)),
         name => Some(search(&Sstp::new(acknowledgement(name)?).ok()?, bounds, show)),
     }
 }

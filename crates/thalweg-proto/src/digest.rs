@@ -1,6 +1,7 @@
 //! Digests that tell states of an engine apart, for those that explore them all.
 
 use crate::units::{Duration, Time};
+use core::fmt::{self, Debug, Write as _};
 use core::hash::{Hash, Hasher};
 
 /// An engine whose states can be told apart.
@@ -21,4 +22,19 @@ pub(crate) fn until(at: Time, now: Time) -> Duration {
 /// Feeds several values.
 pub(crate) fn feed<H: Hasher>(into: &mut H, values: impl Hash) {
     values.hash(into);
+}
+
+/// Feeds all that a value shows of itself, and the time, from which the times in it count: for values with times of their own of which
+/// few states have the same but for the clock.
+pub(crate) fn feed_shown<H: Hasher>(now: Time, value: &impl Debug, into: &mut H) {
+    struct Text<'a, H>(&'a mut H);
+    impl<H: Hasher> fmt::Write for Text<'_, H> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.write(text.as_bytes());
+            Ok(())
+        }
+    }
+    feed(into, now);
+    // A hasher takes any text.
+    let _ = write!(Text(into), "{value:?}");
 }

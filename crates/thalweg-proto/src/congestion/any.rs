@@ -1,7 +1,9 @@
 //! Any of the controllers, chosen at run time.
 
 use super::*;
+use crate::digest::{Digest, feed_shown};
 use crate::window::CustomController;
+use core::hash::Hasher;
 
 macro_rules! any_of {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
@@ -107,6 +109,12 @@ impl Controller for Any {
 
     fn threshold(&self) -> Option<f64> {
         each!(self, controller => controller.threshold())
+    }
+}
+
+impl Digest for Any {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed_shown(now, self, into);
     }
 }
 

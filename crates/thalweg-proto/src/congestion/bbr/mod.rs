@@ -211,6 +211,12 @@ impl Bbr {
     }
 }
 
+impl crate::digest::Digest for Bbr {
+    fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
+        crate::digest::feed_shown(now, self, into);
+    }
+}
+
 impl Controller for Bbr {
     type PacketInfo = Stamp;
 

@@ -1,0 +1,110 @@
+//! The window transport with a congestion controller, and all that live senders repair losses with.
+
+use super::{Bounds, Scheme, Tag};
+use core::hash::Hash;
+use std::sync::Arc;
+use thalweg_proto::congestion::{
+    Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, CubicConfig, DctcpConfig,
+    NewRenoConfig, PragueConfig, SlowStartExit,
+};
+use thalweg_proto::digest::Digest;
+use thalweg_proto::units::Duration;
+use thalweg_proto::window::{
+    self, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig, SenderReason, Validation,
+};
+
+/// The names of schemes with a controller, and what they are.
+pub(crate) const CONTROLLED: [(&str, &str); 5] = [
+    (
+        "sack-newreno",
+        "NewReno, with losses found by time, tail probes, PRR, F-RTO, undone cuts and unused windows that decay",
+    ),
+    ("sack-cubic", "the same with CUBIC and HyStart++"),
+    ("sack-dctcp", "the same with DCTCP"),
+    ("sack-prague", "the same with Prague"),
+    ("sack-bbr", "the same with BBR"),
+];
+
+/// The window transport with selective acknowledgement, losses found by time, tail probes, undone cuts, PRR, F-RTO and windows that
+/// decay. Time-outs are always the same, so that states do not differ by round-trip times that an exploration makes up.
+#[derive(Clone, Debug)]
+pub struct Controlled<C> {
+    /// The controller at the start.
+    pub controller: C,
+}
+
+impl Controlled<Any> {
+    /// With the controller of a scheme of [`CONTROLLED`], which begins with a window of two; `None` if it has a sender of its own, or
+    /// there is none.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let (initial_window, initial_threshold, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
+        let config: ControllerConfig = match name {
+            "sack-newreno" => {
+                NewRenoConfig { initial_window, initial_threshold, slow_start_exit: SlowStartExit::Loss }
+                    .into()
+            }
+            "sack-cubic" => CubicConfig {
+                initial_window,
+                initial_threshold,
+                c: 0.4,
+                beta: 0.7,
+                fast_convergence: true,
+                slow_start_exit: SlowStartExit::HystartPlusPlus,
+            }
+            .into(),
+            "sack-dctcp" => DctcpConfig { initial_window, initial_threshold, gain }.into(),
+            "sack-prague" => PragueConfig {
+                initial_window,
+                initial_threshold,
+                gain,
+                virtual_rtt: Duration::from_millis(25),
+                transition: 500,
+                burst_delay: Duration::from_micros(250),
+            }
+            .into(),
+            _ => return None,
+        };
+        Some(Self { controller: Any::new(&config).ok()? })
+    }
+}
+
+impl Controlled<Bbr> {
+    /// With BBR, which begins with a window of two.
+    pub(crate) fn bbr() -> Self {
+        Self { controller: BbrConfig { initial_window: 2.0, ..BbrConfig::default() }.make() }
+    }
+}
+
+impl<C: Controller<PacketInfo: Hash> + Digest> Scheme for Controlled<C> {
+    type Pdu = window::Pdu<Tag>;
+    type Sender = window::Sender<Tag, C>;
+    type Receiver = window::Receiver<Tag>;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        let always = Duration::from_secs(1);
+        let rtt = RttConfig { initial: always, floor: always, ceiling: always, ..RttConfig::default() };
+        let sender = SenderConfig {
+            segment: 1,
+            max_window: bounds.window,
+            recovery: Recovery::Sack,
+            rack: Some(RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO }),
+            prr: true,
+            f_rto: true,
+            validation: Some(Validation::Decay),
+            rtt,
+            ..SenderConfig::default()
+        };
+        let usual = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
+        let receiver = if bounds.slow_reader {
+            ReceiverConfig { window: bounds.window.into(), wait_for_consumption: true, ..usual }
+        } else {
+            usual
+        };
+        let sender = window::Sender::new(Arc::new(sender), self.controller.clone());
+        (sender, window::Receiver::new(Arc::new(receiver)))
+    }
+
+    fn is_pacing(&self, reason: &SenderReason) -> bool {
+        *reason == SenderReason::Pacing
+    }
+}
