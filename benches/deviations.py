@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes slips in BBR on purpose, one at a time, and tells which of them its tests name.
+"""Makes slips in controllers and loss repair on purpose, one at a time, and tells which of them tests name.
 
     deviations.py                       every deviation, then the score (some minutes)
     deviations.py reno-bytes idle-late  some of them
+    deviations.py --of cubic rack       those of some mechanisms
     deviations.py --list                what they are, and where each was seen
     deviations.py --check               only whether each still fits the source: no build
 
@@ -22,87 +23,292 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "target" / "deviations"
 CRATES = ("thalweg-units", "thalweg-proto")
-SOURCE = "crates/thalweg-proto/src/congestion"
+SOURCE = "crates/thalweg-proto/src"
 # A run of the tests takes a few seconds.
 PATIENCE = 300
+# The tests that are to name a slip, by the file that it is in: those of its mechanism, so that a run is short.
+TESTS = {
+    "congestion/bbr": ["--lib", "--test", "delivery"],
+    "congestion/delivery": ["--lib", "--test", "delivery"],
+    "congestion/cubic": ["--test", "controllers"],
+    "congestion/new_reno": ["--test", "controllers"],
+    "congestion/hystart": ["--test", "hystart"],
+    "congestion/search": ["--lib"],
+    "congestion/dctcp": ["--test", "dctcp"],
+    "congestion/prague": ["--test", "prague"],
+    "window/sender/prr": ["--lib", "--test", "prr"],
+    "window/sender/rack": ["--lib", "--test", "rack"],
+    "window/sender/probe": ["--test", "rack"],
+    "window/sender/undo": ["--test", "rack"],
+    "window/sender/f_rto": ["--test", "f_rto"],
+    "window/sender/validation": ["--test", "validation"],
+    "window/sender/repair": ["--test", "sender", "--test", "rack"],
+    "window/rtt": ["--lib"],
+}
 
 # Name: where it was seen (or "own"), the file, what stands there and what takes its place.
 DEVIATIONS = {
-    "loss-events": ("quinn 2481: every lost packet counts as a loss event in Startup", "bbr/loss.rs",
+    "loss-events": ("quinn 2481: every lost packet counts as a loss event in Startup", "congestion/bbr/loss.rs",
                     "+= u32::from(sample.sequence != self.loss.range_end)", "+= 1"),
-    "reno-bytes": ("quinn 2481: round trips of a Reno flow are counted in bytes", "bbr/probe_bw.rs",
+    "reno-bytes": ("quinn 2481: round trips of a Reno flow are counted in bytes", "congestion/bbr/probe_bw.rs",
                    "(self.target_inflight() / self.smss).min(MOST_ROUNDS)", "self.target_inflight().min(MOST_ROUNDS)"),
-    "first-ack": ("quinn 2481: what the first acknowledgement acknowledges never counts as delivered", "delivery.rs",
+    "first-ack": ("quinn 2481: what the first acknowledgement acknowledges never counts as delivered", "congestion/delivery.rs",
                   "self.delivered += sample.acked_bytes;",
                   "self.delivered += if self.rounds > 0 { sample.acked_bytes } else { 0 };"),
-    "first-flight": ("quinn 2481: samples of the first flight are thrown away", "delivery.rs",
+    "first-flight": ("quinn 2481: samples of the first flight are thrown away", "congestion/delivery.rs",
                      "unreliable: interval < sample.path.min_rtt,",
                      "unreliable: interval < sample.path.min_rtt || stamp.delivered == 0,"),
-    "idle-late": ("quiche 1598: idleness is looked for when the packet counts as in flight already", "bbr/mod.rs",
+    "idle-late": ("quiche 1598: idleness is looked for when the packet counts as in flight already", "congestion/bbr/mod.rs",
                   "path.in_flight_bytes == 0 && self.sampler", "path.in_flight_bytes + 1 == 0 && self.sampler"),
-    "probing-refill": ("ccwg-bbr 10: losses in REFILL bring the short-term bounds down", "bbr/state.rs",
+    "probing-refill": ("ccwg-bbr 10: losses in REFILL bring the short-term bounds down", "congestion/bbr/state.rs",
                        "Self::Startup | Self::ProbeRefill | Self::ProbeUp)", "Self::Startup | Self::ProbeUp)"),
-    "round-32-bits": ("xquic 552: the end of a round trip has 32 bits", "delivery.rs",
+    "round-32-bits": ("xquic 552: the end of a round trip has 32 bits", "congestion/delivery.rs",
                       "self.round_end = self.delivered;\n            self.rounds",
                       "self.round_end = u64::from(self.delivered as u32);\n            self.rounds"),
-    "quantum": ("ngtcp2 737: the send quantum has no lower bound", "bbr/control.rs",
+    "quantum": ("ngtcp2 737: the send quantum has no lower bound", "congestion/bbr/control.rs",
                 ".min(MOST_QUANTUM).max(2.0 * self.smss)", ".min(MOST_QUANTUM)"),
-    "startup-gain": ("own: 2 in place of 4 ln 2", "bbr/state.rs", "Self::Startup => 2.77", "Self::Startup => 2.0"),
-    "drain-gain": ("own: Drain as in version 1", "bbr/state.rs", "Self::Drain => 0.5", "Self::Drain => 0.35"),
-    "down-gain": ("own: 0.75 as in version 1", "bbr/state.rs", "Self::ProbeDown => 0.9", "Self::ProbeDown => 0.75"),
-    "up-cwnd-gain": ("own: UP has the window of other states", "bbr/state.rs", "Self::ProbeUp => 2.25", "Self::ProbeUp => 2.0"),
-    "plateau": ("own: two round trips are a plateau", "bbr/startup.rs", "PLATEAU_ROUNDS: u32 = 3", "PLATEAU_ROUNDS: u32 = 2"),
-    "plateau-limited": ("own: the application's limit counts as a plateau", "bbr/startup.rs",
+    "startup-gain": ("own: 2 in place of 4 ln 2", "congestion/bbr/state.rs", "Self::Startup => 2.77", "Self::Startup => 2.0"),
+    "drain-gain": ("own: Drain as in version 1", "congestion/bbr/state.rs", "Self::Drain => 0.5", "Self::Drain => 0.35"),
+    "down-gain": ("own: 0.75 as in version 1", "congestion/bbr/state.rs", "Self::ProbeDown => 0.9", "Self::ProbeDown => 0.75"),
+    "up-cwnd-gain": ("own: UP has the window of other states", "congestion/bbr/state.rs", "Self::ProbeUp => 2.25", "Self::ProbeUp => 2.0"),
+    "plateau": ("own: two round trips are a plateau", "congestion/bbr/startup.rs", "PLATEAU_ROUNDS: u32 = 3", "PLATEAU_ROUNDS: u32 = 2"),
+    "plateau-limited": ("own: the application's limit counts as a plateau", "congestion/bbr/startup.rs",
                         "|| ack.rs.app_limited || ack.rate", "|| ack.rate"),
-    "lost-ranges": ("own: a single range ends Startup", "bbr/startup.rs", "LOST_RANGES: u32 = 6", "LOST_RANGES: u32 = 1"),
-    "startup-loss": ("own: losses do not end Startup", "bbr/startup.rs", "self.check_startup_high_loss(ack);", ""),
-    "drain-long": ("own: Drain has no end but what is in flight", "bbr/startup.rs", "DRAIN_ROUNDS: u64 = 3",
+    "lost-ranges": ("own: a single range ends Startup", "congestion/bbr/startup.rs", "LOST_RANGES: u32 = 6", "LOST_RANGES: u32 = 1"),
+    "startup-loss": ("own: losses do not end Startup", "congestion/bbr/startup.rs", "self.check_startup_high_loss(ack);", ""),
+    "drain-long": ("own: Drain has no end but what is in flight", "congestion/bbr/startup.rs", "DRAIN_ROUNDS: u64 = 3",
                    "DRAIN_ROUNDS: u64 = 1 << 40"),
-    "drain-target": ("own: Drain ends at 1.5 bandwidth-delay products", "bbr/startup.rs",
+    "drain-target": ("own: Drain ends at 1.5 bandwidth-delay products", "congestion/bbr/startup.rs",
                      "self.inflight(self.bw, 1.0)\n", "self.inflight(self.bw, 1.5)\n"),
-    "limited-samples": ("own: samples that the application limited count", "bbr/model.rs",
+    "limited-samples": ("own: samples that the application limited count", "congestion/bbr/model.rs",
                         "(ack.rate >= self.max_bw.get() || !ack.rs.app_limited)", "true"),
-    "filter-one": ("own: the filter of the bandwidth has one cycle", "bbr/model.rs", "self.before.max(self.now)", "self.now"),
-    "filter-stands": ("own: the filter never advances", "bbr/model.rs",
+    "filter-one": ("own: the filter of the bandwidth has one cycle", "congestion/bbr/model.rs", "self.before.max(self.now)", "self.now"),
+    "filter-stands": ("own: the filter never advances", "congestion/bbr/model.rs",
                       "(self.before, self.now) = (self.now, 0.0);", "self.before = self.before.max(self.now);"),
-    "headroom": ("own: no headroom", "bbr/model.rs", "(self.inflight_longterm - headroom)", "(self.inflight_longterm)"),
-    "min-pipe": ("own: two packets in place of four", "bbr/control.rs", "MIN_PIPE: f64 = 4.0", "MIN_PIPE: f64 = 2.0"),
-    "cruise-soon": ("own: CRUISE does not wait for the queue to drain", "bbr/probe_bw.rs",
+    "headroom": ("own: no headroom", "congestion/bbr/model.rs", "(self.inflight_longterm - headroom)", "(self.inflight_longterm)"),
+    "min-pipe": ("own: two packets in place of four", "congestion/bbr/control.rs", "MIN_PIPE: f64 = 4.0", "MIN_PIPE: f64 = 2.0"),
+    "cruise-soon": ("own: CRUISE does not wait for the queue to drain", "congestion/bbr/probe_bw.rs",
                     "in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw.get(), 1.0)", "true"),
-    "probe-wait": ("own: no time between probes", "bbr/probe_bw.rs", "LEAST_WAIT: f64 = 2.0", "LEAST_WAIT: f64 = 0.0"),
-    "slope": ("own: the long-term bound grows by one segment a round trip", "bbr/probe_bw.rs",
+    "probe-wait": ("own: no time between probes", "congestion/bbr/probe_bw.rs", "LEAST_WAIT: f64 = 2.0", "LEAST_WAIT: f64 = 0.0"),
+    "slope": ("own: the long-term bound grows by one segment a round trip", "congestion/bbr/probe_bw.rs",
               "(self.cycle.up_rounds + 1).min", "(self.cycle.up_rounds).min"),
-    "up-stays": ("own: a loss does not end UP", "bbr/loss.rs",
+    "up-stays": ("own: a loss does not end UP", "congestion/bbr/loss.rs",
                  "self.start_down(now);\n            // The ack", "// The ack"),
-    "limited-bound": ("own: a loss while the application limits sets the long-term bound", "bbr/loss.rs",
+    "limited-bound": ("own: a loss while the application limits sets the long-term bound", "congestion/bbr/loss.rs",
                       "if !app_limited {", "if true || app_limited {"),
-    "bound-tail": ("own: the long-term bound is what was in flight, without beta's floor", "bbr/loss.rs",
+    "bound-tail": ("own: the long-term bound is what was in flight, without beta's floor", "congestion/bbr/loss.rs",
                    "in_flight.max(self.target_inflight() * self.config.beta)", "in_flight.min(self.target_inflight() * 0.3)"),
-    "short-term": ("own: losses between probes change nothing", "bbr/loss.rs",
+    "short-term": ("own: losses between probes change nothing", "congestion/bbr/loss.rs",
                    "if self.loss.in_round && !self.state.is_accelerating()", "if false && self.loss.in_round"),
-    "short-term-kept": ("own: REFILL keeps the short-term bounds", "bbr/probe_bw.rs",
+    "short-term-kept": ("own: REFILL keeps the short-term bounds", "congestion/bbr/probe_bw.rs",
                         "self.reset_short_term();\n        self.cycle.up_rounds", "self.cycle.up_rounds"),
-    "rtt-interval": ("own: ProbeRTT every 10 s, as in version 1", "bbr/config.rs",
+    "rtt-interval": ("own: ProbeRTT every 10 s, as in version 1", "congestion/bbr/config.rs",
                      "probe_rtt_interval: Duration::from_secs(5)", "probe_rtt_interval: Duration::from_secs(10)"),
-    "rtt-gain": ("own: ProbeRTT does not lower the window", "bbr/state.rs", "Self::ProbeRtt => 0.5", "Self::ProbeRtt => 1.0"),
-    "rtt-short": ("own: ProbeRTT lasts 20 ms", "bbr/probe_rtt.rs", "Duration::from_millis(200)", "Duration::from_millis(20)"),
-    "rtt-startup": ("own: ProbeRTT always leads to ProbeBW", "bbr/probe_rtt.rs",
+    "rtt-gain": ("own: ProbeRTT does not lower the window", "congestion/bbr/state.rs", "Self::ProbeRtt => 0.5", "Self::ProbeRtt => 1.0"),
+    "rtt-short": ("own: ProbeRTT lasts 20 ms", "congestion/bbr/probe_rtt.rs", "Duration::from_millis(200)", "Duration::from_millis(20)"),
+    "rtt-startup": ("own: ProbeRTT always leads to ProbeBW", "congestion/bbr/probe_rtt.rs",
                     "        if self.full_bw.reached {\n            // The next", "        if true {\n            // The next"),
-    "rtt-idle": ("own: ProbeRTT after idleness", "bbr/probe_rtt.rs", " && !self.idle_restart", ""),
-    "rtt-filter": ("own: the shortest round trip counts for ever", "bbr/probe_rtt.rs",
+    "rtt-idle": ("own: ProbeRTT after idleness", "congestion/bbr/probe_rtt.rs", " && !self.idle_restart", ""),
+    "rtt-filter": ("own: the shortest round trip counts for ever", "congestion/bbr/probe_rtt.rs",
                    "|| now.since(self.stamp) > FILTER", "|| now.since(self.stamp) > FILTER * 1000"),
-    "rtt-restore": ("own: the window of before ProbeRTT is forgotten", "bbr/probe_rtt.rs", "self.restore_cwnd();", ""),
-    "aggregation": ("own: no room for acknowledgements that come together", "bbr/control.rs",
+    "rtt-restore": ("own: the window of before ProbeRTT is forgotten", "congestion/bbr/probe_rtt.rs", "self.restore_cwnd();", ""),
+    "aggregation": ("own: no room for acknowledgements that come together", "congestion/bbr/control.rs",
                     "inflight + self.aggregation.extra", "inflight"),
-    "undo-state": ("own: undoing does not lead back to the probe", "bbr/loss.rs", "!probes_rtt => self.start_refill()",
+    "undo-state": ("own: undoing does not lead back to the probe", "congestion/bbr/loss.rs", "!probes_rtt => self.start_refill()",
                    "!probes_rtt => {}"),
-    "undo-bounds": ("own: undoing leaves the long-term bound", "bbr/loss.rs",
+    "undo-bounds": ("own: undoing leaves the long-term bound", "congestion/bbr/loss.rs",
                     "self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);", ""),
-    "undo-window": ("own: undoing leaves the window", "bbr/loss.rs",
+    "undo-window": ("own: undoing leaves the window", "congestion/bbr/loss.rs",
                     "self.loss.episode = None;\n        self.restore_cwnd();", "self.loss.episode = None;"),
-    "timeout-window": ("own: a time-out leaves the window", "bbr/loss.rs", "self.cwnd = in_flight + self.smss;", ""),
-    "save-late": ("own: state is saved when a probe was ended by the loss", "bbr/loss.rs",
+    "timeout-window": ("own: a time-out leaves the window", "congestion/bbr/loss.rs", "self.cwnd = in_flight + self.smss;", ""),
+    "save-late": ("own: state is saved when a probe was ended by the loss", "congestion/bbr/loss.rs",
                   "self.begin_episode(sample.path.next_sequence, None);\n        self.note_loss();", "self.note_loss();"),
+    # CUBIC (RFC 9438).
+    "cubic-k": ("RFC 8312: K from the maximum alone, as before RFC 9438", "congestion/cubic.rs",
+                "libm::cbrt((self.w_max - self.window) / self.c)", "libm::cbrt(self.w_max * (1.0 - self.beta) / self.c)"),
+    "cubic-convergence": ("own: fast convergence by (2 - beta) / 2", "congestion/cubic.rs",
+                          "self.window * (1.0 + self.beta) / 2.0", "self.window * (2.0 - self.beta) / 2.0"),
+    "cubic-alpha": ("own: the Reno-friendly window grows by a segment from the start", "congestion/cubic.rs",
+                    "3.0 * (1.0 - self.beta) / (1.0 + self.beta)", "1.0"),
+    "cubic-alpha-stays": ("RFC 8312: it never grows by a segment", "congestion/cubic.rs",
+                          "if self.reno >= self.prior { 1.0 }", "if self.reno >= self.prior && false { 1.0 }"),
+    "cubic-acked": ("own: an acknowledgement counts once for it, whatever it acknowledges", "congestion/cubic.rs",
+                    "self.reno += alpha * acked / self.window", "self.reno += alpha / self.window"),
+    "cubic-target": ("RFC 8312: no bound of half as much again", "congestion/cubic.rs",
+                     "target.clamp(self.window, 1.5 * self.window)", "target.max(self.window)"),
+    "cubic-rtt": ("own: the curve of now, not of a round trip on", "congestion/cubic.rs",
+                  "self.curve(t + sample.path.smoothed_rtt.as_secs_f64())", "self.curve(t)"),
+    "cubic-timeout": ("own: the maximum of before a time-out stays", "congestion/cubic.rs",
+                      "                self.w_max = 0.0;\n", ""),
+    "cubic-limited": ("own: idle time is time to grow in", "congestion/cubic.rs",
+                      "if sample.app_limited && !sample.recovering {", "if false && sample.app_limited {"),
+    "cubic-flight": ("own: the window is multiplied, used or not", "congestion/cubic.rs",
+                     "let outstanding = f64::from(sample.path.outstanding).min(self.window);", "let outstanding = self.window;"),
+    "cubic-mark": ("own: a mark does not cut", "congestion/cubic.rs",
+                   "LossKind::Duplicates | LossKind::Mark => self.window = self.threshold,",
+                   "LossKind::Mark => {}\n            LossKind::Duplicates => self.window = self.threshold,"),
+    "cubic-repeated": ("own: the second expiry for a segment lowers the threshold again", "congestion/cubic.rs",
+                       "if sample.repeated {", "if false && sample.repeated {"),
+    # NewReno (RFC 5681).
+    "reno-flight": ("own: half the window, used or not", "congestion/new_reno.rs",
+                    "let outstanding = f64::from(sample.path.outstanding).min(self.window);", "let outstanding = self.window;"),
+    "reno-least": ("own: a threshold of one segment", "congestion/new_reno.rs",
+                   "MIN_THRESHOLD: f64 = 2.0", "MIN_THRESHOLD: f64 = 1.0"),
+    "reno-timeout": ("own: a time-out only halves", "congestion/new_reno.rs", "LossKind::Timeout => 1.0",
+                     "LossKind::Timeout => self.threshold"),
+    "reno-repeated": ("own: the second expiry for a segment halves the threshold again", "congestion/new_reno.rs",
+                      "if !sample.repeated {", "if true || sample.repeated {"),
+    "reno-limited": ("own: a window that is not used grows", "congestion/new_reno.rs",
+                     "!(sample.recovering || sample.app_limited)", "!sample.recovering"),
+    "reno-recovering": ("own: it grows while losses are repaired", "congestion/new_reno.rs",
+                        "!(sample.recovering || sample.app_limited)", "!sample.app_limited"),
+    "reno-restart": ("own: a restart makes a small window larger", "congestion/new_reno.rs",
+                     "self.window = self.window.min(self.initial_window);", "self.window = self.initial_window;"),
+    "reno-slow-start": ("own: slow start goes on at the threshold", "congestion/new_reno.rs",
+                        "if self.window < self.threshold {", "if self.window <= self.threshold {"),
+    # HyStart++ (RFC 9406).
+    "hystart-least": ("own: 2 ms are enough", "congestion/hystart.rs", "MIN_RTT_THRESH: Duration = Duration::from_millis(4)",
+                      "MIN_RTT_THRESH: Duration = Duration::from_millis(2)"),
+    "hystart-most": ("own: no growth above 32 ms is asked for", "congestion/hystart.rs",
+                     "MAX_RTT_THRESH: Duration = Duration::from_millis(16)", "MAX_RTT_THRESH: Duration = Duration::from_millis(32)"),
+    "hystart-share": ("HyStart: a sixteenth of the round trip", "congestion/hystart.rs", "MIN_RTT_DIVISOR: u64 = 8",
+                      "MIN_RTT_DIVISOR: u64 = 16"),
+    "hystart-samples": ("own: nine samples", "congestion/hystart.rs", "self.samples < N_RTT_SAMPLE",
+                        "self.samples <= N_RTT_SAMPLE"),
+    "hystart-rounds": ("own: six rounds", "congestion/hystart.rs", "css.rounds >= CSS_ROUNDS", "css.rounds > CSS_ROUNDS"),
+    "hystart-baseline": ("own: compared with the round before the entry", "congestion/hystart.rs",
+                         "baseline_min_rtt: self.current_round_min_rtt", "baseline_min_rtt: self.last_round_min_rtt"),
+    "hystart-equal": ("own: a round trip as long as at the entry resumes slow start", "congestion/hystart.rs",
+                      "self.current_round_min_rtt < css.baseline_min_rtt", "self.current_round_min_rtt <= css.baseline_min_rtt"),
+    "hystart-count": ("own: samples are counted on from round to round", "congestion/hystart.rs",
+                      "        self.samples = 0;\n        self.css", "        self.css"),
+    "hystart-forgets": ("own: the shortest of all rounds is compared", "congestion/hystart.rs",
+                        "        self.current_round_min_rtt = INFINITY;\n        self.samples", "        self.samples"),
+    "hystart-limit": ("own: an acknowledgement counts once", "congestion/hystart.rs", "LIMIT: u32 = 8", "LIMIT: u32 = 1"),
+    "hystart-growth": ("own: half in conservative slow start", "congestion/hystart.rs", "CSS_GROWTH_DIVISOR: f64 = 4.0",
+                       "CSS_GROWTH_DIVISOR: f64 = 2.0"),
+    # SEARCH.
+    "search-threshold": ("own: a quarter is enough", "congestion/search.rs", "THRESH: f64 = 0.35", "THRESH: f64 = 0.25"),
+    "search-once": ("own: compared with what was delivered, not twice that", "congestion/search.rs",
+                    "let expected = 2.0 * self.sum_bins", "let expected = 1.0 * self.sum_bins"),
+    "search-fraction": ("own: the fraction of a bin does not count", "congestion/search.rs",
+                        "self.sum_bins(previous - W, previous, fraction)", "self.sum_bins(previous - W, previous, 0.0)"),
+    "search-overshoot": ("own: one round trip is taken back", "congestion/search.rs", "clock.initial_rtt * 2", "clock.initial_rtt"),
+    "search-early": ("own: a decision without a whole window before", "congestion/search.rs", "previous >= W &&",
+                     "previous > 0 &&"),
+    # DCTCP (RFC 8257).
+    "dctcp-gain": ("own: alpha is the last window's share", "congestion/dctcp.rs", "self.alpha += self.gain * (share - self.alpha)",
+                   "self.alpha = share"),
+    "dctcp-whole": ("own: alpha in place of half of it", "congestion/dctcp.rs", "(1.0 - self.alpha / 2.0)", "(1.0 - self.alpha)"),
+    "dctcp-often": ("own: every mark cuts", "congestion/dctcp.rs", "} else if sample.cumulative > self.reduced_until {",
+                    "} else if true || sample.cumulative > self.reduced_until {"),
+    "dctcp-window": ("own: alpha moves with each acknowledgement", "congestion/dctcp.rs",
+                     "if sample.cumulative <= self.window_end {", "if false && sample.cumulative <= self.window_end {"),
+    "dctcp-grows": ("own: marks let the window grow", "congestion/dctcp.rs", "if sample.ce == 0 {\n",
+                    "if sample.ce == 0 || sample.cumulative <= self.reduced_until {\n"),
+    "dctcp-loss": ("own: marks cut again in the window that a loss has cut", "congestion/dctcp.rs",
+                   "self.reno.on_loss(sample);\n        self.reduced_until = sample.path.next_sequence;", "self.reno.on_loss(sample);"),
+    # Prague.
+    "prague-alpha": ("own: marks move alpha from the start", "congestion/prague.rs", "        if self.saw_ce {\n",
+                     "        if true || self.saw_ce {\n"),
+    "prague-square": ("own: the ratio of round trips, not its square", "congestion/prague.rs", "{ ratio * ratio }", "{ ratio }"),
+    "prague-transition": ("own: independent of the round trip at once", "congestion/prague.rs",
+                          "self.rounds >= self.config.transition && !", "!"),
+    "prague-virtual": ("own: cuts come once a real round trip", "congestion/prague.rs",
+                       "self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, path.now)",
+                       "self.cumulative > self.cut.until"),
+    "prague-both": ("own: a loss halves what CE has left", "congestion/prague.rs",
+                    "by_ce.map_or(0.5, |alpha| 1.0 / (2.0 - alpha))", "by_ce.map_or(0.5, |_| 0.5)"),
+    "prague-pace": ("own: no faster in slow start", "congestion/prague.rs", "let factor = if self.in_slow_start() { 2.0 }",
+                    "let factor = if self.in_slow_start() { 1.0 }"),
+    "prague-grow": ("own: marked segments let it grow", "congestion/prague.rs", "sample.acked.saturating_sub(sample.ce)",
+                    "sample.acked"),
+    "prague-slow-start": ("own: marks do not end slow start", "congestion/prague.rs",
+                          "        self.threshold = self.threshold.min(self.window);\n", ""),
+    # PRR (RFC 6937).
+    "prr-rounds-down": ("own: what is due is rounded down", "window/sender/prr.rs", "due.div_ceil(u128::from(self.recover_fs.max(1)))",
+                        "due / u128::from(self.recover_fs.max(1))"),
+    "prr-slow-start": ("own: slow start whether safe or not", "window/sender/prr.rs", "if ack.is_safe { smss } else { 0 }", "smss"),
+    "prr-bound": ("own: the conservative bound alone", "window/sender/prr.rs", "if ack.is_safe { smss } else { 0 }", "0"),
+    "prr-delivered": ("own: what was sent before is held against this acknowledgement", "window/sender/prr.rs",
+                      "self.delivered.saturating_sub(self.out).max(ack.bytes)", "self.delivered.saturating_sub(self.out)"),
+    "prr-first": ("own: the first repair waits", "window/sender/prr.rs", "if self.out == 0 && send == 0 {",
+                  "if false && self.out == 0 && send == 0 {"),
+    "prr-target": ("own: beyond the window", "window/sender/prr.rs", ".min(target - ack.in_flight)", ""),
+    "prr-flight": ("own: RecoverFS without the acknowledgement that told of the loss", "window/sender/prr.rs",
+                   "prr.recover_fs += bytes;", ""),
+    # RACK-TLP (RFC 8985).
+    "rack-quarter": ("own: half a round trip", "window/sender/rack.rs", "min_rtt.as_picos() / 4", "min_rtt.as_picos() / 2"),
+    "rack-threshold": ("own: a fourth segment", "window/sender/rack.rs", "sacked >= situation.threshold", "sacked > situation.threshold"),
+    "rack-repairing": ("own: recovery waits as well", "window/sender/rack.rs", "(situation.repairing || sacked", "(sacked"),
+    "rack-persistence": ("own: wider for eight recoveries", "window/sender/rack.rs", "PERSISTENCE: u8 = 16", "PERSISTENCE: u8 = 8"),
+    "rack-round": ("own: each needless repair widens", "window/sender/rack.rs", "if needless && self.round.is_none() {", "if needless {"),
+    "rack-bound": ("own: wider than the smoothed round trip", "window/sender/rack.rs", "wide.min(situation.smoothed_rtt)", "wide"),
+    "rack-repaired": ("own: a repair that arrives is reordering", "window/sender/rack.rs", "end < self.highest && !again",
+                      "end < self.highest"),
+    "rack-ambiguous": ("own: an answer sooner than any is one to the repair", "window/sender/rack.rs",
+                       "_ => rtt < min_rtt,", "_ => false,"),
+    "rack-late": ("own: a late first transmission is an answer to the repair", "window/sender/rack.rs",
+                  "Arrival::Late if told => true,", "Arrival::Late if told => false,"),
+    "rack-timeout": ("own: the timer takes all for lost", "window/sender/rack.rs", "if at + patience > now {\n                    break",
+                     "if false && at + patience > now {\n                    break"),
+    "tlp-wait": ("own: one round trip", "window/sender/probe.rs", "(now + smoothed * 2 + answer)", "(now + smoothed + answer)"),
+    "tlp-delayed": ("own: no time for a delayed acknowledgement", "window/sender/probe.rs", "if flight == 1 { rack.config.max_ack_delay }",
+                    "if flight == 0 { rack.config.max_ack_delay }"),
+    "tlp-one": ("own: probes without end", "window/sender/probe.rs", "rack.probe.flight.is_none() && rack.probe.measured",
+                "rack.probe.flight.is_none()"),
+    "tlp-repair": ("own: a probe that repaired a loss does not cut", "window/sender/probe.rs", "if !flight.again || !repaired ||",
+                   "if true || !repaired ||"),
+    "tlp-needless": ("own: a probe that was not needed cuts", "window/sender/probe.rs", "if !flight.again || !repaired ||",
+                     "if !flight.again ||"),
+    "undo-late": ("own: one that came late is enough", "window/sender/undo.rs", "if !self.suspects.is_empty() {",
+                  "if self.suspects.len() > 1 {"),
+    "undo-confirmed": ("own: a repair that was needed does not count", "window/sender/undo.rs",
+                       "if self.suspects.contains(&start) {\n            self.abandon();",
+                       "if self.suspects.contains(&start) {\n            self.clear(start);"),
+    # F-RTO (RFC 5682).
+    "frto-new": ("own: one new segment", "window/sender/f_rto.rs", "NEW_SEGMENTS: u8 = 2", "NEW_SEGMENTS: u8 = 1"),
+    "frto-sacked": ("own: new segments that are selectively acknowledged do not tell", "window/sender/f_rto.rs",
+                    "unacknowledged.max(highest) > recovery_point", "unacknowledged > recovery_point"),
+    "frto-again": ("own: what a tail probe repaired is proof", "window/sender/f_rto.rs", "outcome.has_original()",
+                   "outcome.segments > 0"),
+    "frto-duplicate": ("own: a duplicate tells nothing", "window/sender/f_rto.rs",
+                       "} else if duplicate && ack.arrival != Arrival::Needless {", "} else if false && duplicate {"),
+    "frto-needless": ("own: the answer to the needless repair is a duplicate", "window/sender/f_rto.rs",
+                      "duplicate && ack.arrival != Arrival::Needless", "duplicate"),
+    "frto-first": ("own: the first acknowledgement is proof (as Linux)", "window/sender/f_rto.rs",
+                   "            Step::Waiting if advanced => {\n                doubt",
+                   "            Step::Waiting if outcome.has_original() => self.take_back_timeout(now),\n"
+                   "            Step::Waiting if advanced => {\n                doubt"),
+    # Congestion-window validation (RFC 2861, RFC 7661).
+    "decay-once": ("own: half, however long it was idle", "window/sender/validation.rs", ".min(64);\n", ".min(1);\n"),
+    "decay-used": ("own: the window falls to what is used", "window/sender/validation.rs",
+                   "self.shrink_to(f64::midpoint(window, used), &path);", "self.shrink_to(used, &path);"),
+    "pipe-period": ("own: five seconds", "window/sender/validation.rs", "NONVALIDATED_PERIOD: Duration = Duration::from_secs(300)",
+                    "NONVALIDATED_PERIOD: Duration = Duration::from_secs(5)"),
+    "pipe-half": ("own: less than the whole window is unused", "window/sender/validation.rs",
+                  "f64::from(self.config.segment) / 2.0", "f64::from(self.config.segment)"),
+    "pipe-cut": ("own: a loss cuts what was allowed", "window/sender/validation.rs",
+                 "            self.controller.on_unused(most.max(1.0), &path);\n", ""),
+    "pipe-flight": ("own: what was used counts less than what is outstanding", "window/sender/validation.rs",
+                    "path.outstanding.max(used)", "path.outstanding"),
+    "pipe-repaired": ("own: what was sent again is not taken off", "window/sender/validation.rs",
+                      "let share = (1.0 - again / cut.most.max(1.0)).max(0.0);", "let share = if again < 0.0 { 0.0 } else { 1.0 };"),
+    # The retransmission timer and duplicates (RFC 6298, RFC 5681, RFC 3042).
+    "rto-variance": ("own: the smoothed time is updated first", "window/rtt.rs",
+                     "let error = self.smoothed.abs_diff(rtt).as_picos();",
+                     "let error = (self.smoothed - self.smoothed / 8 + rtt / 8).abs_diff(rtt).as_picos();"),
+    "rto-back-off": ("own: no back-off", "window/rtt.rs", "(self.timeout() * 2).min(config.ceiling)", "self.timeout().min(config.ceiling)"),
+    "rto-four": ("own: two deviations", "window/rtt.rs", "let deviations = self.variation * u64::from(config.deviations);",
+                 "let deviations = self.variation * u64::from(config.deviations) / 2;"),
+    "limited-flight": ("own: what limited transmit sent is part of FlightSize", "window/sender/repair.rs",
+                       "let extra = self.limited.min(self.duplicates);", "let extra = 0;"),
+    "partial-window": ("own: the whole of a partial acknowledgement deflates the window", "window/sender/repair.rs",
+                       "self.departed = self.departed.saturating_sub(acked.saturating_sub(1));\n                    self.repair_now",
+                       "self.departed = 0;\n                    self.repair_now"),
+    "reno-partial": ("own: a partial acknowledgement repairs nothing", "window/sender/repair.rs",
+                     "self.repair_now |= self.mark_first_missing(now).is_some();\n                }\n                _ => self.departed",
+                     "}\n                _ => self.departed"),
 }
 
 
@@ -129,9 +335,14 @@ def misfits(names):
     return [name for name in names if source(DEVIATIONS[name][1]).read_text().count(DEVIATIONS[name][2]) != 1]
 
 
-def tested():
+def tests_of(file):
+    """The arguments that choose the tests of a file."""
+    return next(tests for prefix, tests in TESTS.items() if file.startswith(prefix))
+
+
+def tested(tests):
     """The names of tests that fail. Ends the program where none ran, as then nothing was shown."""
-    command = ["cargo", "test", "--offline", "-p", "thalweg-proto", "--lib", "--test", "delivery", "--no-fail-fast"]
+    command = ["cargo", "test", "--offline", "-p", "thalweg-proto", *tests, "--no-fail-fast"]
     environment = {**os.environ, "RUST_BACKTRACE": "0", "CARGO_TARGET_DIR": str(COPY / "target")}
     try:
         done = subprocess.run(command, cwd=COPY, capture_output=True, text=True, timeout=PATIENCE,
@@ -146,13 +357,17 @@ def tested():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="deviations; all without")
+    parser.add_argument("--of", nargs="+", default=[], metavar="FILE", help="those in files of these names: cubic, rack ...")
     parser.add_argument("--list", action="store_true", help="show what they are")
     parser.add_argument("--check", action="store_true", help="only look whether each fits the source")
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in DEVIATIONS]
     if unknown:
         parser.error(f"no deviation is called {', '.join(unknown)}; --list shows them")
-    names = args.names or list(DEVIATIONS)
+    among = [name for name, (_, file, _, _) in DEVIATIONS.items() if set(Path(file).with_suffix("").parts) & set(args.of)]
+    if args.of and not among:
+        parser.error("no deviation is in such a file")
+    names = args.names + among or list(DEVIATIONS)
     if args.list:
         for name in names:
             print(f"{name:18} {DEVIATIONS[name][0]}")
@@ -162,7 +377,9 @@ def main():
     if args.check:
         return
     prepare()
-    if failing := tested():
+    every = sorted({test for name in names for test in tests_of(DEVIATIONS[name][1]) if test != "--test"})
+    chosen = [arg for test in every for arg in ([test] if test == "--lib" else ["--test", test])]
+    if failing := tested(chosen):
         sys.exit(f"the tests fail without a deviation: {', '.join(failing)}")
     named = 0
     for name in names:
@@ -170,7 +387,7 @@ def main():
         target = COPY / SOURCE / file
         original = target.read_text()
         target.write_text(original.replace(before, after))
-        failing = tested()
+        failing = tested(tests_of(file))
         target.write_text(original)
         named += bool(failing)
         tests = ", ".join(test.rsplit("::", 1)[-1] for test in failing[:3]) + (" ..." if len(failing) > 3 else "")

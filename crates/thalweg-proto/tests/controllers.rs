@@ -259,6 +259,36 @@ fn cubic_is_never_below_new_reno() {
     near(cubic.decision().window - window, 1.0, 0.12);
 }
 
+/// RFC 9438, section 4.3: NewReno's equivalent grows by alpha for a window of segments, however few acknowledgements tell of them: by
+/// 0.529412 * 2 / 7 for one of two segments.
+#[test]
+fn cubic_counts_segments() {
+    let mut cubic = Cubic::new(&CubicConfig {
+        initial_window: 10.0,
+        initial_threshold: 5.0,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        slow_start_exit: Default::default(),
+    });
+    cubic.on_loss(&loss(LossKind::Duplicates, 10));
+    cubic.on_ack(&AckSample { acked: 2, ..ack(0) }, ());
+    near(cubic.decision().window, 7.151_260_5, 1e-6);
+}
+
+/// RFC 9438, section 4.6: what is outstanding is multiplied, where that is less than the window. Section 4.8 with RFC 5681, section 3.1:
+/// a second time-out for the same segment leaves the threshold as it is.
+#[test]
+fn cubic_cuts_what_is_outstanding() {
+    let mut cubic = cubic_after_loss();
+    cubic.on_loss(&loss(LossKind::Duplicates, 400));
+    assert_eq!((cubic.decision().window, cubic.threshold()), (280.0, Some(280.0)));
+    cubic.on_loss(&loss(LossKind::Timeout, 200));
+    assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(140.0)));
+    cubic.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 1) });
+    assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(140.0)));
+}
+
 /// RFC 9438, section 4.4: within a round trip the target is at most half as much again, however far the curve is.
 #[test]
 fn cubic_grows_by_half_a_window_a_round_trip_at_most() {

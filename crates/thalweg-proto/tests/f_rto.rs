@@ -116,6 +116,18 @@ fn late_segments_above_a_hole_tell_too() {
     }
 }
 
+/// Section 3.1, step 2: what arrives selectively before the first segment is acknowledged decides nothing: that one may be lost.
+#[test]
+fn nothing_is_decided_before_the_first_segment_is_there() {
+    let mut t = timed_out(config(true));
+    t.at(1150);
+    let _ = t.sack(1, &[(2, 5)]);
+    assert_eq!((t.stats().undone, t.threshold()), (0, Some(5.0)));
+    t.at(1200);
+    let _ = t.ack(11);
+    assert_eq!(t.stats().undone, 0);
+}
+
 /// Section 3.1, step 2a: the acknowledgement of the first segment covers all that was sent: nothing is left to tell from.
 #[test]
 fn a_repair_that_completes_everything_tells_nothing() {
@@ -154,6 +166,19 @@ fn a_bare_duplicate_means_a_loss() {
     t.at(1301);
     let sent = t.sack(2, &[(11, 13)]);
     assert!(sent.starts_with("r2 r3"), "{sent}");
+    assert_eq!(t.stats().undone, 0);
+}
+
+/// Section 3.1, step 3a: and late segments that come after it change nothing.
+#[test]
+fn a_duplicate_decides_for_good() {
+    let mut t = timed_out(config(true));
+    t.at(1200);
+    assert_eq!(t.ack(2), "11 12");
+    t.at(1300);
+    let _ = t.ack(2);
+    t.at(1301);
+    let _ = t.ack(3);
     assert_eq!(t.stats().undone, 0);
 }
 

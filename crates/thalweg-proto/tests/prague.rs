@@ -141,6 +141,20 @@ fn slow_start_ends_with_the_first_mark() {
     assert!((flow.grown(1) - 1.0).abs() < 0.1);
 }
 
+/// Section 2.4.5: CE ends slow start in the round of a loss too, in which it cuts nothing.
+#[test]
+fn slow_start_after_a_timeout_ends_with_a_mark() {
+    let mut flow = Flow::new(&CONFIG, SHORT);
+    flow.round(|_| false);
+    let sample = flow.sample(20, 20, 0);
+    flow.controller.on_loss(&LossSample { path: sample.path, ..loss(LossKind::Timeout, 20) });
+    assert_eq!(flow.controller.window(), 1.0);
+    assert!(flow.controller.threshold() > Some(1.0));
+    let marked = flow.sample(20, 1, 1);
+    flow.controller.on_ack(&marked, ());
+    assert_eq!((flow.controller.window(), flow.controller.threshold()), (1.0, Some(1.0)));
+}
+
 /// Section 2.4.4: with RTT / RTT_ref = 1 / 5 the window grows by 1 / 25 a round, after the transition and not before, and longer
 /// round trips than the virtual one are what they are.
 #[test]
@@ -165,7 +179,8 @@ fn short_round_trips_grow_as_the_virtual_one() {
 /// Section 2.4.4: the virtual round-trip time is that of alpha and of the time between cuts as well.
 #[test]
 fn a_virtual_round_is_one_for_alpha_and_for_cuts() {
-    let mut flow = Flow::new(&PragueConfig { transition: 0, ..CONFIG }, SHORT);
+    // Large enough that cuts never come to the least window.
+    let mut flow = Flow::new(&PragueConfig { transition: 0, initial_window: 1e12, ..CONFIG }, SHORT);
     let (mut alphas, mut cuts) = (Vec::new(), 0);
     for _ in 0..50 {
         let window = flow.controller.window();

@@ -4,7 +4,9 @@
 mod steered;
 mod trace;
 
-use thalweg_proto::congestion::{ControllerConfig, CubicConfig, DctcpConfig, NewRenoConfig, PragueConfig};
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, DctcpConfig, NewRenoConfig, PragueConfig, SlowStartConfig,
+};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{Recovery, RttConfig, SenderConfig, Validation};
 use trace::Trace;
@@ -148,6 +150,24 @@ fn a_loss_cuts_what_was_used() {
     // (7 - 2) / 2.
     assert_eq!((t.stats().common.retransmissions, t.window()), (2, 2.5));
     assert_eq!(t.threshold(), Some(3.5));
+}
+
+/// The same for a controller that halves its window and not what is outstanding (Tahoe).
+#[test]
+fn a_loss_cuts_what_was_used_of_any_window() {
+    let tahoe = ControllerConfig::SlowStart(SlowStartConfig {
+        initial_window: 2.0,
+        initial_threshold: 16.0,
+        growth: Default::default(),
+    });
+    let mut t = grown(Validation::PipeAck, &tahoe);
+    let mut acknowledged = 30;
+    let at = trickle(&mut t, 500, 30, 7, &mut acknowledged);
+    t.at(at);
+    let _ = t.write(6);
+    t.at(at + 100);
+    let _ = t.sack(acknowledged, &[(acknowledged + 2, acknowledged + 6)]);
+    assert_eq!((t.window(), t.threshold()), (1.0, Some(3.5)));
 }
 
 /// RFC 7661, section 4.2: the volume of the last three round trips, and of a second at least, counts: what was used before that is

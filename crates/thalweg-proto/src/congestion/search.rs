@@ -233,6 +233,23 @@ mod tests {
         }
     }
 
+    /// The draft's example, of a capacity that is reached: 1, 2, 4, 8, 16, 16, 16 in round trips of five bins. Ten bins are two of them: after
+    /// the second 16 the difference is (2 * 24 - 32) / (2 * 24) = 0.333, and a bin later (2 * 25.6 - 32) / (2 * 25.6) = 0.375. With round
+    /// trips of 5.8 bins the previous window is 0.8 bins older: 24.32 gives 0.342, and a bin later 25.92 gives 0.383 (lines 16, 36 and 37).
+    #[test]
+    fn the_difference_is_that_of_the_example() {
+        for (rtt, bin) in [(175, 31), (203, 32)] {
+            let mut search = Search::new();
+            let _ = search.on_ack(&sample(0, 0));
+            let left = (1..60).find(|bin| {
+                let bytes = 2000 << ((bin - 1) / 5).min(4);
+                let sample = AckSample { rtt: Some(MS(rtt)), ..sample(35 * bin + 1, bytes) };
+                matches!(search.on_ack(&sample), Step::Leave { .. })
+            });
+            assert_eq!(left, Some(bin), "round trips of {rtt} ms");
+        }
+    }
+
     /// An application that sends less tells nothing of the path.
     #[test]
     fn what_is_not_sent_is_no_sign() {

@@ -181,6 +181,25 @@ mod tests {
         assert_eq!(prr.cwnd, 10);
     }
 
+    /// RFC 6937, section 3.1 (limit = MAX(prr_delivered - prr_out, DeliveredData) + ...): an acknowledgement lets go what it delivers,
+    /// also where more was sent than delivered before.
+    #[test]
+    fn deliveries_let_as_much_go() {
+        let mut prr = Prr::new(Time::ZERO, 20);
+        prr.on_delivered(&Delivery { bytes: 5, in_flight: 2, is_safe: false }, 10, 1);
+        prr.on_sent(8);
+        prr.on_delivered(&Delivery { bytes: 1, in_flight: 4, is_safe: false }, 10, 1);
+        assert_eq!(prr.cwnd, 5);
+    }
+
+    /// RFC 6937's successor, section 6: nothing was sent yet, and the window has no room: one segment goes.
+    #[test]
+    fn a_full_window_does_not_hold_the_first_repair_back() {
+        let mut prr = Prr::new(Time::ZERO, 20);
+        prr.on_delivered(&Delivery { bytes: 1, in_flight: 10, is_safe: false }, 10, 1);
+        assert_eq!(prr.cwnd, 11);
+    }
+
     /// RFC 6937's successor, section 6: entering recovery always lets one segment go.
     #[test]
     fn the_first_repair_always_goes() {

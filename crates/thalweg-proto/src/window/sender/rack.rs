@@ -312,7 +312,9 @@ fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
 mod tests {
     //! Proves the size of the reordering window (RFC 8985, section 6.2, step 4), for a shortest round trip of 40 ms and a smoothed one
     //! of 100 ms.
+    use super::super::super::scoreboard::Repair;
     use super::*;
+    use crate::payload::Length;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -325,6 +327,37 @@ mod tests {
 
     fn situation(repairing: bool) -> Situation {
         Situation { repairing, threshold: 3, smoothed_rtt: MS(100) }
+    }
+
+    /// A segment that left for the second time at 100 ms has arrived; gives what is known then. Another, above it, arrived before.
+    fn repaired(now: u64, arrival: Arrival) -> Rack {
+        let record = |start, sent_at, retransmissions| Record {
+            start,
+            sent_at: Time::ZERO + MS(sent_at),
+            payload: Length(1000),
+            info: (),
+            state: SegmentState::InFlight,
+            repair: Repair::None,
+            retransmissions,
+        };
+        let mut rack = rack();
+        rack.on_delivered(Time::ZERO + MS(60), &record(5000, 10, 0), &Ack::default(), MS(40));
+        let ack = Ack { cumulative: 6000, arrival, arrival_at: -5000, ..Ack::default() };
+        rack.on_delivered(Time::ZERO + MS(now), &record(1000, 100, 1), &ack, MS(40));
+        rack
+    }
+
+    /// RFC 8985, section 6.2, step 2: an answer sooner after the repair than any round trip is one to the first transmission, as is
+    /// one of which the receiver says so. Step 3: the arrival of a repair is no reordering.
+    #[test]
+    fn answers_to_repairs_are_told_from_late_ones() {
+        let newest = |now, arrival| repaired(now, arrival).newest.0.since(Time::ZERO);
+        for arrival in [Arrival::Plain, Arrival::Repair] {
+            assert_eq!(newest(145, arrival), MS(100), "{arrival:?}");
+        }
+        assert_eq!(newest(135, Arrival::Plain), MS(10), "too soon");
+        assert_eq!(newest(145, Arrival::Late), MS(10), "the receiver says so");
+        assert!(!repaired(145, Arrival::Repair).has_seen_reordering());
     }
 
     /// RFC 8985, section 6.2, step 4: without reordering there is none during recovery, nor when three segments are selectively
