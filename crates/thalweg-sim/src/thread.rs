@@ -10,7 +10,8 @@ pub struct HostSpec {
     pub late: Duration,
     /// One wake-up in a hundred comes later than this. The logarithm of lateness is normal.
     pub late_p99: Duration,
-    /// The mean time, exponentially distributed, between two spans in which the system runs something else; zero for never.
+    /// The mean time, exponentially distributed, for which the thread works between two spans in which the system runs something
+    /// else; zero for never. Sleep does not count: a scheduler takes the processor from those that use it.
     pub away_every: Duration,
     /// The mean length, exponentially distributed, of such a span.
     pub away: Duration,
@@ -52,30 +53,38 @@ impl HostSpec {
         buffer: Bytes::new(4 << 20),
     };
 
-    /// A server under Linux with nothing else to do: four processors of a virtual machine, measured by `thalweg doctor`, as the
+    /// A server under Linux with nothing else to do: a virtual machine with four processors, measured by `thalweg doctor`, as the
     /// others are.
     pub const LINUX_SERVER: Self = Self {
-        late: Duration::from_micros(9),
-        late_p99: Duration::from_micros(38),
+        late: Duration::from_nanos(3600),
+        late_p99: Duration::from_micros(28),
+        away_every: Duration::from_millis(40),
+        away: Duration::from_micros(65),
         granularity: Duration::from_micros(50),
         coalescing: Duration::from_micros(50),
-        call: Duration::from_nanos(1200),
+        call: Duration::from_nanos(1150),
         packet_cost: Duration::from_nanos(200),
-        byte_cost: Duration::from_picos(250),
-        ..Self::IDEAL
+        byte_cost: Duration::from_picos(224),
+        buffer: Bytes::new(4 << 20),
     };
 
-    /// The same host while other programs want four times its processors.
+    /// The same host while sixteen other threads are always busy.
     pub const LINUX_LOADED: Self = Self {
-        late: Duration::from_micros(18),
-        late_p99: Duration::from_micros(120),
-        away_every: Duration::from_micros(4000),
-        away: Duration::from_micros(800),
+        late: Duration::from_micros(9),
+        late_p99: Duration::from_micros(290),
+        away_every: Duration::from_micros(3900),
+        away: Duration::from_micros(12_200),
         ..Self::LINUX_SERVER
     };
 
-    /// One processor of it, shared with a program that is always busy.
-    pub const LINUX_SHARED: Self = Self { ..Self::LINUX_LOADED };
+    /// One processor of it, shared with one thread that is always busy.
+    pub const LINUX_SHARED: Self = Self {
+        late: Duration::from_nanos(2900),
+        late_p99: Duration::from_micros(14),
+        away_every: Duration::from_micros(4000),
+        away: Duration::from_micros(4000),
+        ..Self::LINUX_SERVER
+    };
 
     /// The cost of a packet of `size` bytes.
     pub fn cost(&self, size: u32) -> Duration {

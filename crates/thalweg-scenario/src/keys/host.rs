@@ -28,7 +28,8 @@ table! {
         late: Duration = "late" or r#""0 s""# => late;
         /// One wake-up in a hundred comes later than this; the logarithm of lateness is normal.
         late_p99: Duration = "late-p99" or r#""0 s""# => late_p99;
-        /// The mean time between two spans in which the system runs something else; "0 s" for never.
+        /// The mean time for which the thread works between two spans in which the system runs something else; "0 s" for never. Sleep
+        /// does not count.
         away_every: Duration = "away-every" or r#""0 s""# => away_every;
         /// The mean length of such a span. Both are exponentially distributed.
         away: Duration = "away" or r#""0 s""# => away;

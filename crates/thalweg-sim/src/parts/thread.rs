@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
+/// The shortest turn that a scheduler gives a thread.
+const SHORTEST_TURN: Duration = Duration::from_micros(1);
+
 /// A thread that sleeps, or is in a round, or works off the cost of one.
 #[derive(Debug)]
 pub(crate) struct Thread {
@@ -24,13 +27,14 @@ pub(crate) struct Thread {
     busy_until: Time,
     /// Packets taken since it slept last.
     taken: usize,
-    /// The present or next span in which the system runs something else.
-    away: (Time, Time),
+    /// The work after which the system runs something else for a while.
+    until_away: Duration,
 }
 
 impl Thread {
     /// A thread that sleeps, and draws from `stream`.
-    pub fn new(spec: HostSpec, stream: Stream) -> Self {
+    pub fn new(spec: HostSpec, mut stream: Stream) -> Self {
+        let until_away = stream.exponential_duration(spec.away_every);
         Self {
             spec,
             sigma: spec.sigma(),
@@ -42,7 +46,7 @@ impl Thread {
             in_round: false,
             busy_until: Time::ZERO,
             taken: 0,
-            away: (Time::ZERO, Time::ZERO),
+            until_away,
         }
     }
 
@@ -74,8 +78,8 @@ impl Thread {
             self.taken = 0;
             now.max(self.busy_until + sleeps) + self.lateness()
         };
-        self.begins = self.after_away(begins);
-        Some(self.begins)
+        self.begins = begins;
+        Some(begins)
     }
 
     /// A round begins, if this is its time.
@@ -100,7 +104,7 @@ impl Thread {
     /// A round ends that cost so much: the time of the next, where there is something left to do.
     pub fn end(&mut self, now: Time, cost: Duration) -> Option<Time> {
         self.in_round = false;
-        self.busy_until = now + cost;
+        self.busy_until = now + cost + self.time_away(cost);
         let is_done = self.came.is_empty() && self.ready.is_empty();
         if is_done { None } else { self.rouse(now) }
     }
@@ -112,15 +116,16 @@ impl Thread {
         self.spec.late.mul_f64(libm::exp(self.sigma * self.stream.normal()))
     }
 
-    /// The earliest time from `at` on at which the system runs this thread.
-    fn after_away(&mut self, at: Time) -> Time {
-        if self.spec.away_every.is_zero() {
-            return at;
+    /// The time for which the system runs something else during so much work.
+    fn time_away(&mut self, mut work: Duration) -> Duration {
+        let mut away = Duration::ZERO;
+        while !self.spec.away_every.is_zero() && work >= self.until_away {
+            work = work.saturating_sub(self.until_away);
+            away += self.stream.exponential_duration(self.spec.away);
+            // Never so short that a round has more of them than can be drawn.
+            self.until_away = self.stream.exponential_duration(self.spec.away_every).max(SHORTEST_TURN);
         }
-        while self.away.1 <= at {
-            let begins = self.away.1 + self.stream.exponential_duration(self.spec.away_every);
-            self.away = (begins, begins + self.stream.exponential_duration(self.spec.away));
-        }
-        if self.away.0 <= at { self.away.1 } else { at }
+        self.until_away = self.until_away.saturating_sub(work);
+        away
     }
 }
