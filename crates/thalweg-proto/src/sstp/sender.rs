@@ -23,7 +23,7 @@ pub enum SenderReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SegmentStats {
     /// The statistics that all senders have. Round-trip times are those from the last packet of a segment to its
-    /// acknowledgement, or to the first request for what it lacks, which [`Answers`] smoothes. There are no time-outs.
+    /// acknowledgement, or to the first request for what it lacks, which `Answers` smoothes. There are no time-outs.
     pub common: SenderStats,
     /// Keep-alive and end-of-stream packets sent.
     pub keep_alives: u64,
