@@ -55,8 +55,8 @@ const MISTAKEN: f64 = 0.01;
 const STEEP: i32 = 5;
 /// Losses after the first, each with nothing lost just before, without which nothing can be told of how they come.
 const LEAST_TIMES: usize = 4;
-/// The mean rate is at most this share of the highest, or there is little to gain.
-const WORTH: f64 = 0.7;
+/// Advice is given where the mean rate is at most this share of the highest: above it there is little to gain.
+pub const WORTH: f64 = 0.7;
 /// Below that share of losses there is little to gain; above, something else is wrong.
 const SHARES: [f64; 2] = [0.0003, 0.3];
 /// A round trip that is longer by more than this share of the shortest, or this, is one with a queue. CoDel keeps 5 ms.
