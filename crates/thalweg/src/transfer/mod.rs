@@ -20,6 +20,7 @@ mod stopped;
 mod strangers;
 mod summary;
 mod throttle;
+mod troubles;
 mod turns;
 
 use crate::console::{Console, Done, Error};

@@ -10,6 +10,7 @@ use super::newcomer::{Newcomer, Turn};
 use super::quotas::{Quotas, Total};
 use super::stopped::Stopped;
 use super::summary::{self, Facts, Summary};
+use super::troubles::Troubles;
 use super::{ENDED, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
@@ -163,6 +164,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let mut quotas = Quotas::default();
     let mut total = total_quota(arguments)?;
     let mut crowd = Crowd::new(arguments);
+    let mut troubles = Troubles::new(Instant::now());
     loop {
         if let Some(guest) = door.next()? {
             crowd.meet(Instant::now(), guest);
@@ -217,8 +219,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             if arguments.json_lines {
                 console.print(&summary.line())?;
             }
-            for trouble in summary.troubles() {
-                console.complain(&format!("{peer}: {trouble}"));
+            for line in troubles.lines(Instant::now(), &peer, &summary.troubles()) {
+                console.complain(&line);
             }
             let why = why.map_or_else(String::new, |why| format!("; then {why}"));
             console.say(&format!("{peer}: {}{why}", summary.sentence()));
