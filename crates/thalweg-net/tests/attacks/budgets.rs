@@ -5,6 +5,7 @@ use crate::hostile::{Hostile, accepted, drain, server, wait};
 use crate::pair::{Channel, Pair, Seeded, identity, server_config};
 use proptest::prelude::*;
 use std::net::SocketAddr;
+use thalweg_catalog::{Kind, SCHEMES};
 use thalweg_net::endpoint::{Endpoint, EndpointConfig, EndpointEvent, Listen, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::session::SessionEvent;
@@ -260,84 +261,6 @@ fn sixteen_answers_wait_at_most() {
 
 /// A scheme with options as a hostile peer chooses them: the ends of their ranges, and beyond.
 fn hostile_scheme(draw: &mut Stream) -> String {
-    const OPTIONS: &[(&str, &[&str])] = &[
-        (
-            "fixed",
-            &[
-                "window",
-                "max-window",
-                "recovery",
-                "rto.initial",
-                "rto.floor",
-                "rto.ceiling",
-                "rto.margin",
-                "receive-window",
-                "delayed-ack",
-                "delayed-ack.delay",
-                "delayed-ack.every",
-                "duplicate-threshold",
-            ],
-        ),
-        (
-            "cubic",
-            &[
-                "initial-window",
-                "c",
-                "beta",
-                "rto.floor",
-                "rto.ceiling",
-                "rto.margin",
-                "receive-window",
-                "delayed-ack.every",
-                "recovery",
-            ],
-        ),
-        ("adaptive-ack", &["window", "t-normal", "t-error", "segment"]),
-        (
-            "sscop",
-            &[
-                "window",
-                "buffer",
-                "max-cc",
-                "max-pd",
-                "max-stat",
-                "timer-cc",
-                "timer-poll",
-                "timer-keep-alive",
-                "timer-idle",
-                "timer-no-response",
-                "segment",
-            ],
-        ),
-        (
-            "sscop-rate",
-            &[
-                "start-rate",
-                "max-rate",
-                "window",
-                "timer-cc",
-                "timer-poll",
-                "poll-floor",
-                "poll-ceiling",
-                "segment",
-            ],
-        ),
-        (
-            "sstp",
-            &[
-                "segment-packets",
-                "rate",
-                "burst",
-                "window",
-                "buffer",
-                "repeat",
-                "reordering",
-                "acknowledgement",
-                "segment",
-            ],
-        ),
-        ("udp", &["rate", "segment"]),
-    ];
     const VALUES: &[&str] = &[
         "1ps",
         "1ns",
@@ -370,12 +293,17 @@ fn hostile_scheme(draw: &mut Stream) -> String {
         "hard",
         "soft",
     ];
-    let (name, keys) = OPTIONS[draw.below(OPTIONS.len() as u64) as usize];
-    let mut scheme: Scheme = name.parse().unwrap();
+    let description = SCHEMES[draw.below(SCHEMES.len() as u64) as usize];
+    let keys: Vec<_> = description.keys.flat().filter(|key| key.is_live()).collect();
+    let Ok(mut scheme) = description.name.parse::<Scheme>() else { return "cubic".to_owned() };
     // Options that do not go together are left out.
     for _ in 0..draw.below(8) {
-        let (key, value) =
-            (keys[draw.below(keys.len() as u64) as usize], VALUES[draw.below(VALUES.len() as u64) as usize]);
+        let key = keys[draw.below(keys.len() as u64) as usize];
+        let words = match key.kind {
+            Kind::Word(words) if draw.chance(0.8) => words,
+            _ => VALUES,
+        };
+        let (key, value) = (key.name, words[draw.below(words.len() as u64) as usize]);
         let text = scheme.to_string();
         let separator = if text.contains(':') { ',' } else { ':' };
         scheme = format!("{text}{separator}{key}={value}").parse().unwrap_or(scheme);
