@@ -1,6 +1,8 @@
 //! The questions that drivers ask of an end of a connection, beside feeding and draining it.
 
+use crate::frames::MediaCounts;
 use crate::payload::Payload;
+use crate::random::Stream;
 use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 
@@ -29,6 +31,22 @@ pub trait End {
     fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
         let _ = now;
         None
+    }
+
+    /// The counts of a media source or sink.
+    fn media(&self, now: Time) -> Option<MediaCounts> {
+        let _ = now;
+        None
+    }
+
+    /// They begin anew.
+    fn forget_media(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// The stream of random numbers for whatever the end draws.
+    fn draw_from(&mut self, stream: Stream) {
+        let _ = stream;
     }
 
     /// Bytes written and not yet sent.

@@ -173,6 +173,8 @@ pub enum Part {
 pub enum BreachKind {
     /// It panicked.
     Panicked,
+    /// It is written in another language, and raised an exception there.
+    Raised,
     /// Its window is not a number.
     WindowNotANumber,
     /// Its window is below one segment.
@@ -198,6 +200,7 @@ impl BreachKind {
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Panicked => "panicked",
+            Self::Raised => "raised an exception",
             Self::WindowNotANumber => "answered with a window that is not a number",
             Self::WindowTooSmall => "answered with a window below one segment",
             Self::WindowTooLarge => "answered with a window beyond 2^30 segments",

@@ -4,7 +4,9 @@
 //! Each engine is run twice with the same inputs. One of the two is also polled when nothing is due; nothing that it
 //! does may differ from the other.
 
+mod aack_input;
 mod handshake_input;
+mod media_input;
 mod random;
 mod sscop_input;
 mod sstp_input;
@@ -17,9 +19,10 @@ use std::sync::Arc;
 use steered::Steered;
 use thalweg_proto::Ecn;
 use thalweg_proto::aack;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, LedbatPlusPlusConfig, NewRenoConfig};
 use thalweg_proto::datagram::{self, Sink, Source, SourceConfig};
 use thalweg_proto::handshake::{Listener, Opener};
+use thalweg_proto::media;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
 use thalweg_proto::sstp;
@@ -300,55 +303,13 @@ fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
             keep_out_of_order,
             report_arrivals: sack,
             wait_for_consumption,
+            background: wait_for_consumption.then_some(LedbatPlusPlusConfig::RECOMMENDED),
         },
     )
 }
 
 fn slice(length: u32) -> Slice {
     Slice::new(vec![7; length as usize])
-}
-
-/// Numbers of packets: near the first, anywhere, and at the very end.
-fn number() -> impl Strategy<Value = u64> {
-    prop_oneof![12 => 0u64..80, 1 => any::<u64>(), 1 => (u64::MAX - 2)..=u64::MAX]
-}
-
-fn aack_data<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
-    (number(), 0u32..4)
-        .prop_map(move |(sequence, length)| aack::Pdu::Data(aack::Data { sequence, payload: make(length) }))
-}
-
-fn aack_report<P: Payload>() -> impl Strategy<Value = aack::Pdu<P>> {
-    let report = |[cumulative, gap_in, gap_out]: [u64; 3]| {
-        aack::Pdu::Ack(aack::Report { gap_in, gap_out, cumulative })
-    };
-    let any = prop::array::uniform3(number()).prop_map(report);
-    // In the order that makes sense.
-    let sorted = prop::array::uniform3(0u64..80).prop_map(move |mut numbers| {
-        numbers.sort_unstable();
-        report(numbers)
-    });
-    prop_oneof![1 => any, 3 => sorted]
-}
-
-fn aack_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
-    prop_oneof![aack_data(make), aack_report()]
-}
-
-fn aack_config() -> impl Strategy<Value = aack::Config> {
-    let time = || {
-        prop_oneof![
-            1 => Just(Duration::ZERO),
-            4 => (0u64..3000).prop_map(Duration::from_millis),
-            1 => Just(Duration::MAX)
-        ]
-    };
-    (1u32..2000, 0u32..50, time(), time()).prop_map(|(segment, window, normal, error)| aack::Config {
-        segment,
-        window,
-        normal,
-        error,
-    })
 }
 
 fn sstp_bytes(connection: u32, pdu: &sstp::Pdu<Slice>) -> Vec<u8> {
@@ -459,24 +420,24 @@ proptest! {
 
     #[test]
     fn the_adaptive_transmitter_keeps_the_contract(
-        config in aack_config(),
-        steps in steps(inputs(aack_pdu(Length), Length)),
+        config in aack_input::config(),
+        steps in steps(inputs(aack_input::pdu(Length), Length)),
     ) {
         run(aack::Transmitter::<Length>::new(Arc::new(config)), &steps, 1_000);
     }
 
     #[test]
     fn the_adaptive_transmitter_of_bytes_keeps_the_contract(
-        config in aack_config(),
-        steps in steps(inputs(aack_pdu(slice), slice)),
+        config in aack_input::config(),
+        steps in steps(inputs(aack_input::pdu(slice), slice)),
     ) {
         run(aack::Transmitter::<Slice>::new(Arc::new(config)), &steps, 1_000);
     }
 
     #[test]
     fn the_adaptive_receiver_keeps_the_contract(
-        config in aack_config(),
-        steps in steps(inputs(aack_pdu(slice), slice)),
+        config in aack_input::config(),
+        steps in steps(inputs(aack_input::pdu(slice), slice)),
     ) {
         run(aack::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
     }
@@ -484,8 +445,8 @@ proptest! {
     /// A peer that asks for whatever it likes cannot make a transmitter hold more than its window.
     #[test]
     fn an_adaptive_transmitter_holds_no_more_than_its_window(
-        config in aack_config(),
-        reports in prop::collection::vec(aack_report::<Length>(), 500),
+        config in aack_input::config(),
+        reports in prop::collection::vec(aack_input::report::<Length>(), 500),
     ) {
         let mut transmitter = aack::Transmitter::<Length>::new(Arc::new(config));
         transmitter.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
@@ -507,8 +468,8 @@ proptest! {
     /// if the driver takes nothing out.
     #[test]
     fn an_adaptive_receiver_holds_no_more_than_its_window(
-        config in aack_config(),
-        packets in prop::collection::vec(aack_data(slice), 500),
+        config in aack_input::config(),
+        packets in prop::collection::vec(aack_input::data(slice), 500),
         drained in any::<bool>(),
     ) {
         let mut receiver = aack::Receiver::<Slice>::new(Arc::new(config));
@@ -521,6 +482,40 @@ proptest! {
         }
         let written = format!("{receiver:?}").len();
         prop_assert!(written < 2_000 + 200 * config.window as usize, "{}", written);
+    }
+
+    #[test]
+    fn the_media_sender_keeps_the_contract(
+        config in media_input::config(),
+        steps in steps(inputs(media_input::pdu(slice), slice)),
+    ) {
+        // At one moment: what waited while the driver took nothing.
+        run(media::Sender::<Slice>::new(&config), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_media_receiver_keeps_the_contract(
+        config in media_input::config(),
+        steps in steps(inputs(media_input::pdu(Length), Length)),
+    ) {
+        run(media::Receiver::<Length>::new(&config), &steps, 1_000);
+    }
+
+    /// A peer that sends whatever it likes cannot make a receiver hold more than a few hundred packets and frames, once the
+    /// driver has taken what was delivered.
+    #[test]
+    fn a_media_receiver_holds_little(
+        config in media_input::config(),
+        packets in prop::collection::vec(media_input::data(slice), 800),
+    ) {
+        let mut receiver = media::Receiver::<Slice>::new(&config);
+        for (round, pdu) in (0..).zip(packets) {
+            let now = Time::from_picos(round << 38);
+            receiver.handle(now, Input::Pdu { pdu, ecn: Ecn::NotEct });
+            while matches!(receiver.poll(now), Output::Event(_) | Output::Transmit(_)) {}
+        }
+        let written = format!("{receiver:?}").len();
+        prop_assert!(written < 100_000, "{}", written);
     }
 
     #[test]

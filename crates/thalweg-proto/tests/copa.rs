@@ -203,6 +203,28 @@ fn a_longer_path_is_learnt_in_ten_seconds() {
     assert!(flow.window() > 50.0, "{}", flow.window());
 }
 
+/// RFC 2861, section 3: what is left of an unused window grows exponentially again, here until the queue says otherwise.
+#[test]
+fn an_unused_window_grows_back_by_slow_start() {
+    let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 400.0);
+    flow.round(MS(100));
+    let path = flow.sample(MS(100), 1).path;
+    let rate = flow.controller.decision().pacing_rate.expect("a round trip is known");
+    let before = flow.window();
+    flow.controller.on_unused(100.0, &path);
+    assert_eq!(flow.window(), 100.0);
+    let after = flow.controller.decision().pacing_rate.expect("a round trip is known");
+    let share = after.as_bits_per_sec() as f64 / rate.as_bits_per_sec() as f64;
+    assert!((share - 100.0 / before).abs() < 0.001, "{after} of {rate}");
+    flow.round(MS(100));
+    assert_eq!(flow.window(), 200.0);
+    // A window of 404 at most with 1 ms queued.
+    for _ in 0..20 {
+        flow.round(MS(101));
+    }
+    assert!((190.0..=210.0).contains(&flow.window()), "{}", flow.window());
+}
+
 /// Marks are no sign to it, so none may be set on its packets.
 #[test]
 fn packets_are_not_marked() {

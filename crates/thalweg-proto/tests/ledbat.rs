@@ -209,3 +209,50 @@ fn slowdowns_can_be_left_out() {
         assert!(!flow.controller.is_slowed_down());
     }
 }
+
+/// RFC 2861, section 3, where the window is not used in a slowdown: what the slowdown set aside is kept.
+#[test]
+fn an_unused_window_forgets_no_slowdown() {
+    let mut flow = Flow::steady(64.0, MS(120));
+    let path = flow.path(MS(120));
+    flow.controller.on_unused(16.0, &path);
+    assert_eq!((flow.window(), flow.threshold()), (16.0, 64.0));
+    let mut flow =
+        Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG });
+    while !flow.controller.is_slowed_down() {
+        flow.round(MS(120));
+    }
+    let (window, threshold) = (flow.window(), flow.threshold());
+    flow.controller.on_unused(1.0, &flow.path(MS(120)));
+    assert_eq!((flow.window(), flow.threshold()), (window, threshold));
+}
+
+/// Section 4.4: slowdowns go on where somebody else fills the queue, and come back with the window when he has gone.
+#[test]
+fn a_least_window_slows_down_again() {
+    let mut flow =
+        Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG });
+    flow.round(MS(120));
+    for rtt in [400, 120].into_iter().flat_map(|millis| [MS(millis); 400]) {
+        let (before, window) = (flow.controller.is_slowed_down(), flow.window());
+        flow.round(rtt);
+        if rtt == MS(120) && window > 20.0 && !before && flow.controller.is_slowed_down() {
+            return;
+        }
+    }
+    panic!("no slowdown from a window of {}", flow.window());
+}
+
+/// Section 4.5: the delay now is the shortest of the last four round trips, so that three that were long say nothing.
+#[test]
+fn four_long_round_trips_are_a_queue() {
+    let mut flow = Flow::steady(64.0, MS(120));
+    let before = flow.window();
+    for long in 1..=4 {
+        flow.now += MS(120);
+        let rtt = Some(MS(300));
+        let sample = AckSample { path: flow.path(MS(120)), sent_at: flow.now - MS(110), rtt, ..ack(0) };
+        flow.controller.on_ack(&sample, ());
+        assert_eq!(flow.window() < before, long == 4, "after {long}: {} of {before}", flow.window());
+    }
+}

@@ -1,4 +1,4 @@
-//! One-way delays from segments over acknowledgements to samples (RFC 6817, section 3.4.2), between ends whose clocks differ.
+//! One-way delays from segments over acknowledgements to samples (RFC 6817, section 2.3), between ends whose clocks differ.
 
 use std::sync::{Arc, Mutex};
 use thalweg_proto::congestion::{AckSample, Controller, Decision, LossSample};

@@ -10,7 +10,8 @@ use pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
 use random::controller;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, FixedConfig, Growth, NewRenoConfig, SlowStartConfig, VegasConfig,
+    ControllerConfig, CubicConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, SlowStartConfig,
+    VegasConfig,
 };
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
@@ -101,6 +102,7 @@ fn receiver() -> impl Strategy<Value = ReceiverConfig> {
             keep_out_of_order,
             report_arrivals: keep_out_of_order,
             wait_for_consumption,
+            background: keep_out_of_order.then_some(LedbatPlusPlusConfig::RECOMMENDED),
         },
     )
 }

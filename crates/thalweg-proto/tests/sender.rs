@@ -79,6 +79,20 @@ fn the_third_duplicate_starts_fast_recovery() {
     assert_eq!(t.window(), 5.0);
 }
 
+/// RFC 5681, section 3.2, steps 1 and 2: what goes on the first two duplicates is not part of FlightSize, also where the window
+/// had room for it.
+#[test]
+fn limited_transmit_is_not_part_of_what_is_halved() {
+    let mut t = Trace::new(config(Recovery::NewReno), &new_reno(10.0));
+    assert_eq!(t.write(6), "0 1 2 3 4 5");
+    t.at(100);
+    assert_eq!([t.ack(0), t.write(1)], ["", "6"]);
+    assert_eq!([t.ack(0), t.write(1)], ["", "7"]);
+    assert_eq!(t.ack(0), "!duplicates r0");
+    // Eight are outstanding: six and the two.
+    assert_eq!(t.threshold(), Some(3.0));
+}
+
 /// RFC 9000, section 9.4: on a new path the window and the round-trip time begin anew, and what was sent on the old one adds
 /// to neither and takes nothing off.
 #[test]
@@ -133,18 +147,18 @@ fn a_partial_acknowledgement_points_at_the_next_hole() {
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
     t.at(100);
     // Segments 0 and 4 are lost. Duplicates from 1, 2, 3:
-    assert_eq!((t.ack(0), t.ack(0), t.ack(0)), s3("10", "11", "!duplicates r0"));
+    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["10", "11", "!duplicates r0"]);
     // From 5 to 8, and from 9, the eighth: 12 are outstanding, 5 + 8 may be.
-    assert_eq!((t.ack(0), t.ack(0)), s2("", ""));
-    assert_eq!((t.ack(0), t.ack(0), t.ack(0)), s3("", "", "12"));
+    assert_eq!([t.ack(0), t.ack(0)], ["", ""]);
+    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "12"]);
     // From 10 and 11.
-    assert_eq!((t.ack(0), t.ack(0)), s2("13", "14"));
+    assert_eq!([t.ack(0), t.ack(0)], ["13", "14"]);
     // 15 were outstanding under 5 + 10. Four are acknowledged: 11 under 15 - 4 + 1 = 12 lets one new segment go.
     t.at(200);
     assert_eq!(t.ack(4), "r4 15");
     assert_eq!(t.stats().recoveries, 1);
     // Segments 12 to 15 arrive, then 4.
-    assert_eq!((t.ack(4), t.ack(4), t.ack(4), t.ack(4)), s4("16", "17", "18", "19"));
+    assert_eq!([t.ack(4), t.ack(4), t.ack(4), t.ack(4)], ["16", "17", "18", "19"]);
     t.at(300);
     // All sent before the loss was found (up to 11) is acknowledged: the window is 5, and 16 to 19 are on their way.
     assert_eq!(t.ack(16), "20");
@@ -237,11 +251,11 @@ fn a_timeout_starts_over_with_one_segment() {
     t.at(3100);
     assert_eq!(t.ack(1), "r1 r2");
     t.at(3200);
-    assert_eq!((t.ack(2), t.ack(3)), s2("r3 r4", "r5 r6"));
+    assert_eq!([t.ack(2), t.ack(3)], ["r3 r4", "r5 r6"]);
     // The threshold is reached: congestion avoidance adds a quarter of a segment each.
     assert_eq!(t.window(), 4.0);
     t.at(3300);
-    assert_eq!((t.ack(4), t.ack(5), t.ack(6), t.ack(7)), s4("r7", "8", "9", "10"));
+    assert_eq!([t.ack(4), t.ack(5), t.ack(6), t.ack(7)], ["r7", "8", "9", "10"]);
     assert!((t.window() - 4.9).abs() < 0.05);
 }
 
@@ -278,13 +292,13 @@ fn go_back_n_sends_everything_again() {
     t.at(100);
     // Segment 0 arrives, 1 is lost, 2 to 4 are thrown away by a receiver that keeps nothing. No limited transmit.
     assert_eq!(t.ack(1), "8");
-    assert_eq!((t.ack(1), t.ack(1), t.ack(1)), s3("", "", "!duplicates r1"));
+    assert_eq!([t.ack(1), t.ack(1), t.ack(1)], ["", "", "!duplicates r1"]);
     // Half of the window of 8.125.
     assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0625)));
-    assert_eq!((t.ack(1), t.ack(1), t.ack(1), t.ack(1)), s4("", "", "", ""));
+    assert_eq!([t.ack(1), t.ack(1), t.ack(1), t.ack(1)], ["", "", "", ""]);
     t.at(200);
     assert_eq!(t.ack(2), "r2 r3");
-    assert_eq!((t.ack(3), t.ack(4)), s2("r4 r5", "r6 r7"));
+    assert_eq!([t.ack(3), t.ack(4)], ["r4 r5", "r6 r7"]);
     assert_eq!(t.stats().recoveries, 1);
 }
 
@@ -461,9 +475,9 @@ fn an_idle_sender_starts_afresh() {
         // 2, 4, 8 segments in three round trips of 100 ms.
         assert_eq!(t.write(14), "0 1");
         t.at(100);
-        assert_eq!((t.ack(1), t.ack(2)), s2("2 3", "4 5"));
+        assert_eq!([t.ack(1), t.ack(2)], ["2 3", "4 5"]);
         t.at(200);
-        assert_eq!((t.ack(3), t.ack(4), t.ack(5), t.ack(6)), s4("6 7", "8 9", "10 11", "12 13"));
+        assert_eq!([t.ack(3), t.ack(4), t.ack(5), t.ack(6)], ["6 7", "8 9", "10 11", "12 13"]);
         assert_eq!(t.window(), 8.0);
         t.at(300);
         t.ack(14);
@@ -644,18 +658,6 @@ fn stopping_takes_back_what_was_not_sent() {
     t.at(1100);
     assert_eq!(t.ack(2), "finished");
     assert_eq!(t.timer(), f64::INFINITY);
-}
-
-fn s2<'a>(a: &'a str, b: &'a str) -> (String, String) {
-    (a.to_owned(), b.to_owned())
-}
-
-fn s3(a: &str, b: &str, c: &str) -> (String, String, String) {
-    (a.to_owned(), b.to_owned(), c.to_owned())
-}
-
-fn s4(a: &str, b: &str, c: &str, d: &str) -> (String, String, String, String) {
-    (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned())
 }
 
 /// A path that took segments of 1000 bytes takes no more than 400: what was lost goes again in pieces, each a segment of

@@ -25,6 +25,11 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     /// The name, in errors and of the scheme that has it.
     const NAME: &'static str;
 
+    /// The same for a controller whose name is known only while the program runs.
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
     /// The controller of a new connection, which has seen nothing.
     fn make(&self) -> Self::Controller;
 

@@ -22,7 +22,7 @@
 //! | when in a round trip the decrease comes is not said (4.3) | with the first segment that left after the last one | what was sent before says nothing of it | none |
 //! | a slowdown ramps up by slow start (4.4), which has a gain (4.1) | with the gain | slow start is that of 4.1; Apple's does so | a ramp takes the longer the shorter the path is, and the next slowdown comes the later |
 //! | what ends a ramp but its threshold is not said (4.4) | a queue above the target, or a loss | somebody else came | the slowdown is over with it |
-//! | the history of shortest delays is kept by minutes (RFC 6817, section 4.2) | by eighths of ten minutes | as much for less | none |
+//! | the history of shortest delays is kept by minutes (RFC 6817, sections 2.4.2 and 2.5) | by eighths of ten minutes | as much for less | none |
 //! | growth is bounded by what is in flight (RFC 6817, section 2.4.2) | none while the application has nothing to send | senders tell so | none |
 //! | says nothing of marks | one is a loss of which nothing goes again | RFC 6817, section 2.4.2 | as other schemes here |
 
@@ -42,7 +42,7 @@ const ROUND_TRIPS: u64 = 2;
 const APART: u64 = 9;
 /// Round trips of which the shortest is the delay now (section 4.5).
 const FILTER: usize = 4;
-/// The time for which the shortest round trip counts (RFC 6817, section 4.2).
+/// The time for which the shortest round trip counts (RFC 6817, sections 2.4.2 and 2.5).
 const HISTORY: Duration = Duration::from_secs(600);
 
 /// The configuration of [`LedbatPlusPlus`].
@@ -58,6 +58,17 @@ pub struct LedbatPlusPlusConfig {
     pub constant: f64,
     /// Slow down now and then (section 4.4).
     pub slowdowns: bool,
+}
+
+impl LedbatPlusPlusConfig {
+    /// The values of the draft.
+    pub const RECOMMENDED: Self = Self {
+        initial_window: 2.0,
+        initial_threshold: f64::INFINITY,
+        target: Duration::from_millis(60),
+        constant: 1.0,
+        slowdowns: true,
+    };
 }
 
 /// LEDBAT++.
@@ -187,8 +198,9 @@ impl Controller for LedbatPlusPlus {
             return;
         }
         let (queueing, acked) = (self.queueing(), f64::from(sample.acked));
-        if self.starting && self.window >= self.threshold {
-            // It begins at its threshold.
+        let in_slow_start = self.starting || matches!(self.slowdown, Slowdown::Ramp { .. });
+        if in_slow_start && self.window >= self.threshold {
+            // It begins at its threshold, as that of a slowdown does where the window was the least already.
             self.leave_slow_start(path);
         }
         if queueing > self.config.target && self.window >= self.threshold {
@@ -229,6 +241,11 @@ impl Controller for LedbatPlusPlus {
     fn on_idle(&mut self, _path: &Path) {
         // RFC 5681, section 4.1.
         self.window = self.window.min(self.config.initial_window);
+    }
+
+    fn on_unused(&mut self, window: f64, _path: &Path) {
+        self.threshold = self.threshold.max(0.75 * self.window);
+        self.window = self.window.min(window.max(MIN_WINDOW));
     }
 
     fn decision(&self) -> Decision {

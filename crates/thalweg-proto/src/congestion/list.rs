@@ -31,6 +31,7 @@ macro_rules! controllers {
             }
             apart {
                 bbr: BbrConfig;
+                thalweg: ThalwegConfig;
             }
         }
     };

@@ -18,6 +18,7 @@ pub mod delivery;
 mod exit;
 mod feedback;
 mod hystart;
+pub mod observe;
 mod recent;
 mod search;
 mod step;
@@ -38,7 +39,7 @@ pub use configure::{CeResponse, ConfigureController};
 pub use exit::SlowStartExit;
 pub use feedback::FeedbackKind;
 
-use crate::transport::Feedback;
+use crate::transport::{BreachKind, Feedback};
 use crate::units::{Duration, Rate, Time};
 use crate::window::RelativeDelay;
 
@@ -182,6 +183,9 @@ pub trait Controller: Clone {
     /// Senders keep room for it with each segment, so that `()` costs nothing.
     type PacketInfo: Copy + core::fmt::Debug + Default;
 
+    /// The decision may change between two things that the controller is told of, and holds at once then.
+    const DECIDES_UNASKED: bool = false;
+
     /// A packet leaves.
     fn on_sent(&mut self, sample: &SentSample) -> Self::PacketInfo {
         let _ = sample;
@@ -251,6 +255,11 @@ pub trait Controller: Clone {
 
     /// The decision on what is allowed now.
     fn decision(&self) -> Decision;
+
+    /// The fault after which nothing that the controller says counts any more; for one that is written in a language of its own.
+    fn fault(&self) -> Option<BreachKind> {
+        None
+    }
 
     /// The slow-start threshold in segments, where there is one.
     fn threshold(&self) -> Option<f64> {

@@ -20,6 +20,7 @@
 //! | 25 bins (line 4) | 26 | the one at the far edge of the previous window, of which a fraction counts, is the one being filled where a round trip has 15 | none but there |
 //! | deliveries are cumulative (line 30) | selectively acknowledged ones too | they are delivered | none without losses |
 //! | what an application does not send is not delivered | bins begin anew while the application is the limit | it is no sign of a chokepoint; later versions compare with what was sent | slow start goes on |
+//! | 3.1, the authors' kernel code of 2025: bins are scaled down to 16 bits, and all begins anew after bins without acknowledgements (by default never) and when the application is the limit | 64 bits; only the last | memory of kernels; what is never done by default | none known; the text of the draft's later versions was not compared |
 //! | the congestion window loses what was delivered in two round trips (line 41) | but keeps two segments | a threshold is no less (RFC 5681) | none where windows doubled |
 
 use super::AckSample;

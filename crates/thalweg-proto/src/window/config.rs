@@ -1,6 +1,6 @@
 //! The settings of a window sender and a window receiver.
 
-use crate::congestion::ControllerConfig;
+use crate::congestion::{ControllerConfig, LedbatPlusPlusConfig};
 use crate::handshake;
 use crate::units::Duration;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ pub struct SenderConfig {
     /// [`Recovery::Sack`], and where the receiver [reports arrivals](ReceiverConfig::report_arrivals).
     pub rack: Option<RackConfig>,
     /// While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window (PRR, RFC
-    /// 6937). Only with [`Recovery::Sack`], and for controllers whose window after a loss is what they want at its end.
+    /// 9937). Only with [`Recovery::Sack`], and for controllers whose window after a loss is what they want at its end.
     pub prr: bool,
     /// After a time-out two new segments leave before lost ones go again, and what is acknowledged next tells whether the time-out was
     /// spurious, which is then undone (F-RTO, RFC 5682). Only with [`Recovery::Sack`].
@@ -134,7 +134,7 @@ pub struct SenderConfig {
     /// once for each window of data. Whoever puts the packets into the network sends those of new data as ECT(0).
     pub ecn: bool,
     /// Segments say when they leave, and acknowledgements how long they took, so that controllers see
-    /// [one-way delays](crate::congestion::AckSample::one_way_delay) (RFC 6817, section 3.4.2).
+    /// [one-way delays](crate::congestion::AckSample::one_way_delay) (RFC 6817, section 2.3).
     pub timestamps: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
@@ -204,6 +204,9 @@ pub struct ReceiverConfig {
     pub report_arrivals: bool,
     /// Delivered data counts against the window until the application reports it consumed.
     pub wait_for_consumption: bool,
+    /// Advertise no more than LEDBAT++ allows at the receiver (RFC 9840). The sender has to send
+    /// [timestamps](SenderConfig::timestamps).
+    pub background: Option<LedbatPlusPlusConfig>,
 }
 
 impl Default for ReceiverConfig {
@@ -215,6 +218,7 @@ impl Default for ReceiverConfig {
             keep_out_of_order: true,
             report_arrivals: false,
             wait_for_consumption: false,
+            background: None,
         }
     }
 }

@@ -123,7 +123,7 @@ trait Configured: fmt::Debug + Send + Sync {
 
 impl<C: ConfigureController> Configured for C {
     fn name(&self) -> &'static str {
-        C::NAME
+        ConfigureController::name(self)
     }
     fn ce_response(&self) -> CeResponse {
         ConfigureController::ce_response(self)
@@ -175,6 +175,7 @@ impl<C: Controller> Checked<C> {
     }
 
     fn look(&mut self) {
+        self.breach = self.breach.or_else(|| self.inner.fault());
         let decision = self.inner.decision();
         match fault(&decision) {
             None => self.decision = decision,
@@ -247,6 +248,10 @@ impl<C: Controller> Controller for Checked<C> {
     }
 
     fn decision(&self) -> Decision {
+        if C::DECIDES_UNASKED {
+            let decision = self.inner.decision();
+            return if fault(&decision).is_none() { decision } else { self.decision };
+        }
         self.decision
     }
 
@@ -317,7 +322,8 @@ impl<P: Payload, C: ConfigureController> Engine for Guarded<P, C> {
         if core::mem::replace(&mut self.told, true) {
             return Output::Idle;
         }
-        Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Controller, by: C::NAME, kind })))
+        let by = self.controller.name();
+        Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Controller, by, kind })))
     }
 }
 

@@ -5,6 +5,7 @@
 //! much it may have outstanding is decided by its congestion controller. The receiver delivers in order and exactly
 //! once, and answers with cumulative and selective acknowledgements.
 
+mod background;
 mod config;
 mod custom;
 mod family;

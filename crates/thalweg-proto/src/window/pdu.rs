@@ -2,6 +2,7 @@
 
 use crate::payload::Payload;
 use crate::window::{RelativeDelay, Timestamp};
+use core::ops::Range;
 
 /// A PDU of the window transport.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +64,28 @@ impl Ack {
         if more <= u16::MAX / 2 { more } else { 0 }
     }
 
+    /// True if `older`, which left before this one, tells its sender nothing more, so that a network may take it away. The rules are
+    /// those of the acknowledgement filter of Linux's CAKE: this one acknowledges more, cumulatively or, in as many bytes,
+    /// selectively; each block of the older one is within one of this; and the older one tells of no copy (RFC 2883) or other news
+    /// of its own. Equal ones, which count as duplicates (RFC 5681), stay.
+    pub fn supersedes(&self, older: &Self) -> bool {
+        if older.arrival != Arrival::Plain || older.cumulative > self.cumulative {
+            return false;
+        }
+        let held = self.blocks();
+        let is_held =
+            |block: Range<u64>| held.clone().any(|of| of.start <= block.start && block.end <= of.end);
+        let bytes = |ack: &Self| ack.blocks().map(|block| block.end - block.start).sum::<u64>();
+        older.blocks().all(is_held) && (older.cumulative < self.cumulative || bytes(self) > bytes(older))
+    }
+
+    /// The ranges that it acknowledges selectively, as positions in the stream.
+    fn blocks(&self) -> impl Iterator<Item = Range<u64>> + Clone {
+        let cumulative = self.cumulative;
+        let used = self.sack.into_iter().filter(|block| !block.is_empty());
+        used.map(move |block| cumulative + u64::from(block.start)..cumulative + u64::from(block.end))
+    }
+
     /// The start in the stream of the segment of `arrival`.
     pub const fn arrival_start(&self) -> u64 {
         self.cumulative.wrapping_add_signed(self.arrival_at as i64)
@@ -97,5 +120,54 @@ impl SackBlock {
     /// True for a block that says nothing.
     pub const fn is_empty(&self) -> bool {
         self.start >= self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves which acknowledgements a newer one makes superfluous, by the cases of CAKE's filter.
+    use super::*;
+
+    fn ack(cumulative: u64, blocks: &[(u64, u64)]) -> Ack {
+        let mut sack = [SackBlock::default(); 3];
+        for (block, &(start, end)) in sack.iter_mut().zip(blocks) {
+            let offset = |at: u64| u32::try_from(at - cumulative).unwrap();
+            *block = SackBlock { start: offset(start), end: offset(end) };
+        }
+        Ack { cumulative, sack, ..Ack::default() }
+    }
+
+    #[test]
+    fn those_that_tell_nothing_more_are_superseded() {
+        for (newer, older) in [
+            (ack(2000, &[]), ack(1000, &[])),
+            // More of the same hole, from the same cumulative acknowledgement and from a later one.
+            (ack(1000, &[(3000, 5000)]), ack(1000, &[(3000, 4000)])),
+            (ack(1000, &[(3000, 4000)]), ack(1000, &[])),
+            (ack(2000, &[(3000, 4000)]), ack(1000, &[(3000, 4000)])),
+            (ack(2000, &[(6000, 7000), (3000, 4000)]), ack(1000, &[(3000, 4000)])),
+        ] {
+            assert!(newer.supersedes(&older), "{newer:?} {older:?}");
+            assert!(!older.supersedes(&newer));
+        }
+    }
+
+    #[test]
+    fn others_stay() {
+        let needless = Ack { arrival: Arrival::Needless, ..ack(1000, &[]) };
+        for (newer, older) in [
+            // Duplicates, be it with a larger window.
+            (ack(1000, &[]), ack(1000, &[])),
+            (Ack { window: 9, ..ack(1000, &[]) }, ack(1000, &[])),
+            (ack(1000, &[(3000, 4000)]), ack(1000, &[(3000, 4000)])),
+            // What came is in no block any more, or in another.
+            (ack(5000, &[]), ack(1000, &[(3000, 4000)])),
+            (ack(1000, &[(6000, 9000)]), ack(1000, &[(3000, 4000)])),
+            (ack(2000, &[(3000, 3500)]), ack(1000, &[(3000, 4000)])),
+            (ack(2000, &[]), needless),
+            (ack(1000, &[]), ack(2000, &[])),
+        ] {
+            assert!(!newer.supersedes(&older), "{newer:?} {older:?}");
+        }
     }
 }

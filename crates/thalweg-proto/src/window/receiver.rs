@@ -1,5 +1,6 @@
 //! The receiving end.
 
+use super::background::Background;
 use super::ranges::Ranges;
 use super::{Ack, Arrival, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 /// Holes that a receiver keeps track of; what would make more is dropped, so that a peer that sends every other byte
 /// cannot make it hold a range for each.
-const MAX_RANGES: usize = 1 << 10;
+const MAX_RANGES: usize = 1 << 13;
 
 /// The reason for which a receiver wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,8 @@ pub struct Receiver<P: Payload> {
     delay: Option<RelativeDelay>,
     /// The first byte beyond the window last advertised.
     advertised: u64,
+    /// LEDBAT++ at this end, where it holds the sender back beside that.
+    background: Option<Box<Background>>,
     // What [`ReceiverStats`] tells, here so that small fields share a word.
     new_segments: u64,
     duplicates: u32,
@@ -77,7 +80,9 @@ impl<P: Payload> Receiver<P> {
     /// Waits for byte 0.
     pub fn new(config: Arc<ReceiverConfig>) -> Self {
         Self {
-            advertised: config.window,
+            // A window that is to become small is not promised before the first segment.
+            advertised: if config.background.is_some() { 0 } else { config.window },
+            background: config.background.as_ref().map(|config| Box::new(Background::new(config))),
             config,
             expected: 0,
             delivered: 0,
@@ -140,11 +145,21 @@ impl<P: Payload> Receiver<P> {
         base.saturating_add(self.config.window)
     }
 
+    /// The first byte beyond the window to be advertised.
+    #[inline(always)]
+    fn edge(&self) -> u64 {
+        let limit = self.limit();
+        match &self.background {
+            Some(background) => background.edge(self.expected, limit, self.advertised),
+            None => limit,
+        }
+    }
+
     /// True if the window has opened so far that the sender should hear of it although nothing came: it waits for that
     /// and would not ask (RFC 9293, section 3.8.6). A window that was not closed opens in steps of a quarter, so that
     /// small reads do not make small segments (the same document, section 3.8.6.2.2).
     fn is_worth_telling(&self) -> bool {
-        let opened = self.limit().saturating_sub(self.advertised.max(self.expected));
+        let opened = self.edge().saturating_sub(self.advertised.max(self.expected));
         let was_closed = self.advertised <= self.expected;
         opened > 0 && (was_closed || opened >= (self.config.window / 4).max(1))
     }
@@ -153,7 +168,12 @@ impl<P: Payload> Receiver<P> {
     fn on_segment(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
         if let Some(sent_at) = segment.sent_at {
-            self.delay = Some(sent_at.until(now));
+            let delay = sent_at.until(now);
+            self.delay = Some(delay);
+            if let Some(background) = &mut self.background {
+                let (end, bytes) = (segment.end(), segment.payload.len());
+                background.arrive(now, end, bytes, delay, segment.retransmission);
+            }
         }
         let (start, whole) = (segment.sequence, segment.end());
         // What lies beyond the window is cut off and the rest taken (RFC 9293, section 3.10.7.4), or a window smaller
@@ -273,11 +293,15 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    fn acknowledgement(&mut self) -> Ack {
+    fn acknowledgement(&mut self, now: Time) -> Ack {
         self.owed -= 1;
         self.delayed = 0;
         self.ack_deadline = Time::MAX;
-        self.advertised = self.limit();
+        let edge = self.edge();
+        if let Some(background) = &mut self.background {
+            background.advertise(now, self.advertised, edge);
+        }
+        self.advertised = edge;
         let window = self.advertised.saturating_sub(self.expected);
         let mut ack = Ack {
             cumulative: self.expected,
@@ -360,7 +384,7 @@ impl<P: Payload> Engine for Receiver<P> {
             self.owed += 1;
         }
         if self.owed > 0 {
-            return Output::Transmit(Pdu::Ack(self.acknowledgement()));
+            return Output::Transmit(Pdu::Ack(self.acknowledgement(now)));
         }
         if let Some(piece) = self.next_delivery() {
             return Output::Event(Event::Delivered(piece));

@@ -485,10 +485,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
         let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
-        if core::mem::take(&mut self.repair_now) || named {
+        let is_first = record.start <= self.unacknowledged && self.config.rack.is_some();
+        if core::mem::take(&mut self.repair_now) || named || is_first {
             // RFC 6675, section 6: without this the timer, started by the last acknowledgement of new data, expires on a
             // long path before the answer to the repair can be there. After a router's message a time-out of the first
-            // transmission would tell of the same drop.
+            // transmission would tell of the same drop. Where losses are found by time, the first may go more than twice.
             self.timer = now + self.rtt.timeout();
         }
         self.retransmissions += 1;

@@ -1,4 +1,4 @@
-//! One-way delays between clocks that nobody has set by each other (RFC 6817, section 3.4.2).
+//! One-way delays between clocks that nobody has set by each other (RFC 6817, section 2.3, and appendix A).
 
 use crate::units::{Duration, Time};
 
@@ -33,7 +33,7 @@ impl Timestamp {
 /// A one-way delay and the unknown difference between the receiver's clock and the sender's, in microseconds modulo 2^32.
 ///
 /// The value by itself means nothing. The difference of two is that of the delays, apart from what the clocks have drifted
-/// meanwhile: base delays should be forgotten after minutes (RFC 6817, section 3.4.2, and appendix A).
+/// meanwhile: base delays should be forgotten after minutes (RFC 6817, section 2.5, and appendix A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RelativeDelay(u32);
 
@@ -69,7 +69,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// RFC 6817, section 3.4.2: differences of delays do not depend on how the clocks are set, nor on their wraps.
+    /// RFC 6817, appendix A: differences of delays do not depend on how the clocks are set, nor on their wraps.
     #[test]
     fn differences_need_no_common_clock() {
         for offset in [0u64, 5, 1 << 31, (1 << 32) - 10_020, (1 << 32) - 1, 1 << 40] {

@@ -174,6 +174,15 @@ pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
     }
 }
 
+/// The sequence number of a segment, of which the first bytes are enough; `None` of anything else.
+pub fn sequence(bytes: &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    if first >> 4 != SEGMENT {
+        return None;
+    }
+    rest.first_chunk().copied().map(u64::from_be_bytes)
+}
+
 #[inline(never)]
 fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
     let count = usize::from((flags & !ARRIVAL) >> 1);

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each fuzz target has one of them")]
 
 use thalweg_proto::payload::Slice;
-use thalweg_proto::{aack, sstp, window};
+use thalweg_proto::{aack, media, sstp, window};
 
 /// Octets are refused, or are a PDU of the window transport that is written as they are.
 pub fn window(octets: &[u8]) {
@@ -19,6 +19,15 @@ pub fn aack(octets: &[u8]) {
     if let Ok(pdu) = aack::wire::decode(&bytes) {
         let mut written = Vec::new();
         aack::wire::encode(&pdu, &mut written);
+        assert_eq!(written, octets, "{pdu:?}");
+    }
+}
+
+/// Octets are refused, or are a PDU of live media that is written as they are.
+pub fn media(octets: &[u8]) {
+    if let Some(pdu) = media::wire::decode(&Slice::new(octets.to_vec())) {
+        let mut written = Vec::new();
+        media::wire::encode(&pdu, &mut written);
         assert_eq!(written, octets, "{pdu:?}");
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use thalweg_proto::congestion::{
     BbnConfig, BbrConfig, ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig,
     FilterAdvance, FixedConfig, Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig,
-    ProbeRttBasis, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
+    ProbeRttBasis, SeifConfig, SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 
@@ -65,6 +65,14 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             min_rtt_window: Duration::from_secs(seconds),
         })
     });
+    let thalweg = (1u64..5000, any::<bool>(), 1u64..20).prop_map(move |(micros, compete, seconds)| {
+        ControllerConfig::from(ThalwegConfig {
+            initial_window,
+            queueing: Duration::from_micros(micros),
+            compete,
+            base_window: Duration::from_secs(seconds),
+        })
+    });
     let ledbat = (1u64..200, 0.0..3.0f64, any::<bool>()).prop_map(move |(target, constant, slowdowns)| {
         ControllerConfig::from(LedbatPlusPlusConfig {
             initial_window,
@@ -122,6 +130,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         copa,
         ledbat,
         bbr,
+        thalweg,
         seif,
         dec_bit,
         tri_s,

@@ -3,7 +3,7 @@
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::{
     AckSample, Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, Decision,
-    FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample,
+    FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,
 };
 use thalweg_proto::units::Rate;
 
@@ -12,6 +12,16 @@ use thalweg_proto::units::Rate;
 enum Inner {
     Shared(Any),
     Bbr(Box<Bbr>),
+    Thalweg(Box<Thalweg>),
+}
+
+/// The data that it remembers with a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Info {
+    #[default]
+    Nothing,
+    Bbr(Stamp),
+    Thalweg(ThalwegStamp),
 }
 
 macro_rules! each {
@@ -19,6 +29,7 @@ macro_rules! each {
         match $inner {
             Inner::Shared($controller) => $body,
             Inner::Bbr($controller) => $body,
+            Inner::Thalweg($controller) => $body,
         }
     };
 }
@@ -35,6 +46,8 @@ impl Steered {
     pub fn new(spec: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
         let inner = if let Some(config) = spec.config::<BbrConfig>() {
             Inner::Bbr(Box::new(config.make()))
+        } else if let Some(config) = spec.config::<ThalwegConfig>() {
+            Inner::Thalweg(Box::new(config.make()))
         } else {
             Inner::Shared(Any::new(spec).expect("one of the list"))
         };
@@ -43,29 +56,36 @@ impl Steered {
 }
 
 impl Controller for Steered {
-    type PacketInfo = Stamp;
+    type PacketInfo = Info;
 
-    fn on_sent(&mut self, sample: &SentSample) -> Stamp {
+    fn on_sent(&mut self, sample: &SentSample) -> Info {
         assert!(sample.bytes > 0, "an empty segment");
         match &mut self.inner {
-            Inner::Bbr(bbr) => return bbr.on_sent(sample),
-            Inner::Shared(any) => any.on_sent(sample),
+            Inner::Bbr(bbr) => Info::Bbr(bbr.on_sent(sample)),
+            Inner::Thalweg(thalweg) => Info::Thalweg(thalweg.on_sent(sample)),
+            Inner::Shared(any) => {
+                any.on_sent(sample);
+                Info::Nothing
+            }
         }
-        Stamp::default()
     }
 
-    fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
+    fn on_ack(&mut self, sample: &AckSample, info: Info) {
         assert!(sample.acked > 0 && sample.acked_bytes > 0, "nothing was acknowledged");
-        match &mut self.inner {
-            Inner::Bbr(bbr) => bbr.on_ack(sample, stamp),
-            Inner::Shared(any) => any.on_ack(sample, ()),
+        match (&mut self.inner, info) {
+            (Inner::Bbr(bbr), Info::Bbr(info)) => bbr.on_ack(sample, info),
+            (Inner::Thalweg(thalweg), Info::Thalweg(info)) => thalweg.on_ack(sample, info),
+            (Inner::Shared(any), Info::Nothing) => any.on_ack(sample, ()),
+            _ => panic!("it was remembered for another"),
         }
     }
 
-    fn on_packet_lost(&mut self, sample: &LostSample, stamp: Stamp) {
-        match &mut self.inner {
-            Inner::Bbr(bbr) => bbr.on_packet_lost(sample, stamp),
-            Inner::Shared(any) => any.on_packet_lost(sample, ()),
+    fn on_packet_lost(&mut self, sample: &LostSample, info: Info) {
+        match (&mut self.inner, info) {
+            (Inner::Bbr(bbr), Info::Bbr(info)) => bbr.on_packet_lost(sample, info),
+            (Inner::Thalweg(thalweg), Info::Thalweg(info)) => thalweg.on_packet_lost(sample, info),
+            (Inner::Shared(any), Info::Nothing) => any.on_packet_lost(sample, ()),
+            _ => panic!("it was remembered for another"),
         }
     }
 
@@ -77,6 +97,7 @@ impl Controller for Steered {
         match (&self.inner, &before.inner) {
             (Inner::Shared(now), Inner::Shared(before)) => now.undoes(before),
             (Inner::Bbr(now), Inner::Bbr(before)) => now.undoes(before),
+            (Inner::Thalweg(now), Inner::Thalweg(before)) => now.undoes(before),
             _ => panic!("nobody becomes another"),
         }
     }
@@ -85,6 +106,7 @@ impl Controller for Steered {
         match (&mut self.inner, before.inner) {
             (Inner::Shared(now), Inner::Shared(before)) => now.on_undo(before, path),
             (Inner::Bbr(now), Inner::Bbr(before)) => now.on_undo(*before, path),
+            (Inner::Thalweg(now), Inner::Thalweg(before)) => now.on_undo(*before, path),
             _ => panic!("nobody becomes another"),
         }
     }

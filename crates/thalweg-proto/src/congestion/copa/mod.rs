@@ -25,7 +25,7 @@
 //! | nearly empty is less than a tenth of the range of round trips (2.2) | or equal to it | without any queue both are nothing | an empty path is no competitor |
 //! | the time for which the shortest and the longest round trip count is exact | to an eighth of it | bounded memory | none to be seen |
 //! | says nothing of a loss in slow start (2.1) | it ends slow start | whatever is lost, the path has no room for twice as much | less overshoot where buffers are short |
-//! | says nothing of time-outs and idle times | two segments after a time-out, the first window after an idle time, in slow start again | RFC 5681, sections 3.1 and 4.1 | none on a path that works |
+//! | says nothing of time-outs, idle times and windows that the application does not use | two segments after a time-out, the first window after an idle time, what is left of an unused one, in slow start again | RFC 5681, sections 3.1 and 4.1; RFC 2861 and RFC 7661, but for the threshold, which it does not have | none on a path that works and is used |
 //! | says nothing of marks | packets are Not-ECT | losses are no sign of congestion to it in default mode, so that marks would not be | a queue that marks drops its packets |
 //! | one-way or round-trip delays are not told apart | round trips | what is queued on the way back cannot be helped | less throughput where the way back is congested |
 
@@ -236,6 +236,11 @@ impl Controller for Copa {
 
     fn on_idle(&mut self, path: &Path) {
         self.begin_slow_start(self.initial_window);
+        self.pace(path.segment);
+    }
+
+    fn on_unused(&mut self, window: f64, path: &Path) {
+        self.begin_slow_start(window.max(MIN_WINDOW));
         self.pace(path.segment);
     }
 

@@ -17,7 +17,7 @@
 //!
 //! | RFC 5682 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | applies to any time-out but one during the repair of another (section 3.1, step 1) | nor to one while losses are repaired | something was lost then | as Linux |
+//! | the selective acknowledgements of before are forgotten (section 3.1, step 1) | kept, unless the receiver went back on them | RFC 6675, section 5.1 | less goes again |
 //! | the window is 2 or 3 segments when it turns out that there was a loss (steps 2a and 3a) | what slow start from one segment has made of it | the controller's growth limits it, and the pacing of those that pace | larger where one acknowledgement counts for many |
 //! | any duplicate that tells of nothing new means a loss (step 3a) | not one that answers the needless repair of the first segment, where the receiver [says so](crate::window::Arrival) | it is the very sign of a spurious time-out | fewer wrong guesses |
 //! | what is acknowledged in step 3b must not have been acknowledged before | nor sent again before the time-out | a tail probe may have repaired it | none where there was none |

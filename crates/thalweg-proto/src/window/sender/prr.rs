@@ -1,4 +1,4 @@
-//! Proportional rate reduction (RFC 6937, and draft-ietf-tcpm-prr-rfc6937bis, whose words these are): while losses are repaired, what may be
+//! Proportional rate reduction (RFC 9937, whose words these are; before it RFC 6937): while losses are repaired, what may be
 //! sent follows what is delivered.
 //!
 //! Without it a sender that halves its window says nothing until half of what was in flight has left the network, and then
@@ -133,7 +133,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the figures of RFC 6937, section 4, in segments of one byte.
+    //! Proves the figures of RFC 6937, section 3.1, in segments of one byte.
     use super::*;
 
     /// Acknowledges one segment after the other, each selectively, and sends all that may go; gives what was sent at each.
@@ -152,7 +152,7 @@ mod tests {
         sent
     }
 
-    /// RFC 6937, section 4: 20 in flight, one lost, a window of 10: a segment for every other acknowledgement while more than
+    /// RFC 6937, section 3.1: 20 in flight, one lost, a window of 10: a segment for every other acknowledgement while more than
     /// the window is in flight, and the window at the end.
     #[test]
     fn one_loss_is_answered_by_a_segment_for_two_acknowledgements() {
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(prr.out, 10);
     }
 
-    /// RFC 6937, section 4: 20 in flight, 15 lost, a window of 10: what is in flight is below the window, so that one goes for
+    /// RFC 6937, section 3.1: 20 in flight, 15 lost, a window of 10: what is in flight is below the window, so that one goes for
     /// each that is delivered (the conservative bound), not a burst of what the losses left.
     #[test]
     fn a_burst_of_losses_makes_no_burst_of_repairs() {
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(run(&mut prr, 10, 5, 5), [1, 1, 1, 1, 1]);
     }
 
-    /// RFC 6937, section 3 (and its successor's section 6): an acknowledgement that advances and tells of no further loss lets one
+    /// RFC 6937, section 3 (and RFC 9937): an acknowledgement that advances and tells of no further loss lets one
     /// more segment go, up to the window.
     #[test]
     fn safe_acknowledgements_catch_up_with_the_window() {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(prr.cwnd, 10);
     }
 
-    /// RFC 6937, section 3.1 (limit = MAX(prr_delivered - prr_out, DeliveredData) + ...): an acknowledgement lets go what it delivers,
+    /// RFC 6937, section 3 (limit = MAX(prr_delivered - prr_out, DeliveredData) + ...): an acknowledgement lets go what it delivers,
     /// also where more was sent than delivered before.
     #[test]
     fn deliveries_let_as_much_go() {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(prr.cwnd, 5);
     }
 
-    /// RFC 6937's successor, section 6: nothing was sent yet, and the window has no room: one segment goes.
+    /// RFC 9937: nothing was sent yet, and the window has no room: one segment goes.
     #[test]
     fn a_full_window_does_not_hold_the_first_repair_back() {
         let mut prr = Prr::new(Time::ZERO, 20);
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(prr.cwnd, 11);
     }
 
-    /// RFC 6937's successor, section 6: entering recovery always lets one segment go.
+    /// RFC 9937: entering recovery always lets one segment go.
     #[test]
     fn the_first_repair_always_goes() {
         let mut prr = Prr::new(Time::ZERO, 1000);

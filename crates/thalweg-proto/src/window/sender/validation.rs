@@ -10,7 +10,8 @@
 //! | Specification | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | RFC 2861, section 3: a window decays to one segment | to the one that it began with | RFC 5681, section 4.1, and RFC 7661, section 4.4.3 | as Linux |
-//! | RFC 7661, section 4.2: the greatest sample of the last three round trips, at least of a second | of that time and up to a quarter more | four maxima in place of all samples | a window counts as used a little longer |
+//! | RFC 7661, section 4.2: the greatest sample of the last three round trips, at least of a second | of that time and up to a quarter more | a few maxima in place of all samples, as in section 4.5.1 | a window counts as used a little longer |
+//! | RFC 7661, section 4.4.1: what is sent again is taken off once, however often it is | as often as it is sent | the count that there is | smaller where repairs are lost |
 //! | RFC 7661, section 4.4.1: half of what was used is left by a loss | the controller's share of it | CUBIC leaves 0.7 | as the controller answers any loss |
 //! | RFC 7661, section 4.4.2: bursts are to be bounded in this phase | by the controller, where it paces | window schemes have no pacing of their own | bursts of up to a window after a silence, as without |
 
@@ -22,7 +23,7 @@ use crate::units::{Duration, Time};
 use crate::window::Validation;
 use core::hash::Hasher;
 
-/// A window that is not used is kept for so long (NVP, RFC 7661, section 4.4.3).
+/// A window that is not used is kept for so long (NVP, RFC 7661, section 4.4).
 const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
 /// Samples count for three round trips, and for this at least (RFC 7661, section 4.2).
 const LEAST_PERIOD: Duration = Duration::from_secs(1);

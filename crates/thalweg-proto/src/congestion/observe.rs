@@ -1,0 +1,229 @@
+//! The events of a sender between two decisions, added up: for controllers that decide once a round trip, or outside.
+//!
+//! An [`Observer`] is told what a controller is told, and keeps a [`Stamp`] with every packet.
+
+use super::delivery::{Sampler, Stamp};
+use super::{AckSample, LostSample, Path, SentSample};
+use crate::units::{Duration, Time};
+
+/// The events of a span of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// The end of the span.
+    pub now: Time,
+    /// The length of the span.
+    pub span: Duration,
+    /// Packets sent, for the first time and again.
+    pub sent: u64,
+    /// Packets newly known to have arrived.
+    pub acked: u64,
+    /// Their payload in bytes.
+    pub acked_bytes: u64,
+    /// Packets found lost, each time that one is.
+    pub lost: u64,
+    /// Their payload in bytes.
+    pub lost_bytes: u64,
+    /// Packets that arrived with CE.
+    pub ce: u64,
+    /// The mean of the round-trip times that were measured; `None` where none was.
+    pub rtt: Option<Duration>,
+    /// The smoothed round-trip time; `None` before the first.
+    pub smoothed_rtt: Option<Duration>,
+    /// The shortest round-trip time since the beginning; `None` before the first.
+    pub min_rtt: Option<Duration>,
+    /// The newest sample of the delivery rate in bytes a second; `None` before the first that is reliable.
+    pub delivery_rate: Option<f64>,
+    /// The payload in flight at the end, in bytes.
+    pub in_flight_bytes: u64,
+    /// The segment size in bytes.
+    pub segment: u32,
+    /// Nothing of it says anything about the path's capacity: the window was not the limit at any acknowledgement.
+    pub app_limited: bool,
+    /// Losses were being repaired, or suspected, at the newest acknowledgement.
+    pub recovering: bool,
+}
+
+/// Adds up the events of a sender.
+#[derive(Clone, Debug, Default)]
+pub struct Observer {
+    sampler: Sampler,
+    begun: Time,
+    sent: u64,
+    acked: u64,
+    acked_bytes: u64,
+    lost: u64,
+    lost_bytes: u64,
+    ce: u64,
+    /// The sum of the round-trip times, and how many they are.
+    rtts: Duration,
+    measured: u64,
+    /// Acknowledgements, and those of them at which the window was the limit.
+    acks: u64,
+    full: u64,
+    delivery_rate: Option<f64>,
+    smoothed_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
+    in_flight_bytes: u64,
+    segment: u32,
+    recovering: bool,
+}
+
+impl Observer {
+    /// A packet leaves: the stamp to keep with it.
+    pub fn on_sent(&mut self, sample: &SentSample) -> Stamp {
+        self.sent += 1;
+        self.in_flight_bytes = sample.path.in_flight_bytes + u64::from(sample.bytes);
+        self.segment = sample.path.segment;
+        self.sampler.on_sent(sample)
+    }
+
+    /// Data was acknowledged, and this is the stamp of the newest packet of it. True if a packet-timed round trip ends with it.
+    pub fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) -> bool {
+        let delivery = self.sampler.on_ack(sample, stamp);
+        self.acked += u64::from(sample.acked);
+        self.acked_bytes += sample.acked_bytes;
+        self.ce += u64::from(sample.ce);
+        if let Some(rtt) = sample.rtt {
+            self.rtts += rtt;
+            self.measured += 1;
+        }
+        self.acks += 1;
+        self.full += u64::from(!sample.app_limited);
+        self.delivery_rate = delivery.bytes_per_second().or(self.delivery_rate);
+        self.follow(&sample.path);
+        self.in_flight_bytes = sample.in_flight_bytes;
+        self.recovering = sample.recovering;
+        delivery.round_start
+    }
+
+    /// A packet is lost.
+    pub const fn on_packet_lost(&mut self, sample: &LostSample) {
+        self.sampler.on_packet_lost(sample);
+        self.lost += 1;
+        self.lost_bytes += sample.bytes as u64;
+        self.in_flight_bytes = sample.path.in_flight_bytes.saturating_sub(sample.bytes as u64);
+    }
+
+    /// The application has nothing more to send, under a window of so many segments.
+    pub fn on_app_limited(&mut self, path: &Path, window: f64) {
+        self.sampler.on_app_limited(path, window);
+    }
+
+    /// The state of the path, which samples of losses have, too.
+    pub fn follow(&mut self, path: &Path) {
+        self.smoothed_rtt = Some(path.smoothed_rtt).filter(|rtt| !rtt.is_zero());
+        self.min_rtt = Some(path.min_rtt).filter(|rtt| *rtt < Duration::MAX);
+        self.in_flight_bytes = path.in_flight_bytes;
+        self.segment = path.segment;
+    }
+
+    /// The events from the beginning of the span to now.
+    pub fn observe(&self, now: Time) -> Observation {
+        Observation {
+            now,
+            span: now.since(self.begun),
+            sent: self.sent,
+            acked: self.acked,
+            acked_bytes: self.acked_bytes,
+            lost: self.lost,
+            lost_bytes: self.lost_bytes,
+            ce: self.ce,
+            rtt: (self.measured > 0).then(|| self.rtts / self.measured),
+            smoothed_rtt: self.smoothed_rtt,
+            min_rtt: self.min_rtt,
+            delivery_rate: self.delivery_rate,
+            in_flight_bytes: self.in_flight_bytes,
+            segment: self.segment,
+            app_limited: self.acks > 0 && self.full == 0,
+            recovering: self.recovering,
+        }
+    }
+
+    /// A new span begins: nothing has happened in it. What is known of the path stays.
+    pub fn begin(&mut self, now: Time) {
+        *self = Self {
+            begun: now,
+            sent: 0,
+            acked: 0,
+            acked_bytes: 0,
+            lost: 0,
+            lost_bytes: 0,
+            ce: 0,
+            rtts: Duration::ZERO,
+            measured: 0,
+            acks: 0,
+            full: 0,
+            ..*self
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(now: u64, in_flight: u32) -> Path {
+        Path {
+            now: Time::ZERO + Duration::from_millis(now),
+            outstanding: in_flight,
+            in_flight,
+            in_flight_bytes: u64::from(in_flight) * 1000,
+            smoothed_rtt: Duration::from_millis(40),
+            min_rtt: Duration::from_millis(30),
+            segment: 1000,
+            next_sequence: 0,
+        }
+    }
+
+    fn ack(now: u64, rtt: Option<u64>) -> AckSample {
+        AckSample {
+            path: path(now, 4),
+            acked: 1,
+            acked_bytes: 1000,
+            counted: 1,
+            cumulative: 0,
+            sent_at: Time::ZERO,
+            in_flight_bytes: 3000,
+            rtt: rtt.map(Duration::from_millis),
+            ce: 1,
+            one_way_delay: None,
+            recovering: false,
+            app_limited: rtt.is_none(),
+        }
+    }
+
+    /// Four packets leave at once at 0 ms, and are acknowledged 10 ms apart from 40 ms on: a span of the first three, and one of
+    /// the last.
+    #[test]
+    fn a_span_has_what_happened_in_it_and_rounds_are_those_of_packets() {
+        let mut observer = Observer::default();
+        let stamps: Vec<Stamp> = (0..4)
+            .map(|sent| {
+                let sample = SentSample { path: path(0, sent), bytes: 1000, retransmission: false };
+                observer.on_sent(&sample)
+            })
+            .collect();
+        assert!(observer.on_ack(&ack(40, Some(40)), stamps[0]), "the first ends the round before it");
+        assert!(!observer.on_ack(&ack(50, None), stamps[1]), "it left before anything was delivered");
+        assert!(!observer.on_ack(&ack(60, Some(60)), stamps[2]));
+        let lost = LostSample { path: path(60, 1), sequence: 3000, bytes: 1000, sent_at: Time::ZERO };
+        observer.on_packet_lost(&lost);
+        let now = Time::ZERO + Duration::from_millis(60);
+        let seen = observer.observe(now);
+        assert_eq!((seen.sent, seen.acked, seen.acked_bytes, seen.lost, seen.ce), (4, 3, 3000, 1, 3));
+        assert_eq!((seen.span, seen.rtt), (Duration::from_millis(60), Some(Duration::from_millis(50))));
+        assert_eq!((seen.in_flight_bytes, seen.segment, seen.app_limited), (0, 1000, false));
+        // 3000 bytes in 60 ms.
+        assert_eq!(seen.delivery_rate, Some(50_000.0));
+        observer.begin(now);
+        let empty = observer.observe(now);
+        assert_eq!((empty.sent, empty.acked, empty.lost, empty.rtt), (0, 0, 0, None));
+        assert_eq!((empty.min_rtt, empty.delivery_rate), (Some(Duration::from_millis(30)), Some(50_000.0)));
+        assert!(!observer.on_ack(&ack(70, None), stamps[3]));
+        let later = SentSample { path: path(70, 0), bytes: 1000, retransmission: false };
+        let stamp = observer.on_sent(&later);
+        assert!(observer.on_ack(&ack(110, None), stamp), "it left after the round began");
+        let last = observer.observe(Time::ZERO + Duration::from_millis(110));
+        assert_eq!((last.sent, last.acked, last.rtt, last.app_limited), (1, 2, None, true));
+    }
+}

@@ -1,0 +1,287 @@
+//! The delay of the queue: how much longer packets take than on an empty path.
+
+use crate::congestion::AckSample;
+use crate::units::{Duration, Time};
+use crate::window::RelativeDelay;
+
+/// The samples of a piece of a round trip, at least, and the part of the round trip that it takes, at least.
+const PIECE: (u32, u64) = (12, 8);
+/// The round trips that the spread is a mean of, about, where it grows and where it shrinks: a queue that comes and goes within a
+/// round trip is soon forgotten.
+const MEMORY: (f64, f64) = (10.0, 4.0);
+/// Half of the time for which the shortest delay is remembered beside a queue that stays.
+const LASTING: Duration = Duration::from_secs(60);
+/// So many times the spread of delays may be chance.
+const DOUBT: f64 = 3.0;
+
+/// The delay of an empty path, and that of the round trip at hand. Delays are in seconds, those of one way above that of the first
+/// packet, since only their differences mean something.
+///
+/// The least delay of some packets is that of a queue, as far as delays do not scatter: of what it exceeds the least ever seen by,
+/// the spread of delays within a round trip may be chance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delay {
+    window: Duration,
+    first: Option<RelativeDelay>,
+    /// The shortest of half of the window to all of it, and of one to two minutes.
+    base: Shortest,
+    lasting: Shortest,
+    /// The queueing delay of the last round trip beside that.
+    standing: f64,
+    /// The shortest was seen last, or nearly so.
+    seen: Time,
+    /// The shortest of this round trip.
+    round: Samples,
+    /// The shortest of its first piece.
+    first_piece: f64,
+    piece: Samples,
+    piece_began: Time,
+    /// The shortest of the last whole piece.
+    last_piece: f64,
+    /// The mean by which the mean of a round trip exceeds its shortest, beyond what the delay moved by meanwhile.
+    spread: f64,
+}
+
+/// The shortest delay of a while: of this half of it, and of the last.
+#[derive(Clone, Copy, Debug)]
+struct Shortest {
+    halves: [f64; 2],
+    turned: Time,
+}
+
+impl Shortest {
+    const NONE: Self = Self { halves: [f64::INFINITY; 2], turned: Time::ZERO };
+
+    /// The shortest delay; infinite before the first.
+    fn get(&self) -> f64 {
+        self.halves[0].min(self.halves[1])
+    }
+
+    fn add(&mut self, value: f64) {
+        self.halves[0] = self.halves[0].min(value);
+    }
+
+    /// Forgets what is older than twice `half`, once that is over.
+    fn turn(&mut self, now: Time, half: Duration) {
+        if now.since(self.turned) > half {
+            *self = Self { halves: [f64::INFINITY, self.halves[0]], turned: now };
+        }
+    }
+}
+
+/// Some samples.
+#[derive(Clone, Copy, Debug)]
+struct Samples {
+    shortest: f64,
+    sum: f64,
+    count: u32,
+}
+
+impl Samples {
+    const NONE: Self = Self { shortest: f64::INFINITY, sum: 0.0, count: 0 };
+
+    fn add(&mut self, value: f64) {
+        self.shortest = self.shortest.min(value);
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn spread(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum / f64::from(self.count) - self.shortest }
+    }
+}
+
+impl Delay {
+    pub fn new(window: Duration) -> Self {
+        Self {
+            window,
+            first: None,
+            base: Shortest::NONE,
+            lasting: Shortest::NONE,
+            standing: 0.0,
+            seen: Time::ZERO,
+            round: Samples::NONE,
+            first_piece: f64::INFINITY,
+            piece: Samples::NONE,
+            piece_began: Time::ZERO,
+            last_piece: f64::INFINITY,
+            spread: 0.0,
+        }
+    }
+
+    /// An acknowledgement tells a delay. What is within `tolerance` of the shortest says that it holds. Where `keep` says so, the
+    /// shortest is not forgotten however old it is.
+    pub fn sample(&mut self, sample: &AckSample, tolerance: f64, keep: bool) {
+        let now = sample.path.now;
+        let value = match (sample.one_way_delay, sample.rtt) {
+            (Some(delay), _) => {
+                let first = *self.first.get_or_insert(delay);
+                delay.above(first).as_secs_f64() - first.above(delay).as_secs_f64()
+            }
+            (None, Some(rtt)) if self.first.is_none() => rtt.as_secs_f64(),
+            _ => return,
+        };
+        if !keep {
+            self.base.turn(now, self.window / 2);
+        }
+        self.lasting.turn(now, LASTING);
+        if value <= self.base.get() + tolerance + self.spread {
+            self.seen = now;
+        }
+        self.base.add(value);
+        self.lasting.add(value);
+        self.round.add(value);
+        self.piece.add(value);
+        if self.piece.count >= PIECE.0 && now.since(self.piece_began) * PIECE.1 >= sample.path.smoothed_rtt {
+            self.end_piece(now);
+        }
+    }
+
+    /// Takes the shortest delay for that of an empty path for a while, since nothing shorter is to be had.
+    pub fn accept(&mut self, now: Time) {
+        self.seen = now;
+    }
+
+    /// The time since the delay of an empty path was seen.
+    pub fn age(&self, now: Time) -> Duration {
+        now.since(self.seen)
+    }
+
+    /// The part of a queueing delay that may be chance.
+    pub fn doubt(&self) -> f64 {
+        DOUBT * self.spread
+    }
+
+    fn queueing(&self, shortest: f64) -> f64 {
+        self.beyond(self.base.get(), shortest)
+    }
+
+    fn beyond(&self, base: f64, shortest: f64) -> f64 {
+        if shortest.is_finite() { (shortest - base - self.doubt()).max(0.0) } else { 0.0 }
+    }
+
+    /// The queueing delay of the last round trip, beside the shortest delay of one to two minutes.
+    pub fn standing(&self) -> f64 {
+        self.standing
+    }
+
+    /// That shortest delay is the one of an empty path again.
+    pub fn remember(&mut self) {
+        self.base.halves[0] = self.lasting.get();
+    }
+
+    /// The queueing delay of the last dozen packets.
+    pub fn newest(&self) -> f64 {
+        self.queueing(self.last_piece)
+    }
+
+    fn end_piece(&mut self, now: Time) {
+        self.last_piece = core::mem::replace(&mut self.piece, Samples::NONE).shortest;
+        self.first_piece = if self.first_piece.is_finite() { self.first_piece } else { self.last_piece };
+        self.piece_began = now;
+    }
+
+    /// A round trip ends: its queueing delay.
+    pub fn end_round(&mut self) -> f64 {
+        let round = core::mem::replace(&mut self.round, Samples::NONE);
+        let queueing = self.queueing(round.shortest);
+        self.standing = self.beyond(self.lasting.get(), round.shortest);
+        if self.first_piece.is_finite() {
+            let moved = (self.last_piece - self.first_piece).abs();
+            let scatter = (round.spread() - moved).max(0.0);
+            let memory = if scatter > self.spread { MEMORY.0 } else { MEMORY.1 };
+            self.spread += (scatter - self.spread) / memory;
+        }
+        self.first_piece = f64::INFINITY;
+        queueing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Path;
+    use crate::random::Stream;
+
+    const RTT: u64 = 100_000;
+
+    fn acked(now: u64, rtt: u64) -> AckSample {
+        let micros = Duration::from_micros;
+        AckSample {
+            path: Path {
+                now: Time::ZERO + micros(now),
+                outstanding: 10,
+                in_flight: 10,
+                in_flight_bytes: 10_000,
+                smoothed_rtt: micros(RTT),
+                min_rtt: micros(RTT),
+                segment: 1000,
+                next_sequence: 0,
+            },
+            acked: 1,
+            acked_bytes: 1000,
+            counted: 1,
+            cumulative: 0,
+            sent_at: Time::ZERO + micros(now.saturating_sub(rtt)),
+            in_flight_bytes: 10_000,
+            rtt: Some(micros(rtt)),
+            ce: 0,
+            one_way_delay: None,
+            recovering: false,
+            app_limited: false,
+        }
+    }
+
+    /// So many round trips of a hundred packets with this delay in microseconds, of the packet's number: the last queueing delay.
+    fn rounds(delay: &mut Delay, from: u64, count: u64, mut rtt: impl FnMut(u64) -> u64) -> f64 {
+        let mut queueing = 0.0;
+        for packet in 0..count * 100 {
+            let now = from + packet * RTT / 100;
+            delay.sample(&acked(now, rtt(packet)), 1e-4, false);
+            if packet % 100 == 99 {
+                queueing = delay.end_round();
+            }
+        }
+        queueing
+    }
+
+    #[test]
+    fn a_queue_is_what_all_packets_wait_for() {
+        let mut delay = Delay::new(Duration::from_secs(10));
+        assert_eq!(rounds(&mut delay, 0, 10, |_| RTT), 0.0);
+        let queueing = rounds(&mut delay, 10 * RTT, 10, |_| RTT + 5_000);
+        assert!((queueing - 5e-3).abs() < 1e-6, "{queueing}");
+        assert!((delay.newest() - 5e-3).abs() < 1e-6);
+    }
+
+    /// Delays that scatter by 20 ms are no queue; one of 60 ms is seen in spite of them.
+    #[test]
+    fn jitter_is_no_queue() {
+        let mut stream = Stream::new(5, "jitter", 0);
+        let mut delay = Delay::new(Duration::from_secs(10));
+        let queueing = rounds(&mut delay, 0, 40, |_| RTT + stream.below(20_000));
+        assert!(queueing < 1e-3, "{queueing}");
+        let queueing = rounds(&mut delay, 40 * RTT, 1, |_| RTT + 10_000 + stream.below(10_000));
+        assert!(queueing < 1e-3, "the least of a round trip may be chance: {queueing}");
+        let queueing = rounds(&mut delay, 41 * RTT, 5, |_| RTT + 60_000 + stream.below(20_000));
+        assert!((0.02..0.07).contains(&queueing), "{queueing}");
+    }
+
+    /// A queue that grows within a round trip does not make delays scatter.
+    #[test]
+    fn growth_is_no_jitter() {
+        let mut delay = Delay::new(Duration::from_secs(10));
+        rounds(&mut delay, 0, 10, |_| RTT);
+        rounds(&mut delay, 10 * RTT, 3, |packet| RTT + packet * 100);
+        assert!(delay.spread < 1e-3, "{}", delay.spread);
+    }
+
+    #[test]
+    fn a_longer_path_is_believed_in_time() {
+        let mut delay = Delay::new(Duration::from_secs(10));
+        rounds(&mut delay, 0, 10, |_| RTT);
+        assert!(delay.age(Time::ZERO + Duration::from_secs(3)) > Duration::from_secs(1));
+        let queueing = rounds(&mut delay, 10 * RTT, 120, |_| 2 * RTT);
+        assert!(queueing < 1e-6, "{queueing}");
+    }
+}

@@ -1,0 +1,275 @@
+//! Senders that fill the queue until it overflows: how they are noticed, and how they are met.
+
+use crate::units::{Duration, Time};
+
+/// Round trips with a queue that does not go away after which somebody else is held to fill it. One in which it grows counts
+/// twice.
+const PATIENCE: u32 = 6;
+/// The share of a queue below which it goes away.
+const SHRINKS: f64 = 0.9;
+/// The share of its window that this flow must have given up in the meantime.
+const YIELDED: f64 = 0.1;
+/// The share of what it gave up by which its rate fell at least: where it is alone the queue keeps the rate up.
+const FELT: f64 = 0.4;
+/// Round trips without a queue after which nobody fills it any more.
+const CALM: u32 = 60;
+/// Round trips between two looks whether anybody else is there.
+const LOOKS: u32 = 12;
+/// Looks in a row that must find nobody.
+const ALONE: u32 = 3;
+/// The share of a look's cut of the window by which the rate falls at least where somebody else is there.
+const ELASTIC: f64 = 0.25;
+/// The share of the window that a look takes away.
+pub(super) const LOOK: f64 = 0.2;
+/// The growth of the rate with a window that grows by half, below which a third of the path is taken.
+const FOLLOWS: f64 = 1.3;
+/// CUBIC's constants (RFC 9438, sections 4.1 and 4.6): growth in segments for each cubic second, and what a loss leaves.
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+/// NewReno's growth a round trip with that (section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// The knowledge of other senders.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rival {
+    /// Round trips in which the queue was too long, and the window, the rate and the queue before the first of them.
+    long: u32,
+    before: (f64, f64, f64),
+    /// The largest window since the queue was short.
+    peak: f64,
+    /// The largest that was given up for others, since the queue was as long as it should be.
+    given: f64,
+    share: Option<Share>,
+    /// Round trips in a row without a queue.
+    calm: u32,
+    /// Round trips until the next look.
+    until_look: u32,
+    looking: Option<f64>,
+    alone: u32,
+}
+
+/// The window among others, as CUBIC has it.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    window: f64,
+    /// The window grows by half each round trip, until the first loss or while the rate follows it.
+    starting: bool,
+    last_rate: f64,
+    /// The last loss.
+    epoch: Time,
+    /// The window of the curve's flat part, and the seconds until it.
+    top: f64,
+    k: f64,
+}
+
+impl Rival {
+    pub fn is_there(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// The window in segments, while somebody else fills the queue.
+    pub fn window(&self) -> Option<f64> {
+        self.share.map(|share| share.window)
+    }
+
+    pub fn is_looking(&self) -> bool {
+        self.looking.is_some()
+    }
+
+    /// The window in segments at which slow start ended: others would have gone on.
+    pub fn note_peak(&mut self, window: f64) {
+        self.peak = self.peak.max(window);
+    }
+
+    /// The window in segments, of which some is given up for others.
+    pub fn note_given(&mut self, window: f64) {
+        self.given = self.given.max(window);
+    }
+
+    /// The queue is as long as it should be.
+    pub fn forget_given(&mut self) {
+        self.given = 0.0;
+    }
+
+    /// A round trip without rivals ended: the window in segments, the rate at which it was delivered, the queueing delay, and
+    /// whether the queue is longer than senders of this kind make it. One that has the least window has nothing to give: if
+    /// `is_least` says so the queue is that of others. True if somebody else is there from now on.
+    pub fn suspect(
+        &mut self,
+        now: Time,
+        (window, is_least): (f64, bool),
+        rate: f64,
+        queueing: f64,
+        is_long: bool,
+    ) -> bool {
+        if !is_long {
+            (self.long, self.peak) = (0, 0.0);
+            return false;
+        }
+        if self.long == 0 || queueing < SHRINKS * self.before.2 {
+            self.before = (window.max(self.peak).max(self.given), rate, queueing);
+            self.long = 0;
+        }
+        let grows = queueing > self.before.2;
+        self.before.2 = self.before.2.max(queueing);
+        self.long += if grows { 2 } else { 1 };
+        let yielded = 1.0 - window / self.before.0;
+        let lost = 1.0 - rate / self.before.1;
+        let is_felt = yielded >= YIELDED && lost >= FELT * yielded;
+        if self.long < PATIENCE || !is_felt && !is_least {
+            return false;
+        }
+        let window = self.before.0;
+        let share =
+            Share { window, starting: self.peak > 0.0, last_rate: 0.0, epoch: now, top: window, k: 0.0 };
+        *self = Self { share: Some(share), until_look: LOOKS, ..Self::default() };
+        true
+    }
+
+    /// So many segments were acknowledged.
+    pub fn on_ack(&mut self, now: Time, rtt: Duration, acked: f64) {
+        let Some(share) = &mut self.share else { return };
+        if share.starting {
+            share.window += acked / 2.0;
+            return;
+        }
+        // RFC 9438, section 4.4: where the curve is a round trip from now.
+        let t = (now.since(share.epoch) + rtt).as_secs_f64() - share.k;
+        let target = (C * t * t * t + share.top).clamp(share.window, 1.5 * share.window);
+        let reno = ALPHA / share.window;
+        share.window += acked * ((target - share.window) / share.window).max(reno);
+    }
+
+    /// The first loss of an episode. Between two of them others grow as far as CUBIC does in that time, and so may this one.
+    pub fn on_loss(&mut self, now: Time, rtt: Duration) {
+        let Some(share) = &mut self.share else { return };
+        let seconds = now.since(share.epoch).as_secs_f64();
+        let cubic = C / (1.0 - BETA) * seconds * seconds * seconds;
+        let reno = ALPHA / (1.0 - BETA) * seconds / rtt.as_secs_f64().max(1e-6);
+        let fair = if share.starting { 0.0 } else { cubic.max(reno) };
+        share.top = if share.window < share.top { share.window * (1.0 + BETA) / 2.0 } else { share.window };
+        share.top = share.top.max(fair.min(4.0 * share.window));
+        share.window *= BETA;
+        share.k = libm::cbrt((share.top - share.window).max(0.0) / C);
+        share.starting = false;
+        share.epoch = now;
+    }
+
+    /// A round trip among rivals ended, with this rate of delivery. True if nobody is there any more.
+    pub fn watch(&mut self, now: Time, rate: f64, is_calm: bool) -> bool {
+        self.calm = if is_calm { self.calm + 1 } else { 0 };
+        if let Some(before) = self.looking.take() {
+            let is_alone = 1.0 - rate / before < ELASTIC * LOOK;
+            self.alone = if is_alone { self.alone + 1 } else { 0 };
+            self.until_look = LOOKS;
+        } else if self.until_look == 0 {
+            self.looking = Some(rate);
+        } else {
+            self.until_look -= 1;
+        }
+        if let Some(share) = self.share.as_mut().filter(|share| share.starting) {
+            if share.last_rate > 0.0 && rate < FOLLOWS * share.last_rate {
+                (share.starting, share.epoch, share.top) = (false, now, share.window);
+            }
+            share.last_rate = rate;
+        }
+        let over = self.calm >= CALM || self.alone >= ALONE;
+        if over {
+            *self = Self::default();
+        }
+        over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// A queue that stays while the window shrinks, and the rate with it, is somebody else's; where the rate stays it is one's own.
+    #[test]
+    fn a_rate_that_falls_with_the_window_tells_of_others() {
+        for (others, expected) in [(true, true), (false, false)] {
+            let mut rival = Rival::default();
+            let mut found = false;
+            for round in 0..12u32 {
+                let window = 1000.0 * 0.93f64.powi(round as i32);
+                let rate = if others { window } else { 1000.0 };
+                let queueing = 0.05 + 0.001 * f64::from(round);
+                found |= rival.suspect(at(100), (window, false), rate, queueing, true);
+                if found {
+                    break;
+                }
+            }
+            assert_eq!((found, rival.is_there()), (expected, expected));
+            assert_eq!(rival.window(), expected.then_some(1000.0), "as large as before it gave way");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_shrinks_is_nobodys() {
+        let mut rival = Rival::default();
+        for round in 0..40i32 {
+            let part = 0.9f64.powi(round);
+            assert!(!rival.suspect(
+                at(100),
+                (1000.0 * part, false),
+                1000.0 * part,
+                0.1 * 0.85f64.powi(round),
+                true
+            ));
+        }
+    }
+
+    #[test]
+    fn who_has_nothing_to_give_does_not_fill_the_queue() {
+        for is_least in [true, false] {
+            let mut rival = Rival::default();
+            let found = (0..8).any(|_| rival.suspect(at(100), (4.0, is_least), 1e6, 0.05, true));
+            assert_eq!((found, rival.window()), (is_least, is_least.then_some(4.0)));
+        }
+    }
+
+    fn met(window: f64) -> Rival {
+        let share = Share { window, starting: false, last_rate: 0.0, epoch: at(0), top: window, k: 0.0 };
+        Rival { share: Some(share), until_look: LOOKS, ..Rival::default() }
+    }
+
+    /// RFC 9438, section 4.2: between two losses CUBIC grows from 0.7 of a window to it, in a time of which it is the cube. One that has
+    /// less goes for that at once.
+    #[test]
+    fn the_time_between_losses_tells_what_others_have() {
+        let mut rival = met(400.0);
+        rival.on_loss(at(10_000), Duration::from_millis(100));
+        let share = rival.share.expect("there");
+        assert_eq!(share.window, 280.0);
+        assert!((share.top - C / (1.0 - BETA) * 1000.0).abs() < 1.0, "{}", share.top);
+        let mut now = 10_000;
+        while now < 20_000 {
+            now += 100;
+            for _ in 0..100 {
+                let acked = rival.window().expect("there") / 100.0;
+                rival.on_ack(at(now), Duration::from_millis(100), acked);
+            }
+        }
+        let window = rival.window().expect("there");
+        assert!((1100.0..1500.0).contains(&window), "{window}");
+    }
+
+    /// A look takes a fifth of the window away: three in a row after which the rate was the same find nobody.
+    #[test]
+    fn looks_find_out_that_nobody_is_there() {
+        for (share, rounds) in [(1.0, Some(45)), (0.5, None)] {
+            let mut rival = met(400.0);
+            let left = (0..200).find(|_| {
+                let rate = if rival.is_looking() { 1.0 - LOOK * (1.0 - share) } else { 1.0 };
+                rival.watch(at(1000), rate, false)
+            });
+            assert_eq!(left.is_some(), rounds.is_some(), "{share}: {left:?}");
+            assert!(left.is_none_or(|left| rounds.is_some_and(|most| left < most)), "{left:?}");
+        }
+    }
+}

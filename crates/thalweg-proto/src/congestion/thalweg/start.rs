@@ -1,0 +1,82 @@
+//! Slow start: the window doubles until a queue stands, or until more is lost than the path loses.
+
+use super::{Phase, Round, Thalweg};
+use crate::congestion::AckSample;
+use crate::congestion::delivery::RateSample;
+use crate::units::{Duration, Time};
+
+/// The share of the shortest round trip that a queue may take in slow start, where that is more than the target.
+const QUEUE: f64 = 0.125;
+/// The packets and the events of loss in part of a round trip that are enough to end slow start.
+const ENOUGH: (f64, f64) = (16.0, 4.0);
+/// The share of what was in flight at the first of these losses that is kept.
+const NEARLY: f64 = 0.9;
+/// The multiple of what was in flight beyond which a window does not double.
+const UNUSED: f64 = 4.0;
+/// The share of the growth of what was sent by which the rate grows at least where losses are the path's.
+const FOLLOWS: f64 = 0.9;
+/// The share of a first round trip's packets that a path may lose while nothing is known of it.
+const UNKNOWN: f64 = 0.5;
+
+impl Thalweg {
+    /// An acknowledgement in slow start, until the window is `until` bytes large. What was lost makes room as what arrived does, since
+    /// losses alone are no reason to start more slowly.
+    pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample, until: f64) {
+        let in_flight = self.round.in_flight.max(self.round.before.in_flight);
+        if !sample.app_limited && self.window < UNUSED * in_flight {
+            self.window += (rs.newly_acked + rs.newly_lost) as f64;
+        }
+        let now = sample.path.now;
+        let queueing = self.delay.newest();
+        if queueing > self.target(self.rate()).max(QUEUE * self.min_rtt) {
+            // What was in flight when this packet left, less its share in the queue.
+            self.leave_start(now, rs.tx_in_flight as f64 * self.min_rtt / (self.min_rtt + queueing));
+        } else if self.overflows() {
+            let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.before.rate);
+            self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));
+        } else if self.window >= until {
+            self.hold(now, until);
+        }
+    }
+
+    /// More of this round trip is lost already than the path loses.
+    fn overflows(&self) -> bool {
+        let tally = self.round.tally;
+        tally.lost >= ENOUGH.0
+            && tally.events >= ENOUGH.1
+            && self.round.before.rate > 0.0
+            && self.path_loss.is_known()
+            && self.path_loss.exceeded_by(tally, f64::INFINITY)
+    }
+
+    /// A round trip of slow start ends, in which `rate` was delivered and the round trip took `rtt` without its queue. Losses are the
+    /// path's where the rate grew nevertheless as what was sent did.
+    pub(super) fn end_round_of_start(&mut self, now: Time, last: &Round, rate: f64, rtt: f64) {
+        if last.before.rate == 0.0 || last.app_limited {
+            return;
+        }
+        let sent = last.tally.sent / last.before.sent.max(1.0);
+        let is_unknown = !self.path_loss.is_known() && last.tally.share() < UNKNOWN;
+        let grows = rate > FOLLOWS * sent * last.before.rate;
+        if is_unknown || grows || !self.path_loss.exceeded_by(last.tally, f64::INFINITY) {
+            self.path_loss.learn(last.tally);
+        } else {
+            self.leave_start(now, rate * rtt);
+        }
+    }
+
+    fn leave_start(&mut self, now: Time, window: f64) {
+        self.rival.note_peak(self.window / self.segment);
+        self.hold(now, window);
+    }
+
+    /// The window is no larger than this from now on, and the queue is held.
+    fn hold(&mut self, now: Time, window: f64) {
+        // Until the queue has gone more may be lost of what overflowed it.
+        self.epoch = now + Duration::from_secs_f64(self.rtt);
+        self.window = window.min(self.window).max(self.least());
+        self.phase = Phase::Hold;
+        self.pace.ceiling = self.window;
+        self.pace.slow_down();
+    }
+}

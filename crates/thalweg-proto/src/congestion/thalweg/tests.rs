@@ -1,0 +1,252 @@
+//! The rules on one link of 100 Mbit/s and 40 ms, for a flow that always has something to send.
+
+use super::*;
+use crate::units::Duration;
+use std::collections::VecDeque;
+
+const SEGMENT: u32 = 1000;
+const RTT: Duration = Duration::from_millis(40);
+/// The time that the link takes for a segment.
+const SERVICE: Duration = Duration::from_micros(80);
+
+struct Packet {
+    number: u64,
+    sent_at: Time,
+    /// Its acknowledgement comes, or that of those around it if it is lost.
+    told_at: Time,
+    is_lost: bool,
+    stamp: ThalwegStamp,
+}
+
+/// A flow alone on the link.
+struct Flow {
+    thalweg: Thalweg,
+    now: Time,
+    /// The link has sent all that it has by then.
+    busy_until: Time,
+    paced_until: Time,
+    packets: VecDeque<Packet>,
+    sent: u64,
+    smoothed: Duration,
+    shortest: Duration,
+    /// The longest time for which a packet waits.
+    room: Duration,
+    /// The path loses packets of these numbers.
+    loses: fn(u64) -> bool,
+}
+
+impl Flow {
+    fn new() -> Self {
+        Self {
+            thalweg: Thalweg::new(&ThalwegConfig::default()),
+            now: Time::ZERO,
+            busy_until: Time::ZERO,
+            paced_until: Time::ZERO,
+            packets: VecDeque::new(),
+            sent: 0,
+            smoothed: Duration::ZERO,
+            shortest: Duration::MAX,
+            room: Duration::MAX,
+            loses: |_| false,
+        }
+    }
+
+    /// One that has left slow start some seconds ago.
+    fn steady() -> Self {
+        let mut flow = Self::new();
+        assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
+        flow.run_until(3, |_| false);
+        flow
+    }
+
+    fn path(&self) -> Path {
+        let outstanding = self.packets.len() as u32;
+        Path {
+            now: self.now,
+            outstanding,
+            in_flight: outstanding,
+            in_flight_bytes: u64::from(outstanding * SEGMENT),
+            smoothed_rtt: self.smoothed,
+            min_rtt: self.shortest,
+            segment: SEGMENT,
+            next_sequence: self.sent * u64::from(SEGMENT),
+        }
+    }
+
+    /// The time for which a packet would wait now.
+    fn queueing(&self) -> Duration {
+        self.busy_until.since(self.now)
+    }
+
+    fn send(&mut self) {
+        let sample = SentSample { path: self.path(), bytes: SEGMENT, retransmission: false };
+        let stamp = self.thalweg.on_sent(&sample);
+        let is_lost = (self.loses)(self.sent) || self.queueing() > self.room;
+        if !is_lost {
+            self.busy_until = self.busy_until.max(self.now) + SERVICE;
+        }
+        let told_at = self.busy_until.max(self.now) + RTT;
+        self.packets.push_back(Packet { number: self.sent, sent_at: self.now, told_at, is_lost, stamp });
+        self.sent += 1;
+        if let Some(rate) = self.thalweg.decision().pacing_rate {
+            let gap = Duration::from_secs_f64(8.0 * f64::from(SEGMENT) / rate.as_f64());
+            self.paced_until = self.paced_until.max(self.now) + gap;
+        }
+    }
+
+    fn hear(&mut self, packet: &Packet) {
+        let (path, sent_at) = (self.path(), packet.sent_at);
+        if packet.is_lost {
+            let sequence = packet.number * u64::from(SEGMENT);
+            self.thalweg
+                .on_packet_lost(&LostSample { path, sequence, bytes: SEGMENT, sent_at }, packet.stamp);
+            return;
+        }
+        let rtt = self.now.since(sent_at);
+        self.shortest = self.shortest.min(rtt);
+        self.smoothed =
+            if self.smoothed.is_zero() { rtt } else { self.smoothed - self.smoothed / 8 + rtt / 8 };
+        let sample = AckSample {
+            path: self.path(),
+            acked: 1,
+            acked_bytes: u64::from(SEGMENT),
+            counted: 1,
+            cumulative: (packet.number + 1) * u64::from(SEGMENT),
+            sent_at,
+            in_flight_bytes: path.in_flight_bytes,
+            rtt: Some(rtt),
+            ce: 0,
+            one_way_delay: None,
+            recovering: false,
+            app_limited: false,
+        };
+        self.thalweg.on_ack(&sample, packet.stamp);
+    }
+
+    /// Goes on until `done`, looked at after each event; false if that is not within so many seconds.
+    fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.now + Duration::from_secs(seconds);
+        while self.now < end {
+            let told_at = self.packets.front().map_or(Time::MAX, |packet| packet.told_at);
+            let may_send = (self.packets.len() as f64) < self.thalweg.decision().window.floor();
+            let send_at = if may_send { self.paced_until.max(self.now) } else { Time::MAX };
+            self.now = told_at.min(send_at);
+            if send_at < told_at {
+                self.send();
+            } else if let Some(packet) = self.packets.pop_front() {
+                self.hear(&packet);
+            }
+            if done(self) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Goes on until losses were answered: the window before.
+    fn run_until_cut(&mut self) -> f64 {
+        let mut before = 0.0;
+        let cuts = self.run_until(2, |flow| {
+            let cuts = flow.thalweg.trial.is_some();
+            before = if cuts { before } else { flow.thalweg.window };
+            cuts
+        });
+        assert!(cuts);
+        before
+    }
+}
+
+/// "Losses": those that go on at a lower rate are the path's. The cut is taken back, and the path is held to lose so much.
+#[test]
+fn a_cut_that_does_not_help_is_taken_back() {
+    let mut flow = Flow::steady();
+    flow.loses = |number| number % 100 == 0;
+    let before = flow.run_until_cut();
+    assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
+    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.thalweg.window >= before, "{} of {before}", flow.thalweg.window);
+    assert!(flow.thalweg.path_loss() > 0.0);
+    // After a quarter of a million packets nothing of what was known before weighs any more.
+    flow.run_until(20, |_| false);
+    assert!((flow.thalweg.path_loss() - 0.01).abs() < 0.002, "{}", flow.thalweg.path_loss());
+    assert!(!flow.run_until(5, |flow| flow.thalweg.trial.is_some()), "the path loses no more than it did");
+}
+
+/// "Losses": those that stop at a lower rate were its own. The cut stays, and hardly anything is held against the path.
+#[test]
+fn a_cut_that_helps_stays() {
+    let mut flow = Flow::steady();
+    flow.room = SERVICE * 8;
+    let before = flow.run_until_cut();
+    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
+    assert!(flow.thalweg.path_loss() < 0.002, "{}", flow.thalweg.path_loss());
+}
+
+/// "Losses": events count, not packets, since paths lose in bursts. Four in a row now and then are no reason for a cut.
+#[test]
+fn a_burst_is_one_loss() {
+    let mut flow = Flow::steady();
+    flow.loses = |number| number % 1500 < 4;
+    assert!(!flow.run_until(3, |flow| flow.thalweg.trial.is_some()));
+}
+
+/// "The delay": where an empty path was not seen for five seconds the flow takes more than its queue away, for a round trip. So it knows
+/// the delay of an empty path after a minute too, and its queue is as short as at the start.
+#[test]
+fn the_queue_is_emptied_now_and_then() {
+    let mut flow = Flow::steady();
+    let (mut dips, mut began, mut longest) = (0, None, Duration::ZERO);
+    flow.run_until(60, |flow| {
+        match (began, flow.thalweg.dip > 0.0) {
+            (None, true) => (dips, began) = (dips + 1, Some(flow.now)),
+            (Some(at), false) => (longest, began) = (longest.max(flow.now.since(at)), None),
+            _ => {}
+        }
+        false
+    });
+    assert!((8..=12).contains(&dips), "{dips}");
+    assert!(longest < RTT * 2, "{longest}");
+    assert!(flow.queueing() < Duration::from_millis(5), "{}", flow.queueing());
+}
+
+/// "What is given away": half of the way to the rate at which a flow would ask for the queue that there is, after eight round trips.
+#[test]
+fn half_of_the_way_to_the_fair_rate_is_given_away() {
+    let mut flow = Flow::steady().thalweg;
+    flow.min_rtt = 0.1;
+    (flow.window, flow.giving) = (1e6, Giving::default());
+    let at = |megabits: f64| Target { constant: 1e-3 }.at(megabits * 125e3, 1000.0, 0.1);
+    // Five eighths of the rate are left to it, so that it gives three sixteenths.
+    let gave: Vec<bool> = (0..8).map(|_| flow.give(at(50.0), at(80.0))).collect();
+    assert_eq!(gave, [false, false, false, false, false, false, false, true]);
+    assert!((flow.window / 1e6 - 13.0 / 16.0).abs() < 1e-9, "{}", flow.window);
+}
+
+/// A time-out starts anew: slow start from half of the initial window, to half of the window of before.
+#[test]
+fn a_time_out_starts_anew() {
+    let mut flow = Flow::steady();
+    let before = flow.thalweg.window;
+    let sample =
+        LossSample { path: flow.path(), kind: LossKind::Timeout, sent_at: flow.now - RTT, repeated: false };
+    flow.thalweg.on_loss(&sample);
+    assert_eq!(flow.thalweg.phase, Phase::Start { until: before / 2.0 });
+    assert_eq!(flow.thalweg.decision().window, 16.0);
+}
+
+/// "Losses", the last guard: no window is more than twice what arrives. And none grows that is not used.
+#[test]
+fn no_window_grows_beyond_its_use() {
+    let mut flow = Flow::steady().thalweg;
+    flow.pace = Pace::default();
+    let round = Round { in_flight: 1e5, ..Round::default() };
+    let mut steer = |window: f64, rate: f64| {
+        flow.window = window;
+        flow.steer(Time::ZERO, &round, 0.0, rate, 0.1);
+        flow.window
+    };
+    assert_eq!(steer(1e6, 1e6), 2e5 + 4e3);
+    assert_eq!(steer(2e5, 2e6), 2e5, "half of it was in flight");
+    assert!(steer(1e5, 2e6) > 1e5, "all of it was in flight");
+}

@@ -1,0 +1,211 @@
+//! The delay in queues: what it is (RFC 6817, section 3.1), its average (section 4.2.1.4), and the target that it is held to,
+//! which rises where loss-based flows fill the queue (section 4.2.1.4.1).
+
+use crate::units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// The least of a minute is kept for so many minutes (BASE_HISTORY of RFC 6817, section 2.5).
+const BASE_HISTORY: usize = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+/// QDELAY_TARGET_LO and QDELAY_TARGET_HI in seconds.
+pub(super) const TARGET_LO: f64 = 0.06;
+const TARGET_HI: f64 = 0.4;
+/// QDELAY_AVG_G.
+const AVERAGE_GAIN: f64 = 0.25;
+/// Values whose variance, and whose average, is looked at.
+const HISTORY: usize = 200;
+const RECENT: usize = 50;
+/// A rate of losses above this is that of loss-based flows.
+const LOSS_RATE: f64 = 0.002;
+/// A round trip counts for so much of the rate of losses.
+const LOSS_GAIN: f64 = 0.01;
+/// A variance below this is that of a queue which others keep full.
+const STEADY: f64 = 0.2;
+
+/// Seconds in a unit of relative one-way delays.
+const UNIT: f64 = 1.0 / 65_536.0;
+
+/// The delay in queues on the way to the receiver.
+#[derive(Clone, Debug)]
+pub(super) struct Delay {
+    /// The least relative delays of minutes, the current one last, in 1/65536 s modulo 2^32.
+    bases: VecDeque<u32>,
+    minute: Time,
+    /// The last delay, in seconds.
+    now: f64,
+    /// qdelay_avg.
+    average: f64,
+    averaged: Time,
+    /// qdelay_target.
+    target: f64,
+    /// Delays over [`TARGET_LO`].
+    history: VecDeque<f64>,
+    /// loss_event_rate.
+    loss_rate: f64,
+    competes: bool,
+}
+
+impl Delay {
+    pub fn new(competes: bool) -> Self {
+        Self {
+            bases: VecDeque::new(),
+            minute: Time::ZERO,
+            now: 0.0,
+            average: 0.0,
+            averaged: Time::ZERO,
+            target: TARGET_LO,
+            history: VecDeque::new(),
+            loss_rate: 0.0,
+            competes,
+        }
+    }
+
+    /// The last delay in seconds.
+    pub const fn last(&self) -> f64 {
+        self.now
+    }
+
+    /// The average in seconds.
+    pub const fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// The target in seconds.
+    pub const fn target(&self) -> f64 {
+        self.target
+    }
+
+    /// A packet was so long on its way, by clocks that need not agree.
+    pub fn measure(&mut self, now: Time, relative: u32) {
+        if self.bases.is_empty() || now.since(self.minute) >= MINUTE {
+            self.minute = now;
+            self.bases.push_back(relative);
+            if self.bases.len() > BASE_HISTORY {
+                self.bases.pop_front();
+            }
+        }
+        let above = |base: u32| relative.wrapping_sub(base) as i32;
+        if let Some(current) = self.bases.back_mut().filter(|base| above(**base) < 0) {
+            *current = relative;
+        }
+        // The least base is the one that it is most above.
+        let most = self.bases.iter().map(|base| above(*base)).max().unwrap_or(0);
+        self.now = f64::from(most.max(0)) * UNIT;
+    }
+
+    /// Updates the average and the target, once in `every`.
+    pub fn update(&mut self, now: Time, every: Duration) {
+        if now.since(self.averaged) < every {
+            return;
+        }
+        self.averaged = now;
+        // Slow attack, fast decay.
+        self.average = self.now.min(AVERAGE_GAIN * self.now + (1.0 - AVERAGE_GAIN) * self.average);
+        if self.competes {
+            self.adjust_target();
+        }
+    }
+
+    /// A round trip has ended, in which something was lost or not.
+    pub fn end_round(&mut self, is_loss: bool) {
+        self.loss_rate += LOSS_GAIN * (f64::from(u8::from(is_loss)) - self.loss_rate);
+    }
+
+    /// Section 4.2.1.4.1, adjust_qdelay_target.
+    fn adjust_target(&mut self) {
+        self.history.push_back(self.now / TARGET_LO);
+        if self.history.len() > HISTORY {
+            self.history.pop_front();
+        }
+        let mean =
+            |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / count.max(1) as f64;
+        let all = mean(&mut self.history.iter().copied(), self.history.len());
+        let variance = mean(&mut self.history.iter().map(|of| (of - all) * (of - all)), self.history.len());
+        let recent = self.history.len().min(RECENT);
+        let average = mean(&mut self.history.iter().rev().take(recent).copied(), recent);
+        let new = (average + variance.sqrt()) * TARGET_LO;
+        let target = if self.loss_rate > LOSS_RATE {
+            1.5 * new
+        } else if variance < STEADY {
+            new
+        } else if new < TARGET_LO {
+            new.max(self.target * 0.5)
+        } else {
+            self.target * 0.9
+        };
+        self.target = target.clamp(TARGET_LO, TARGET_HI);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// So many milliseconds in units of delays.
+    fn units(millis: u32) -> u32 {
+        millis * 65_536 / 1000
+    }
+
+    const EVERY: Duration = Duration::from_millis(25);
+
+    /// RFC 6817, sections 2.4.2 and 3.1: the delay is what is above the least of ten minutes, whatever the clocks say.
+    #[test]
+    fn queueing_delay_is_above_the_least() {
+        let offset = 0xFFFF_F000;
+        let mut delay = Delay::new(true);
+        let mut after = |secs: u64, millis: u32| {
+            delay.measure(at(secs * 1000), units(millis).wrapping_add(offset));
+            (delay.last() * 1000.0).round()
+        };
+        assert_eq!([after(0, 30), after(1, 50), after(2, 20), after(3, 100)], [0.0, 20.0, 0.0, 80.0]);
+        // A longer way is told from a queue after ten minutes.
+        for minute in 1..10 {
+            assert_eq!(after(minute * 60 + 5, 60), 40.0, "minute {minute}");
+        }
+        assert_eq!(after(605, 60), 0.0);
+    }
+
+    /// Section 4.2.1.4: the average follows a rise by a quarter, and a fall at once.
+    #[test]
+    fn the_average_attacks_slowly_and_decays_fast() {
+        let mut delay = Delay::new(false);
+        let mut after = |millis: u64, queue: u32| {
+            delay.measure(at(millis), units(1000 + queue));
+            delay.update(at(millis), EVERY);
+            (delay.average() * 1000.0).round()
+        };
+        assert_eq!([after(25, 0), after(50, 80), after(60, 200), after(75, 80)], [0.0, 20.0, 20.0, 35.0]);
+        assert_eq!(after(100, 10), 10.0);
+    }
+
+    /// Section 4.2.1.4.1: a steady queue raises the target to what it is, at most QDELAY_TARGET_HI, losses to one and a half
+    /// times that, and without it the target goes back to QDELAY_TARGET_LO.
+    #[test]
+    fn the_target_follows_loss_based_flows() {
+        let hold = |delay: &mut Delay, from: u64, queue: u32, rounds: u64| {
+            for round in 0..rounds {
+                let now = at((from + round) * 25);
+                delay.measure(now, units(1000 + queue));
+                delay.update(now, EVERY);
+            }
+            (delay.target() * 1000.0).round()
+        };
+        let mut delay = Delay::new(true);
+        assert_eq!(hold(&mut delay, 1, 0, 10), 60.0);
+        assert_eq!(hold(&mut delay, 11, 150, 400), 150.0);
+        delay.end_round(true);
+        assert_eq!(hold(&mut delay, 411, 150, 1), 225.0);
+        assert_eq!(hold(&mut delay, 412, 390, 300), 400.0);
+        for _ in 0..500 {
+            delay.end_round(false);
+        }
+        assert_eq!(hold(&mut delay, 712, 0, 400), 60.0);
+        let mut alone = Delay::new(false);
+        assert_eq!(hold(&mut alone, 1, 0, 1), 60.0);
+        assert_eq!(hold(&mut alone, 2, 150, 400), 60.0);
+    }
+}

@@ -1,0 +1,188 @@
+//! The model of a live video encoder: RFC 8593, section 5 (statistical), as far as the table of the [module](super) says.
+
+use super::config::EncoderConfig;
+use crate::random::Stream;
+use crate::units::{Duration, Time};
+
+/// Frame sizes lie within these multiples of their mean.
+const SMALLEST: f64 = 0.1;
+const LARGEST: f64 = 2.0;
+/// The share of a frame by which those after a key frame are smaller, until they have made good what it was larger.
+const REPAID: f64 = 0.2;
+/// No frame is larger, in bytes.
+const MOST_BYTES: f64 = 16_777_216.0;
+
+/// An encoder.
+#[derive(Clone, Debug)]
+pub(super) struct Encoder {
+    config: EncoderConfig,
+    stream: Stream,
+    /// The rate that it works at, in bit/s.
+    rate: f64,
+    /// The time of the last transition of the rate.
+    changed: Option<Time>,
+    /// The capture of the next frame.
+    next: Time,
+    /// The last key frame.
+    key: Option<Time>,
+    is_asked: bool,
+    /// Bytes that key frames were larger than others, and that have not been made good.
+    debt: f64,
+}
+
+/// A frame that was encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub bytes: u64,
+    pub is_key: bool,
+}
+
+impl Encoder {
+    pub fn new(config: EncoderConfig, stream: Stream) -> Self {
+        let (next, rate) = (Time::ZERO, 0.0);
+        Self { config, stream, rate, changed: None, next, key: None, is_asked: false, debt: 0.0 }
+    }
+
+    /// The stream of random numbers for frame sizes.
+    pub fn draw_from(&mut self, stream: Stream) {
+        self.stream = stream;
+    }
+
+    /// The capture of the next frame.
+    pub const fn due(&self) -> Time {
+        self.next
+    }
+
+    /// The most bytes that a frame is likely to have at so many bit/s.
+    pub fn most(&self, target: f64) -> u64 {
+        (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(LARGEST)).min(MOST_BYTES)
+            as u64
+    }
+
+    /// The next frame, which is not before `now`, will be a key frame.
+    pub fn ask_for_key(&mut self, now: Time, round_trip: Duration) {
+        // What is on its way may be the answer already.
+        let wait = round_trip * 2 + self.interval();
+        if self.key.is_none_or(|key| now.since(key) > wait) {
+            self.is_asked = true;
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        Duration::from_secs_f64(1.0 / self.config.fps)
+    }
+
+    /// Captures no frame at `now`.
+    pub fn skip(&mut self, now: Time) {
+        let next = self.next + self.interval();
+        // After a pause the rhythm begins anew.
+        self.next = if next > now { next } else { now + self.interval() };
+    }
+
+    /// Captures a frame at `now`, when it is asked for `target` bit/s.
+    pub fn encode(&mut self, now: Time, target: f64) -> Frame {
+        // RFC 8593, section 5.1: requests within tau_v of the last transition are ignored.
+        if self.rate != target && self.changed.is_none_or(|at| now.since(at) >= self.config.reaction) {
+            (self.rate, self.changed) = (target, Some(now));
+        }
+        self.skip(now);
+        let mean = self.rate / 8.0 / self.config.fps;
+        let is_key = self.is_asked
+            || self
+                .key
+                .is_none_or(|key| self.config.key_interval.is_some_and(|every| now.since(key) >= every));
+        // RFC 8593, section 5.2: sizes deviate by a Laplacian distribution.
+        let size = mean * (1.0 + self.laplacian()).clamp(SMALLEST, LARGEST);
+        let size = if is_key {
+            (self.key, self.is_asked) = (Some(now), false);
+            self.debt += size * (self.config.key_size - 1.0);
+            size * self.config.key_size
+        } else {
+            let repaid = self.debt.min(mean * REPAID);
+            self.debt -= repaid;
+            (size - repaid).max(mean * SMALLEST)
+        };
+        Frame { bytes: size.clamp(1.0, MOST_BYTES) as u64, is_key }
+    }
+
+    fn laplacian(&mut self) -> f64 {
+        let place = self.stream.unit() - 0.5;
+        let size = -libm::log(1.0 - 2.0 * place.abs()) * self.config.spread;
+        if place < 0.0 { -size } else { size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoder(config: EncoderConfig) -> Encoder {
+        Encoder::new(config, Stream::new(1, "frames", 0))
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// RFC 8593, section 5.1: an encoder that has changed its rate ignores requests for tau_v, 0.2 s.
+    #[test]
+    fn rates_change_once_in_a_reaction_time() {
+        let mut encoder = encoder(EncoderConfig { spread: 0.0, key_size: 1.0, ..EncoderConfig::default() });
+        let mut bytes = |millis, target| encoder.encode(at(millis), target).bytes;
+        assert_eq!(bytes(0, 1e6), 5000);
+        assert_eq!([40, 80, 120, 160].map(|millis| bytes(millis, 2e6)), [5000; 4]);
+        assert_eq!(bytes(200, 2e6), 10_000);
+        assert_eq!(bytes(240, 4e5), 10_000);
+        assert_eq!(bytes(400, 4e5), 2000);
+    }
+
+    /// RFC 8593, section 5.2: the deviation of sizes is Laplacian with a scale of 0.15, so its mean is 0 and its mean
+    /// absolute value is the scale.
+    #[test]
+    fn sizes_deviate_by_the_scale() {
+        let mut encoder = encoder(EncoderConfig { key_size: 1.0, ..EncoderConfig::default() });
+        let frames: u64 = 50_000;
+        let shares: Vec<f64> =
+            (0..frames).map(|frame| encoder.encode(at(frame * 40), 2e7).bytes as f64 / 1e5 - 1.0).collect();
+        let mean = shares.iter().sum::<f64>() / frames as f64;
+        let deviation = shares.iter().map(|share| share.abs()).sum::<f64>() / frames as f64;
+        assert!(mean.abs() < 0.003, "{mean}");
+        assert!((deviation / 0.15 - 1.0).abs() < 0.02, "{deviation}");
+    }
+
+    /// Key frames come first, when asked for, and in their interval; what they are larger is made good, so the mean rate stays.
+    #[test]
+    fn key_frames_do_not_change_the_mean() {
+        let config = EncoderConfig {
+            spread: 0.0,
+            key_size: 5.0,
+            key_interval: Some(Duration::from_secs(4)),
+            ..EncoderConfig::default()
+        };
+        let mut encoder = encoder(config);
+        let frames: Vec<Frame> = (0..1000).map(|frame| encoder.encode(at(frame * 40), 1e6)).collect();
+        let keys: Vec<usize> =
+            frames.iter().enumerate().filter(|(_, of)| of.is_key).map(|(at, _)| at).collect();
+        assert_eq!(keys, (0..10).map(|key| key * 100).collect::<Vec<_>>());
+        assert_eq!((frames[0].bytes, frames[1].bytes, frames[50].bytes), (25_000, 4000, 5000));
+        assert_eq!(frames.iter().map(|frame| frame.bytes).sum::<u64>(), 5_000_000);
+        encoder.ask_for_key(at(40_000), Duration::from_millis(100));
+        assert!(encoder.encode(at(40_000), 1e6).is_key);
+        // The answer to this one is on its way.
+        encoder.ask_for_key(at(40_200), Duration::from_millis(100));
+        assert!(!encoder.encode(at(40_200), 1e6).is_key);
+        encoder.ask_for_key(at(40_300), Duration::from_millis(100));
+        assert!(encoder.encode(at(40_300), 1e6).is_key);
+    }
+
+    #[test]
+    fn a_rhythm_that_was_left_begins_anew() {
+        let mut encoder = encoder(EncoderConfig::default());
+        encoder.encode(at(0), 1e6);
+        assert_eq!(encoder.due(), at(40));
+        encoder.encode(at(45), 1e6);
+        assert_eq!(encoder.due(), at(80));
+        encoder.skip(at(500));
+        assert_eq!(encoder.due(), at(540));
+    }
+}

@@ -1,0 +1,170 @@
+//! Media as a family among others: what drivers of all families ask of their PDUs and ends.
+
+use super::pdu::{Data, Pdu};
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::wire::{self, REPORTED};
+use crate::end::End;
+use crate::frames::MediaCounts;
+use crate::numbers::{one, unwrap};
+use crate::payload::{Length, Payload, Slice};
+use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
+use crate::random::Stream;
+use crate::transport::{Limit, ReceiverCounts, SenderStats};
+use crate::units::Time;
+use core::ops::Range;
+
+const NUMBERS: u64 = 1 << 32;
+
+impl<P: Payload> DataUnit<P> for Pdu<P> {
+    fn payload(&self) -> Option<&P> {
+        match self {
+            Self::Data(data) => Some(&data.payload),
+            Self::Report(_) => None,
+        }
+    }
+
+    fn framing(&self) -> u32 {
+        match self {
+            Self::Data(_) => 0,
+            // In words of four bytes (RFC 8888, section 3.1).
+            Self::Report(report) => (report.packets.len() as u32 * REPORTED).next_multiple_of(4),
+        }
+    }
+
+    fn data(&self, near: u64) -> Option<Range<u64>> {
+        match self {
+            Self::Data(data) => Some(one(unwrap(u64::from(data.sequence), NUMBERS, near))),
+            Self::Report(_) => None,
+        }
+    }
+
+    fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
+        let Self::Report(report) = self else { return None };
+        let begin = unwrap(u64::from(report.begin), NUMBERS, near);
+        Some(
+            (begin..)
+                .zip(&report.packets)
+                .filter(|(_, of)| of.is_some())
+                .map(|(number, _)| one(number))
+                .collect(),
+        )
+    }
+
+    fn label(&self) -> String {
+        match self {
+            Self::Data(data) => {
+                let kind = if data.is_key { "key frame" } else { "frame" };
+                format!("{kind} {}, packet {}", data.frame, data.sequence)
+            }
+            Self::Report(report) => {
+                let came = report.packets.iter().flatten().count();
+                format!("report of {came} of {} from {}", report.packets.len(), report.begin)
+            }
+        }
+    }
+
+    fn is_repeated(&self) -> Option<bool> {
+        Some(false)
+    }
+
+    fn captured(&self, _connection: u32) -> Captured {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Data(Data { sequence, frame, timestamp, .. }) => {
+                let Self::Data(data) = self else { return Captured::default() };
+                bytes.extend([1, wire::flags(data), 0, 0]);
+                for number in [sequence, timestamp, frame] {
+                    bytes.extend(number.to_be_bytes());
+                }
+            }
+            Self::Report(report) => wire::encode(&Pdu::Report(report.clone()), &mut bytes),
+        }
+        Captured { bytes, ..Captured::default() }
+    }
+}
+
+impl Wire for Pdu<Slice> {
+    fn encode(&self, to: &mut Vec<u8>) {
+        wire::encode(self, to);
+    }
+
+    fn decode(bytes: Slice) -> Option<Self> {
+        wire::decode(&bytes)
+    }
+}
+
+/// Payloads below this fit beside the flags of their packet.
+const SHORT: u32 = 1 << 13;
+
+impl Compact for Pdu<Length> {
+    fn pack(&self) -> Option<[u8; COMPACT]> {
+        let Self::Data(data) = self else { return None };
+        let length = data.payload.0;
+        if length >= SHORT {
+            return None;
+        }
+        let word = length as u16 | u16::from(wire::flags(data)) << 13;
+        Packing::default()
+            .put(data.sequence.to_le_bytes())
+            .put(data.timestamp.to_le_bytes())
+            .put(data.frame.to_le_bytes())
+            .put(word.to_le_bytes())
+            .done()
+    }
+
+    fn unpack(bytes: [u8; COMPACT]) -> Self {
+        let number = |at| u32::from_le_bytes(packed(&bytes, at));
+        let word = u16::from_le_bytes(packed(&bytes, 12));
+        let payload = Length(u32::from(word) % SHORT);
+        Self::Data(wire::data((word >> 13) as u8, [number(0), number(4), number(8)], payload))
+    }
+}
+
+impl<P: Payload> End for Sender<P> {
+    fn sender_stats(&self, now: Time) -> Option<SenderStats> {
+        Some(self.stats(now))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.backlog()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        self.limit()
+    }
+
+    fn mark_cuts(&self, _now: Time) -> u64 {
+        self.mark_cuts()
+    }
+
+    fn media(&self, now: Time) -> Option<MediaCounts> {
+        Some(self.media(now))
+    }
+
+    fn forget_media(&mut self, now: Time) {
+        self.forget_media(now);
+    }
+
+    fn draw_from(&mut self, stream: Stream) {
+        self.draw_from(stream);
+    }
+}
+
+impl<P: Payload> End for Receiver<P> {
+    fn receiver_counts(&self) -> ReceiverCounts {
+        self.counts()
+    }
+
+    fn duplicates(&self) -> u64 {
+        self.duplicates()
+    }
+
+    fn media(&self, _now: Time) -> Option<MediaCounts> {
+        Some(self.media())
+    }
+
+    fn forget_media(&mut self, _now: Time) {
+        self.forget_media();
+    }
+}

@@ -1,0 +1,339 @@
+//! The sender: an encoder, what waits, and what goes when (section 4.3).
+
+use super::config::Config;
+use super::control::{Control, LEAST_PACING};
+use super::encoder::Encoder;
+use super::history::History;
+use super::pdu::{Data, Pdu, Report, ticks};
+use super::wire::DATA_HEADER;
+use crate::engine::{Engine, Output};
+use crate::frames::{Encoded, MediaCounts};
+use crate::lateness::Lateness;
+use crate::payload::{Payload, Queue};
+use crate::random::Stream;
+use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
+use crate::units::{Bytes, Duration, Rate, Time};
+use std::collections::VecDeque;
+
+/// REF_WND_OVERHEAD.
+const OVERHEAD: f64 = 5.0;
+/// Sizes of frames above what the rate allows that rel_framesize_high is the 75th percentile of.
+const SIZES: usize = 32;
+/// No frame is captured while a packet has waited for so long.
+const SKIP_AFTER: Duration = Duration::from_millis(200);
+
+/// A reason for which a sender wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderReason {
+    /// The pacing rate lets the next packet go.
+    Pacing,
+    /// The least rate lets a packet go although the window is full.
+    LeastRate,
+    /// The next frame is captured.
+    Frame,
+}
+
+/// A packet that waits.
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    data: Data<P>,
+    captured: Time,
+}
+
+/// Makes a call: frames, at the rate that the network takes, of what the application writes.
+#[derive(Clone, Debug)]
+pub struct Sender<P: Payload> {
+    config: Config,
+    encoder: Encoder,
+    control: Control,
+    history: History,
+    written: P::Queue,
+    waiting: VecDeque<Waiting<P>>,
+    waiting_bytes: u64,
+    /// The number of the next packet to be made, and of its frame.
+    sequence: u32,
+    frame: u32,
+    /// rel_framesize_high, and the sizes that it comes of.
+    high: f64,
+    sizes: VecDeque<f64>,
+    next_send: Time,
+    sent_at: Time,
+    lateness: Lateness,
+    /// The application has been asked for more.
+    is_asked: bool,
+    is_finishing: bool,
+    is_finished: bool,
+    is_paused: bool,
+    sent: u64,
+    counts: Encoded,
+    began: Option<Time>,
+    limits: LimitClock,
+}
+
+impl<P: Payload> Sender<P> {
+    /// A sender with nothing to send yet.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            config: *config,
+            encoder: Encoder::new(config.encoder, Stream::new(0, "frames", 0)),
+            control: Control::new(config),
+            history: History::default(),
+            written: P::Queue::default(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            sequence: 0,
+            frame: 0,
+            high: 1.0,
+            sizes: VecDeque::new(),
+            next_send: Time::ZERO,
+            sent_at: Time::ZERO,
+            lateness: Lateness::default(),
+            is_asked: false,
+            is_finishing: false,
+            is_finished: false,
+            is_paused: false,
+            sent: 0,
+            counts: Encoded::default(),
+            began: None,
+            limits: LimitClock::default(),
+        }
+    }
+
+    /// The sizes of frames come from `stream`.
+    pub fn draw_from(&mut self, stream: Stream) {
+        self.encoder.draw_from(stream);
+    }
+
+    /// Counters and beliefs at `now`.
+    pub fn stats(&self, now: Time) -> SenderStats {
+        SenderStats {
+            window: Some(self.control.window() / f64::from(self.config.segment)),
+            in_flight: u32::try_from(self.history.outstanding()).unwrap_or(u32::MAX),
+            pacing_rate: Some(self.control.pacing()),
+            smoothed_rtt: self.control.rtt(),
+            min_rtt: self.control.least_rtt(),
+            sent: self.sent,
+            limits: self.limits.held(now),
+            ..SenderStats::default()
+        }
+    }
+
+    /// The rate that the encoder is asked for.
+    pub fn target(&self) -> Rate {
+        Rate::from_bits_per_sec(self.control.target() as u64)
+    }
+
+    /// Bytes written and not yet sent.
+    pub fn backlog(&self) -> u64 {
+        self.written.len() + self.waiting_bytes
+    }
+
+    /// The limit that has held the sender back since the last poll.
+    pub const fn limit(&self) -> Option<Limit> {
+        self.limits.current()
+    }
+
+    /// Times that it sent less because of marks.
+    pub const fn mark_cuts(&self) -> u64 {
+        self.control.cuts()
+    }
+
+    /// The counts of the encoder.
+    pub fn media(&self, now: Time) -> MediaCounts {
+        let time = self.began.map_or(Duration::ZERO, |at| now.since(at));
+        MediaCounts { encoded: Encoded { time, ..self.counts }, ..MediaCounts::default() }
+    }
+
+    /// Forgets what was counted of frames.
+    pub fn forget_media(&mut self, now: Time) {
+        self.counts = Encoded::default();
+        self.began = self.began.map(|_| now);
+    }
+
+    /// Captures a frame of what has been written.
+    fn encode(&mut self, now: Time) {
+        if self.waiting.front().is_some_and(|oldest| now.since(oldest.captured) > SKIP_AFTER) {
+            self.counts.skipped += 1;
+            return self.encoder.skip(now);
+        }
+        let frame = self.encoder.encode(now, self.control.media());
+        let mut left = frame.bytes;
+        let mut is_first = true;
+        while let Some(payload) =
+            self.written.take(u32::try_from(left).unwrap_or(u32::MAX).min(self.config.segment))
+        {
+            left -= u64::from(payload.len());
+            self.waiting_bytes += u64::from(payload.len());
+            let is_last = left == 0 || self.written.is_empty();
+            let data = Data {
+                sequence: self.sequence,
+                frame: self.frame,
+                timestamp: ticks(now),
+                is_first,
+                is_last,
+                is_key: frame.is_key,
+                payload,
+            };
+            self.waiting.push_back(Waiting { data, captured: now });
+            self.sequence = self.sequence.wrapping_add(1);
+            is_first = false;
+            if is_last {
+                break;
+            }
+        }
+        self.frame = self.frame.wrapping_add(1);
+        self.counts.frames += 1;
+        self.counts.bytes += frame.bytes - left;
+        self.began.get_or_insert(now);
+        self.note_size((frame.bytes - left) as f64);
+    }
+
+    /// Section 4.3.2.
+    fn note_size(&mut self, bytes: f64) {
+        let size = bytes * 8.0 * self.config.encoder.fps / self.control.target();
+        if size <= 1.0 {
+            return;
+        }
+        self.sizes.push_back(size);
+        if self.sizes.len() > SIZES {
+            self.sizes.pop_front();
+        }
+        let mut sorted: Vec<f64> = self.sizes.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        self.high = sorted[(sorted.len() - 1) * 3 / 4];
+    }
+
+    /// Section 4.3.1: the send window.
+    fn is_full(&self, bytes: u32) -> bool {
+        let window = self.control.window() * OVERHEAD * self.high;
+        (self.history.in_flight() + u64::from(bytes)) as f64 > window
+    }
+
+    /// The next packet leaves.
+    fn send(&mut self, now: Time) -> Option<Pdu<P>> {
+        let Waiting { data, .. } = self.waiting.pop_front()?;
+        let bytes = data.payload.len() + DATA_HEADER;
+        self.waiting_bytes -= u64::from(data.payload.len());
+        let departure = self.lateness.departure(self.next_send, now);
+        let spacing = self.control.pacing().transmission_time(Bytes::new(u64::from(bytes)));
+        self.next_send = self.next_send.max(departure) + spacing;
+        self.sent_at = now;
+        self.sent += 1;
+        self.history.send(now, bytes);
+        self.control.fly(self.history.in_flight());
+        Some(Pdu::Data(data))
+    }
+
+    fn hear(&mut self, now: Time, report: &Report) {
+        let in_flight = self.history.in_flight();
+        let rtt = self.control.rtt().unwrap_or_default();
+        let outcome = self.history.report(now, report, rtt);
+        self.control.hear(now, &outcome, in_flight);
+        if report.wants_key {
+            self.encoder.ask_for_key(now, self.control.rtt().unwrap_or_default());
+        }
+    }
+
+    /// Asks the application for more, once, where a frame might take more than is there: a live source always has one.
+    fn asks(&mut self) -> bool {
+        let asks = !self.is_finishing
+            && !self.is_asked
+            && self.written.len() < self.encoder.most(self.control.target());
+        self.is_asked |= asks;
+        asks
+    }
+
+    /// The limit that holds the first packet back, and its end; `None` where the packet may go.
+    fn hold(&self, now: Time, bytes: u32) -> Option<(Limit, SenderReason, Time)> {
+        if self.next_send > now {
+            return Some((Limit::Pacing, SenderReason::Pacing, self.next_send));
+        }
+        if self.is_full(bytes) {
+            // Reports may have been lost, or be on their way: the least rate finds out.
+            let least = Rate::from_bits_per_sec(LEAST_PACING as u64);
+            let at = self.sent_at + least.transmission_time(Bytes::new(u64::from(bytes)));
+            if at > now {
+                return Some((Limit::CongestionWindow, SenderReason::LeastRate, at));
+            }
+        }
+        None
+    }
+}
+
+impl<P: Payload> Engine for Sender<P> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = SenderReason;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        match input {
+            Input::Write(data) if !self.is_finishing => {
+                self.written.push(data);
+                self.is_asked = false;
+            }
+            Input::Finish => self.is_finishing = true,
+            Input::Stop => {
+                self.written = P::Queue::default();
+                self.waiting.clear();
+                self.waiting_bytes = 0;
+                self.is_finishing = true;
+            }
+            Input::Pause => self.is_paused = true,
+            Input::Resume => self.is_paused = false,
+            Input::Pdu { pdu: Pdu::Report(report), .. } => self.hear(now, &report),
+            Input::Write(_) | Input::Pdu { .. } | Input::Consumed(_) | Input::Feedback(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Pdu<P>, Event<P>, SenderReason> {
+        if self.is_finished {
+            return Output::Idle;
+        }
+        if self.is_paused {
+            self.lateness.wait(None);
+            self.limits.change(now, Some(Limit::Paused));
+            return Output::Idle;
+        }
+        if self.asks() {
+            return Output::Event(Event::Writable);
+        }
+        if !self.written.is_empty() && self.encoder.due() <= now {
+            self.encode(now);
+            if self.asks() {
+                return Output::Event(Event::Writable);
+            }
+        }
+        let next = (!self.written.is_empty()).then(|| (SenderReason::Frame, self.encoder.due()));
+        let Some(first) = self.waiting.front() else {
+            self.lateness.wait(None);
+            let Some((reason, at)) = next else {
+                if self.is_finishing {
+                    self.is_finished = true;
+                    self.limits.change(now, None);
+                    return Output::Event(Event::Finished);
+                }
+                self.limits.change(now, Some(Limit::Application));
+                return Output::Idle;
+            };
+            self.limits.change(now, Some(Limit::Pacing));
+            return Output::Timeout { at, reason };
+        };
+        let Some((limit, reason, at)) = self.hold(now, first.data.payload.len() + DATA_HEADER) else {
+            return self.send(now).map_or(Output::Idle, Output::Transmit);
+        };
+        self.limits.change(now, Some(limit));
+        self.lateness.wait((reason == SenderReason::Pacing).then_some(at));
+        match next.filter(|(_, due)| *due < at) {
+            Some((reason, at)) => {
+                self.lateness.wait(None);
+                Output::Timeout { at, reason }
+            }
+            None => Output::Timeout { at, reason },
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sender_tests.rs"]
+mod tests;

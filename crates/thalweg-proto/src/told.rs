@@ -1,0 +1,106 @@
+//! A router's message to the source of a flow, as a datagram (format: `docs/protocol.md`).
+//!
+//! A router cannot read what is sealed. It knows a flow by the connection id on its packets, and a packet by its number; a sender
+//! believes the message if it has sent such a packet lately.
+
+use crate::units::Rate;
+
+/// The kind of packets with sealed frames, in their first byte.
+pub const PROTECTED: u8 = 8;
+/// The kind of routers' messages.
+pub const TOLD: u8 = 9;
+/// The bytes of a message.
+pub const LENGTH: usize = 26;
+
+/// The packet that this one is about was dropped, and a rate is granted.
+const DROPPED: u8 = 1;
+const RATE: u8 = 2;
+
+/// The part of a protected packet that everybody on the path can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Head {
+    /// The connection id of the packet's receiver.
+    pub connection: [u8; 8],
+    /// The low bits of the packet's number.
+    pub number: u32,
+}
+
+impl Head {
+    /// The head of a datagram; `None` where it is no protected packet.
+    pub fn read(datagram: &[u8]) -> Option<Self> {
+        let (&[PROTECTED], rest) = datagram.split_first_chunk()? else { return None };
+        let (connection, rest) = rest.split_first_chunk()?;
+        Some(Self { connection: *connection, number: u32::from_be_bytes(*rest.first_chunk()?) })
+    }
+}
+
+/// A router's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The packet that it is about.
+    pub head: Head,
+    /// The router dropped that packet; else it is one of the flow's that it has seen.
+    pub dropped: bool,
+    /// The queue that speaks: a number that means nothing but tells queues apart.
+    pub queue: u32,
+    /// The rate that the flow is granted, by routers that ration.
+    pub rate: Option<Rate>,
+}
+
+impl Told {
+    /// The message as a datagram.
+    pub fn encode(&self) -> [u8; LENGTH] {
+        let mut bytes = [0; LENGTH];
+        bytes[0] = TOLD;
+        bytes[1..9].copy_from_slice(&self.head.connection);
+        bytes[9..13].copy_from_slice(&self.head.number.to_be_bytes());
+        bytes[13] = if self.dropped { DROPPED } else { 0 } | if self.rate.is_some() { RATE } else { 0 };
+        bytes[14..18].copy_from_slice(&self.queue.to_be_bytes());
+        bytes[18..].copy_from_slice(&self.rate.map_or(0, Rate::as_bits_per_sec).to_be_bytes());
+        bytes
+    }
+
+    /// The message in a datagram; `None` where it is none.
+    pub fn decode(datagram: &[u8]) -> Option<Self> {
+        let bytes: &[u8; LENGTH] = datagram.try_into().ok()?;
+        let (&[TOLD], rest) = bytes.split_first_chunk()? else { return None };
+        let (connection, rest) = rest.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let (&[flags], rest) = rest.split_first_chunk()?;
+        let (queue, rest) = rest.split_first_chunk()?;
+        let rate = u64::from_be_bytes(*rest.first_chunk()?);
+        if flags & !(DROPPED | RATE) != 0 {
+            return None;
+        }
+        Some(Self {
+            head: Head { connection: *connection, number: u32::from_be_bytes(*number) },
+            dropped: flags & DROPPED != 0,
+            queue: u32::from_be_bytes(*queue),
+            rate: (flags & RATE != 0).then(|| Rate::from_bits_per_sec(rate)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, from `docs/protocol.md`.
+    #[test]
+    fn messages_are_as_documented() {
+        let head = Head { connection: *b"12345678", number: 0x0a0b_0c0d };
+        let told = Told { head, dropped: true, queue: 7, rate: Some(Rate::from_bits_per_sec(256)) };
+        let bytes = told.encode();
+        assert_eq!(bytes, *b"\x0912345678\x0a\x0b\x0c\x0d\x03\0\0\0\x07\0\0\0\0\0\0\x01\0");
+        assert_eq!(Told::decode(&bytes), Some(told));
+        let warning = Told { dropped: false, rate: None, ..told };
+        assert_eq!(Told::decode(&warning.encode()), Some(warning));
+        assert_eq!(Told::decode(&bytes[..25]), None);
+        let mut other = bytes;
+        other[13] = 4;
+        assert_eq!(Told::decode(&other), None);
+        let packet = [b"\x0812345678\x0a\x0b\x0c\x0d".as_slice(), &[0; 40]].concat();
+        assert_eq!(Head::read(&packet), Some(head));
+        assert_eq!((Head::read(&packet[..12]), Head::read(&bytes)), (None, None));
+    }
+}
