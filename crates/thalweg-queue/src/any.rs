@@ -1,7 +1,7 @@
 //! One type for every discipline.
 
 use crate::configure::Made;
-use crate::{Breach, Discipline, DisciplineSpec, Dropped, Entry};
+use crate::{AckFilter, Breach, Discipline, DisciplineSpec, Dropped, Entry};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Rate, Time};
 
@@ -40,6 +40,24 @@ impl Any {
         match &self.0 {
             Made::Foreign(guarded) => guarded.breach(),
             Made::Fcfs(_) | Made::Other(_) => None,
+        }
+    }
+}
+
+impl Any {
+    /// Takes out acknowledgements, as `filter` says, of those that are `superfluous` now that `entry` is here. True if `entry` has
+    /// taken the place of one of them, so that it waits already. Only first come, first served lets that be done to it.
+    #[cold]
+    pub fn filter(
+        &mut self,
+        filter: AckFilter,
+        entry: Entry,
+        superfluous: impl Fn(&Entry) -> bool,
+        dropped: &mut Vec<Dropped>,
+    ) -> bool {
+        match &mut self.0 {
+            Made::Fcfs(queue) => queue.filter(filter, entry, superfluous, dropped),
+            Made::Other(_) | Made::Foreign(_) => false,
         }
     }
 }

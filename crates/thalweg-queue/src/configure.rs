@@ -1,7 +1,7 @@
 //! Disciplines as plain data: a limit and a configuration, of this crate or another.
 
 use crate::guarded::Guarded;
-use crate::{Discipline, Fcfs, Limit, SpecError};
+use crate::{Discipline, Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::{Any, type_name};
 use core::fmt::Debug;
 use std::sync::Arc;
@@ -35,6 +35,11 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
 
     /// The discipline in words, with what shapes its behaviour most.
     fn words(&self) -> String;
+
+    /// The token bucket without whose tokens arrivals are dropped, whatever room there is; none where there is no such thing.
+    fn policer(&self) -> Option<TokenBucketSpec> {
+        None
+    }
 }
 
 /// The properties of a discipline that others rely on.
@@ -71,6 +76,7 @@ pub(crate) trait Configured: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
     fn words(&self) -> String;
+    fn policer(&self) -> Option<TokenBucketSpec>;
     fn equals(&self, other: &dyn Configured) -> bool;
     fn as_any(&self) -> &dyn Any;
 }
@@ -84,6 +90,9 @@ impl<C: Configure> Configured for C {
     }
     fn words(&self) -> String {
         Configure::words(self)
+    }
+    fn policer(&self) -> Option<TokenBucketSpec> {
+        Configure::policer(self)
     }
     fn equals(&self, other: &dyn Configured) -> bool {
         other.as_any().downcast_ref::<C>().is_some_and(|other| self == other)
@@ -153,6 +162,16 @@ impl DisciplineSpec {
         self.config.check()
     }
 
+    /// True for a discipline of another crate.
+    pub const fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
+    /// The discipline's name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The most that is held.
     pub const fn limit(&self) -> Limit {
         self.limit
@@ -166,6 +185,11 @@ impl DisciplineSpec {
     /// The discipline in words, with what shapes its behaviour most.
     pub fn words(&self) -> String {
         self.config.words()
+    }
+
+    /// The token bucket without whose tokens arrivals are dropped, whatever room there is.
+    pub fn policer(&self) -> Option<TokenBucketSpec> {
+        self.config.policer()
     }
 
     /// True if ordinary packets leave in the order in which they came.

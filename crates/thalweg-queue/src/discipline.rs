@@ -52,6 +52,8 @@ pub enum DropReason {
     Full,
     /// The discipline dropped it before the queue was full (RED, CoDel, PIE).
     Early,
+    /// An acknowledgement, made superfluous by a newer one ([`AckFilter`](crate::AckFilter)).
+    Filtered,
 }
 
 /// A packet that a queue dropped.

@@ -1,6 +1,6 @@
 //! First come, first served.
 
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
+use crate::{AckFilter, Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -73,6 +73,35 @@ impl Fcfs {
         let entry = self.queue.remove(position)?;
         self.forget(entry);
         Some(entry)
+    }
+
+    /// Takes out acknowledgements, as `filter` says, of those that are `superfluous` now that `entry` is here. True if `entry` has
+    /// taken the place of one of them.
+    pub(crate) fn filter(
+        &mut self,
+        filter: AckFilter,
+        entry: Entry,
+        superfluous: impl Fn(&Entry) -> bool,
+        dropped: &mut Vec<Dropped>,
+    ) -> bool {
+        let mut found = (self.urgent..self.queue.len()).filter(|&at| superfluous(&self.queue[at]));
+        let Some(first) = found.next() else { return false };
+        let going: Vec<usize> = match filter {
+            AckFilter::None => Vec::new(),
+            AckFilter::Conservative => found.next().map(|_| first).into_iter().collect(),
+            AckFilter::Newest => found.collect(),
+        };
+        let takes_place = filter == AckFilter::Newest;
+        if takes_place {
+            let old = core::mem::replace(&mut self.queue[first], entry);
+            self.bytes = self.bytes - u64::from(old.size) + u64::from(entry.size);
+            dropped.push(Dropped { entry: old, reason: DropReason::Filtered });
+        }
+        for at in going.into_iter().rev() {
+            let entry = self.take(at);
+            dropped.extend(entry.map(|entry| Dropped { entry, reason: DropReason::Filtered }));
+        }
+        takes_place
     }
 
     #[inline]
@@ -191,6 +220,42 @@ mod tests {
         assert!(offer(&mut queue, Time::ZERO, entry(1, 10, false)).is_empty());
         assert!(!offer(&mut queue, Time::ZERO, entry(2, 10, true)).is_empty());
         assert_eq!(drain(&mut queue, Time::ZERO), [1]);
+    }
+
+    /// Entries from 10 on stand for acknowledgements, each of which makes those before it superfluous, and others for data.
+    fn filtered(filter: AckFilter, packets: &[u32], limit: u64) -> (Vec<u32>, Vec<u32>, u64) {
+        let mut queue = Fcfs::new(Limit::Packets(limit));
+        let mut dropped = Vec::new();
+        for &packet in packets {
+            let entry = entry(packet, 40, false);
+            let is_ack = packet >= 10;
+            if !is_ack || !queue.filter(filter, entry, |old| old.packet >= 10, &mut dropped) {
+                queue.enqueue(Time::ZERO, entry, &mut dropped);
+            }
+        }
+        assert_eq!(queue.bytes(), 40 * queue.packets());
+        let full = dropped.iter().filter(|dropped| dropped.reason == DropReason::Full).count() as u64;
+        let gone = dropped.iter().filter(|dropped| dropped.reason == DropReason::Filtered);
+        let gone = gone.map(|dropped| dropped.entry.packet).collect();
+        (drain(&mut queue, Time::ZERO), gone, full)
+    }
+
+    /// CAKE's `ack-filter`: the first of two that are superfluous goes, so that two are left of any number.
+    #[test]
+    fn a_conservative_filter_leaves_two() {
+        let (left, gone, full) = filtered(AckFilter::Conservative, &[10, 1, 11, 12, 2, 13, 14], 5);
+        assert_eq!((left, gone, full), (vec![1, 2, 13, 14], vec![10, 11, 12], 0));
+        let (left, gone, _) = filtered(AckFilter::Conservative, &[10, 1, 11], 5);
+        assert_eq!((left, gone), (vec![10, 1, 11], vec![]));
+    }
+
+    /// US patent application 2004/0213278: the newest takes the place of the old one, in a full queue as well.
+    #[test]
+    fn the_newest_takes_the_place_of_the_first() {
+        let (left, gone, full) = filtered(AckFilter::Newest, &[1, 10, 2, 11, 12, 3, 13], 3);
+        assert_eq!((left, gone, full), (vec![1, 13, 2], vec![10, 11, 12], 1), "3 finds the queue full");
+        let queue = filtered(AckFilter::None, &[10, 11, 12], 2);
+        assert_eq!(queue, (vec![10, 11], vec![], 1));
     }
 
     #[test]

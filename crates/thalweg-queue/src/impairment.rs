@@ -44,6 +44,8 @@ struct Parts {
     corrupt: Part,
     reorder: Part,
     hold: Duration,
+    /// The largest packet that arrives.
+    largest: u32,
 }
 
 /// Independent trials with a stream of their own.
@@ -78,6 +80,7 @@ impl Impairment {
                 corrupt: Part::new(stream("corrupt")),
                 reorder: Part::new(stream("reorder")),
                 hold: Duration::ZERO,
+                largest: u32::MAX,
             })
         });
         parts.loss.set(&spec.loss);
@@ -85,6 +88,7 @@ impl Impairment {
         parts.corrupt.set(spec.corrupt);
         parts.reorder.set(spec.reorder.map_or(0.0, |reorder| reorder.probability));
         parts.hold = spec.reorder.map_or(Duration::ZERO, |reorder| reorder.delay);
+        parts.largest = spec.largest.map_or(u32::MAX, |size| u32::try_from(size.get()).unwrap_or(u32::MAX));
     }
 
     /// True while every packet arrives unharmed, so that [`fate`](Self::fate) need not be asked.
@@ -93,19 +97,19 @@ impl Impairment {
         !self.active
     }
 
-    /// The fate of the next packet.
+    /// The fate of the next packet, of so many bytes.
     #[inline]
-    pub fn fate(&mut self) -> Fate {
+    pub fn fate(&mut self, size: u32) -> Fate {
         match &mut self.parts {
-            Some(parts) if self.active => parts.fate(),
+            Some(parts) if self.active => parts.fate(size),
             _ => Fate::UNHARMED,
         }
     }
 }
 
 impl Parts {
-    fn fate(&mut self) -> Fate {
-        let lost = self.loss.lose();
+    fn fate(&mut self, size: u32) -> Fate {
+        let lost = self.loss.lose() | (size > self.largest);
         let duplicated = self.duplicate.strikes();
         let corrupted = self.corrupt.strikes();
         let extra_delay = if self.reorder.strikes() {
@@ -146,7 +150,7 @@ mod tests {
 
     fn fates(spec: &ImpairmentSpec, n: usize) -> Vec<Fate> {
         let mut impairment = Impairment::new(spec, stream);
-        (0..n).map(|_| impairment.fate()).collect()
+        (0..n).map(|_| impairment.fate(1000)).collect()
     }
 
     fn all() -> ImpairmentSpec {
@@ -155,6 +159,7 @@ mod tests {
             duplicate: 0.05,
             corrupt: 0.02,
             reorder: Some(ReorderSpec { probability: 0.2, delay: Duration::from_millis(10) }),
+            largest: None,
         }
     }
 
@@ -169,7 +174,7 @@ mod tests {
         for spec in [ImpairmentSpec::default(), zero] {
             let mut impairment = Impairment::new(&spec, |_| panic!("no stream is needed"));
             assert!(impairment.is_transparent());
-            assert_eq!(impairment.fate(), Fate::UNHARMED);
+            assert_eq!(impairment.fate(1000), Fate::UNHARMED);
         }
         assert!(size_of::<Impairment>() <= 16);
     }
@@ -198,8 +203,19 @@ mod tests {
             duplicate: 1.0,
             corrupt: 1.0,
             reorder: None,
+            largest: None,
         };
         assert!(fates(&spec, 10).iter().all(|fate| *fate == Fate { lost: true, ..Fate::UNHARMED }));
+    }
+
+    /// A packet that is as large as may be arrives, and one that is larger does not, from the first on.
+    #[test]
+    fn a_black_hole_takes_what_is_too_large() {
+        let largest = Some(thalweg_proto::units::Bytes::new(1400));
+        let mut impairment =
+            Impairment::new(&ImpairmentSpec { largest, ..ImpairmentSpec::default() }, stream);
+        let lost = [1401, 1400, 40, 9000].map(|size| impairment.fate(size).lost);
+        assert_eq!(lost, [true, false, false, true]);
     }
 
     #[test]
@@ -224,7 +240,7 @@ mod tests {
                     impairment
                         .set(&ImpairmentSpec { duplicate: 0.5, ..all() }, |_| panic!("streams are kept"));
                 }
-                impairment.fate()
+                impairment.fate(1000)
             })
             .collect();
         assert!(changed.iter().zip(&steady).all(|(a, b)| a.lost == b.lost && a.corrupted == b.corrupted));
@@ -236,12 +252,12 @@ mod tests {
     fn impairments_may_end_and_come_back() {
         // After a calm the streams go on; they are not made again, so the pattern is not the first one.
         let mut impairment = Impairment::new(&all(), stream);
-        let first: Vec<Fate> = (0..1_000).map(|_| impairment.fate()).collect();
+        let first: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
         impairment.set(&ImpairmentSpec::default(), stream);
         assert!(impairment.is_transparent());
-        assert!((0..1_000).all(|_| impairment.fate() == Fate::UNHARMED));
+        assert!((0..1_000).all(|_| impairment.fate(1000) == Fate::UNHARMED));
         impairment.set(&all(), |_| panic!("streams are kept"));
-        let second: Vec<Fate> = (0..1_000).map(|_| impairment.fate()).collect();
+        let second: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
         assert_ne!(first, second);
     }
 }

@@ -20,6 +20,7 @@
 
 #[macro_use]
 mod list;
+mod ack_filter;
 mod aggregation;
 mod any;
 mod bucket;
@@ -56,6 +57,7 @@ macro_rules! declare {
 }
 disciplines!(declare);
 
+pub use ack_filter::AckFilter;
 pub use aggregation::{Aggregation, AggregationSpec};
 pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};

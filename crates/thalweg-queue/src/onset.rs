@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(begins, [0, 0, 0, 1000, 2000, 3000].map(at));
     }
 
-    /// The states of LTE as Huang et al. (MobiSys 2012, table 2) measured them: 260.1 ms to come from idle, which begins 11.6 s
+    /// The states of LTE as Huang et al. (MobiSys 2012) measured them: 260.1 ms to come from idle, which begins 11.6 s
     /// after the last packet.
     #[test]
     fn a_sleeping_transmitter_wakes_up_first() {

@@ -90,6 +90,10 @@ impl Configure for PolicerConfig {
     fn words(&self) -> String {
         format!("policer of {} with a burst of {}, and a queue", self.rate, self.burst)
     }
+
+    fn policer(&self) -> Option<TokenBucketSpec> {
+        Some(self.bucket())
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use thalweg_proto::units::Duration;
+use thalweg_proto::units::{Bytes, Duration};
 
 /// The treatment of packets by a wire beyond delay.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +15,8 @@ pub struct ImpairmentSpec {
     pub corrupt: f64,
     /// Packets that are held back, so that later ones pass.
     pub reorder: Option<ReorderSpec>,
+    /// Packets that are larger than this are lost.
+    pub largest: Option<Bytes>,
 }
 
 /// Packets that are held back.
@@ -71,6 +73,7 @@ impl ImpairmentSpec {
             && self.duplicate <= 0.0
             && self.corrupt <= 0.0
             && self.reorder.is_none_or(|reorder| reorder.probability <= 0.0)
+            && self.largest.is_none()
     }
 }
 
