@@ -125,6 +125,11 @@ pub trait Properties: Debug + Send + Sync {
         Ecn::NotEct
     }
 
+    /// True if senders miss something on a path where no queue marks.
+    fn needs_marks(&self) -> bool {
+        self.ecn() != Ecn::NotEct
+    }
+
     /// The messages of routers that senders understand.
     fn feedback(&self) -> Option<FeedbackKind> {
         None
@@ -139,6 +144,25 @@ pub trait Properties: Debug + Send + Sync {
     fn no_slow_reader(&self) -> Option<&'static str> {
         None
     }
+
+    /// True if ends take a gap for a loss, and a copy for an error: what a path does not keep in order must be put there before.
+    fn needs_order(&self) -> bool {
+        false
+    }
+
+    /// True if ends learn of the network from the spacing of the packets that come, so that their hosts are to take each as it comes.
+    fn times_packets(&self) -> bool {
+        false
+    }
+
+    /// True if senders draw random numbers, for which they are given a stream
+    /// ([`draw_from`](thalweg_proto::end::End::draw_from)).
+    fn draws(&self) -> bool {
+        false
+    }
+
+    /// Makes the allowance for hosts that are late which live flows make.
+    fn expect_lateness(&mut self) {}
 
     /// From now on delivered data takes room at the receiver until the application has read it, where it can.
     fn wait_for_reading(&mut self) {}

@@ -41,7 +41,7 @@ pub use path::PathHints;
 pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;
 pub use registry::Registry;
-pub use scheme::{SchemeDescription, SchemeTraits};
+pub use scheme::{MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
 pub use schemes::SCHEMES;
 pub use text::TextError;
 pub use value::{Kind, Range, Value};

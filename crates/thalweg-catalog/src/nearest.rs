@@ -3,8 +3,8 @@
 /// Names longer than this are not compared: nobody misspells a page.
 const LONGEST: usize = 64;
 
-/// The candidate that needs the fewest edits to become `name`, if they are few for its length. The first of
-/// equals wins.
+/// The candidate that needs the fewest edits to become `name`, if they are few for its length. Of equals one wins that begins as it
+/// does, and then the first.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = simplified(name);
     if name.is_empty() || name.len() > LONGEST {
@@ -18,7 +18,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if meant.is_some() || is_known_elsewhere(&written) {
         return meant.copied();
     }
-    let mut best: Option<(usize, &str)> = None;
+    let mut best: Option<((usize, bool), &str)> = None;
     for candidate in candidates {
         let other = simplified(candidate);
         let longest = name.len().max(other.len());
@@ -27,8 +27,9 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
         let starts_alike = name.len() >= 3 && (other.starts_with(&name) || name.starts_with(&other));
         let edits = if starts_alike { 1 } else { distance(&name, &other) };
-        if edits <= (longest / 3).max(1) && best.is_none_or(|(least, _)| edits < least) {
-            best = Some((edits, candidate));
+        let away = (edits, name.first() != other.first());
+        if edits <= (longest / 3).max(1) && best.is_none_or(|(least, _)| away < least) {
+            best = Some((away, candidate));
         }
     }
     best.map(|(_, candidate)| candidate)
@@ -83,13 +84,14 @@ mod tests {
 
     #[test]
     fn slips_of_the_finger_are_found() {
-        let keys = ["rate", "delay", "queue", "between", "max-window", "title"];
+        let keys = ["nat", "rate", "delay", "queue", "between", "max-window", "title"];
         for (typed, meant) in [
             ("ratee", "rate"),
             ("dealy", "delay"),
             ("max_window", "max-window"),
             ("Queue", "queue"),
             ("betwen", "between"),
+            ("rat", "rate"),
         ] {
             assert_eq!(nearest(typed, keys), Some(meant), "{typed}");
         }

@@ -15,11 +15,12 @@ use thalweg_queue::{DisciplineSpec, Limit};
 pub struct Registry {
     schemes: Vec<&'static SchemeDescription>,
     disciplines: Vec<&'static DisciplineDescription>,
+    stamp: String,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { schemes: SCHEMES.to_vec(), disciplines: DISCIPLINES.to_vec() }
+        Self { schemes: SCHEMES.to_vec(), disciplines: DISCIPLINES.to_vec(), stamp: String::new() }
     }
 }
 
@@ -28,6 +29,17 @@ impl Registry {
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
         self.schemes.retain(|other| other.name != description.name);
         self.schemes.push(description);
+    }
+
+    /// Tells what was added from what else may have its name, such as an earlier text of the same controller: results that are kept are
+    /// those of one stamp.
+    pub fn set_stamp(&mut self, stamp: impl Into<String>) {
+        self.stamp = stamp.into();
+    }
+
+    /// The stamp; empty without.
+    pub fn stamp(&self) -> &str {
+        &self.stamp
     }
 
     /// All schemes, in the order of references.

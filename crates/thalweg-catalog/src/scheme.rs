@@ -14,10 +14,6 @@ use thalweg_proto::units::Bytes;
 pub struct SchemeTraits {
     /// Nothing is lost, and nothing comes twice.
     pub is_reliable: bool,
-    /// It assumes a path that keeps order.
-    pub needs_order: bool,
-    /// It learns of the network from the spacing of packets.
-    pub times_packets: bool,
     /// It numbers the bytes of a stream, and its packets follow the largest that the path takes.
     pub is_window: bool,
     /// It keeps to a rate that both ends agree on, and does not look for one.
@@ -30,16 +26,14 @@ pub struct SchemeTraits {
 
 impl SchemeTraits {
     /// Those of a reliable scheme that finds its own rate, and assumes no more of a path than that it may lose.
-    pub const RELIABLE: Self = Self {
-        is_reliable: true,
-        needs_order: false,
-        times_packets: false,
-        is_window: false,
-        keeps_rate: false,
-        follows_path: false,
-        overhead: 0,
-    };
+    pub const RELIABLE: Self =
+        Self { is_reliable: true, is_window: false, keeps_rate: false, follows_path: false, overhead: 0 };
 }
+
+/// Makes both ends of a scheme of its values. In simulations the path is what is known of the flow's, or nothing before that is known.
+pub type MakeEnds = &'static (dyn Fn(&Values, &PathHints) -> Result<Ends, Fault> + Send + Sync);
+/// Says the values of both ends; false where they are another scheme's.
+pub type WriteEnds = &'static (dyn Fn(&Ends, &mut Values) -> bool + Send + Sync);
 
 /// A transport scheme: its name, its keys, and how both ends are made of their values.
 pub struct SchemeDescription {
@@ -61,10 +55,10 @@ pub struct SchemeDescription {
     pub doubts: fn(&Values, &PathHints) -> Vec<Fault>,
     /// Says what follows from a real path, and on which both ends must agree.
     pub settle: fn(&mut Values, &PathHints),
-    /// Both ends. In simulations the path is what is known of the flow's, or nothing before that is known.
-    pub ends: fn(&Values, &PathHints) -> Result<Ends, Fault>,
-    /// Says the values of both ends; false where they are another scheme's.
-    pub write: fn(&Ends, &mut Values) -> bool,
+    /// Makes both ends.
+    pub ends: MakeEnds,
+    /// Says the values of both ends.
+    pub write: WriteEnds,
 }
 
 impl fmt::Debug for SchemeDescription {
@@ -95,14 +89,14 @@ impl SchemeDescription {
             own_check: |_| Vec::new(),
             doubts: |_, _| Vec::new(),
             settle: settle_own::<F>,
-            ends: |values, path| {
+            ends: &|values, path| {
                 let mut values = values.clone();
                 if values.place() == Place::Live {
                     settle_own::<F>(&mut values, path);
                 }
                 Ok(OwnFamily::new(F::of(&values)).into())
             },
-            write: |ends, values| {
+            write: &|ends, values| {
                 let Ends::Own(family) = ends else { return false };
                 let Some(config) = family.config::<F>() else { return false };
                 config.write(values);

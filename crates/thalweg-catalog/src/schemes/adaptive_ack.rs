@@ -26,8 +26,6 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     traits: SchemeTraits {
         is_reliable: true,
-        needs_order: true,
-        times_packets: false,
         is_window: false,
         keeps_rate: false,
         follows_path: false,
@@ -37,8 +35,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,
-    ends,
-    write,
+    ends: &ends,
+    write: &write,
 };
 
 const OVERHEAD: u32 = DATA_HEADER as u32;
@@ -122,6 +120,10 @@ impl Family for Config {
 impl Properties for Config {
     fn segment(&self) -> u32 {
         self.segment
+    }
+
+    fn needs_order(&self) -> bool {
+        true
     }
 
     fn check(&self) -> Result<(), &'static str> {

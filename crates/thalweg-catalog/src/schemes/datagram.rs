@@ -24,8 +24,6 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     traits: SchemeTraits {
         is_reliable: false,
-        needs_order: false,
-        times_packets: false,
         is_window: false,
         keeps_rate: false,
         follows_path: false,
@@ -35,8 +33,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,
-    ends,
-    write,
+    ends: &ends,
+    write: &write,
 };
 
 const KEYS: &[Key] =

@@ -12,6 +12,7 @@ macro_rules! schemes {
             $(&$apart::SCHEME,)*
             &vanilla::SCHEME,
             &datagram::SCHEME,
+            &scream::SCHEME,
             &adaptive_ack::SCHEME,
             &sscop::SCHEME,
             &sscop_rate::SCHEME,
@@ -25,6 +26,7 @@ thalweg_proto::controllers!(schemes);
 pub mod adaptive_ack;
 pub mod datagram;
 pub mod presets;
+pub mod scream;
 pub mod sscop;
 pub mod sscop_rate;
 pub mod sstp;

@@ -26,14 +26,12 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle: |values, path| settle(values, path, 1024.0),
-    ends: |values, path| Ok(ends(values, path, |_, _| None)),
-    write: |ends, values| write(ends, values, |rate, _| rate.is_none()),
+    ends: &|values, path| Ok(ends(values, path, |_, _| None)),
+    write: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
 };
 
 pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     is_reliable: true,
-    needs_order: true,
-    times_packets: false,
     is_window: false,
     keeps_rate: false,
     follows_path: false,
@@ -311,6 +309,15 @@ impl Properties for EndpointConfig {
 
     fn wait_for_reading(&mut self) {
         Arc::make_mut(&mut self.sscop).credit = Credit::User;
+    }
+
+    fn needs_order(&self) -> bool {
+        true
+    }
+
+    /// Rate control takes what a path delivers from the spacing of what comes.
+    fn times_packets(&self) -> bool {
+        self.sscop.rate.is_some()
     }
 
     /// The window is sent before a POLL is due.

@@ -3,7 +3,7 @@
 use super::sscop::{self, SSCOP_KEYS, TRAITS, USUAL};
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::SchemeDescription;
 use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
@@ -19,7 +19,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_of: "sscop-rate",
     about: ABOUT,
     keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL, presets: &[] },
-    traits: SchemeTraits { times_packets: true, ..TRAITS },
+    traits: TRAITS,
     check,
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
@@ -27,10 +27,10 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         sscop::settle_rate(values, path);
         values.suggest("jitter", Value::Time(JITTER));
     },
-    ends: |values, path| {
+    ends: &|values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::amended()))))
     },
-    write: |ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
+    write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
 };
 
 /// The rules as printed.
@@ -38,10 +38,10 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     name: "sscop-rate-literal",
     about: ABOUT_LITERAL,
     settle: sscop::settle_rate,
-    ends: |values, path| {
+    ends: &|values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
     },
-    write: |ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
+    write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
     ..SCHEME
 };
 

@@ -29,8 +29,6 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     traits: SchemeTraits {
         is_reliable: true,
-        needs_order: true,
-        times_packets: false,
         is_window: false,
         keeps_rate: true,
         follows_path: true,
@@ -40,8 +38,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     own_check: |_| Vec::new(),
     doubts,
     settle,
-    ends,
-    write,
+    ends: &ends,
+    write: &write,
 };
 
 const OVERHEAD: u32 = DATA_OVERHEAD as u32;
@@ -363,6 +361,10 @@ impl Properties for EndsConfig {
         self.sender.packet
     }
 
+    fn needs_order(&self) -> bool {
+        true
+    }
+
     fn check(&self) -> Result<(), &'static str> {
         if self.sender.window == 0 || self.receiver.window == 0 {
             return Err("window");
@@ -415,5 +417,10 @@ impl Properties for EndsConfig {
 
     fn wait_for_reading(&mut self) {
         Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
+    }
+
+    fn expect_lateness(&mut self) {
+        let sender = Arc::make_mut(&mut self.sender);
+        sender.rate = sender.rate.with_slack(LATENESS);
     }
 }

@@ -5,12 +5,12 @@ use crate::describe::{PRESET, key};
 use crate::ends::Ends;
 use crate::family::{Properties, ReceiveWindow};
 use crate::path::PathHints;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
 use thalweg_proto::congestion::{
     Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
-    SlowStartExit,
+    LedbatPlusPlusConfig, SlowStartExit,
 };
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -72,7 +72,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "false",
         "While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window and a burst \
-         (PRR, RFC 6937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
+         (PRR, RFC 9937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
     )
     .usual_live("true", "as kernels do (for the schemes that can)"),
     key(
@@ -114,7 +114,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "",
         "Packets say when they leave, and acknowledgements how long that took by clocks that need not agree, so that controllers \
-         see one-way delays (RFC 6817, section 3.4.2). Four bytes in each on real paths; `header` has room for them.",
+         see one-way delays (RFC 6817, section 2.3). Four bytes in each on real paths; `header` has room for them.",
     ),
     key(
         "max-retransmissions",
@@ -144,6 +144,13 @@ pub const WINDOW_KEYS: &[Key] = &[
     )
     .usual_live("true", "real receivers wait, as RFC 9293 asks for"),
     key("keep-out-of-order", Kind::Switch, "true", "The receiver keeps what arrives out of order."),
+    key(
+        "rledbat",
+        Kind::Switch,
+        "false",
+        "The receiver makes it a transfer in the background: it advertises no more than LEDBAT++ allows by the delay of what comes \
+         (rLEDBAT, RFC 9840), whatever the sender's scheme. Segments have timestamps then.",
+    ),
 ];
 
 /// The key of controllers that watch over their first slow start.
@@ -279,7 +286,7 @@ pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
 {
-    described::<C>(about, keys, |values, path| ends(values, path, C::of(values).into()))
+    described::<C>(about, keys, &|values, path| ends(values, path, C::of(values).into()))
 }
 
 /// A window scheme with a controller of another crate, under its name.
@@ -287,12 +294,51 @@ pub const fn custom_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescript
 where
     C: ConfigureController + Bound,
 {
-    described::<C>(about, keys, |values, path| {
+    described::<C>(about, keys, &|values, path| {
         ends(values, path, ControllerConfig::Custom(CustomController::new(C::of(values))))
     })
 }
 
-type MakeEnds = fn(&Values, &PathHints) -> Result<Ends, Fault>;
+/// A window scheme whose name is known only while the program runs; `controller` gives the configuration of its controller. It stays
+/// for the rest of the program, so that nobody should make many.
+pub fn named_scheme<C: ConfigureController>(
+    name: &'static str,
+    about: &'static str,
+    controller: impl Fn() -> Result<C, Fault> + Send + Sync + 'static,
+) -> SchemeDescription {
+    let ends = move |values: &Values, path: &PathHints| {
+        ends(values, path, ControllerConfig::Custom(CustomController::new(controller()?)))
+    };
+    let write = move |ends: &Ends, values: &mut Values| {
+        let Ends::Window(config) = ends else { return false };
+        let is_own = config.controller.config::<C>().is_some_and(|config| config.name() == name);
+        if is_own {
+            write_shared(config, values);
+        }
+        is_own
+    };
+    SchemeDescription {
+        name,
+        keys_of: name,
+        about,
+        keys: keys(&[], SACK),
+        traits: TRAITS,
+        check: |values| check_shared(values, CeResponse::None),
+        own_check: |_| Vec::new(),
+        doubts: |_, _| Vec::new(),
+        settle,
+        ends: Box::leak(Box::new(ends)),
+        write: Box::leak(Box::new(write)),
+    }
+}
+
+const TRAITS: SchemeTraits = SchemeTraits {
+    is_reliable: true,
+    is_window: true,
+    keeps_rate: false,
+    follows_path: false,
+    overhead: SEGMENT_HEADER as u32,
+};
 
 const fn described<C>(about: &'static str, keys: Keys, ends: MakeEnds) -> SchemeDescription
 where
@@ -303,21 +349,13 @@ where
         keys_of: C::NAME,
         about,
         keys,
-        traits: SchemeTraits {
-            is_reliable: true,
-            needs_order: false,
-            times_packets: false,
-            is_window: true,
-            keeps_rate: false,
-            follows_path: false,
-            overhead: SEGMENT_HEADER as u32,
-        },
+        traits: TRAITS,
         check: check::<C>,
         own_check: |_| Vec::new(),
         doubts: |_, _| Vec::new(),
         settle,
         ends,
-        write: write::<C>,
+        write: &write::<C>,
     }
 }
 
@@ -458,7 +496,8 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
 fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Result<Ends, Fault> {
     let is_live = values.place() == Place::Live;
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
-    let timestamps = values.take("timestamps").unwrap_or(false);
+    let rledbat: bool = values.need("rledbat");
+    let timestamps = rledbat || values.take("timestamps").unwrap_or(false);
     let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
     let sender = SenderConfig {
         segment: if is_live { path.segment(framing as u32) } else { values.need("segment") },
@@ -490,6 +529,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         sack: recovery == Recovery::Sack,
         keep_out_of_order: values.need("keep-out-of-order"),
         wait_for_consumption: is_live,
+        background: rledbat.then_some(LedbatPlusPlusConfig::RECOMMENDED),
         report_arrivals: rack(values).is_some(),
     };
     let handshake = handshake(values);
@@ -550,6 +590,7 @@ fn write_shared(config: &EndsConfig, values: &mut Values) {
         delayed.write(values);
     }
     values.give("keep-out-of-order", &receiver.keep_out_of_order);
+    values.give("rledbat", &receiver.background.is_some());
 }
 
 impl Properties for EndsConfig {

@@ -1,0 +1,225 @@
+//! SCReAMv2: live video.
+
+use super::{SIZES, ack};
+use crate::describe::key;
+use crate::ends::Ends;
+use crate::family::{Doubt, Family, OnPath, Properties};
+use crate::path::PathHints;
+use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::{Fault, Key, Keys, Kind, Place, Range, Values, words};
+use thalweg_proto::Ecn;
+use thalweg_proto::media::{Config, DATA_HEADER, EncoderConfig, Pdu, Receiver, Response, Sender};
+use thalweg_proto::payload::Payload;
+use thalweg_proto::units::Rate;
+
+/// Live video that follows the network by SCReAMv2.
+pub const SCHEME: SchemeDescription = SchemeDescription {
+    name: "scream",
+    keys_of: "scream",
+    about: "Live video over unreliable packets, at the rate that SCReAMv2 gives its encoder \
+            (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
+    keys: Keys {
+        own: KEYS,
+        shared: &[SIZES],
+        usual: &[("segment", "1200 B"), ("header", "44 B")],
+        presets: &[],
+    },
+    traits: SchemeTraits {
+        is_reliable: false,
+        is_window: false,
+        keeps_rate: false,
+        follows_path: false,
+        overhead: DATA_HEADER,
+    },
+    check,
+    own_check: |_| Vec::new(),
+    doubts: |_, _| Vec::new(),
+    settle,
+    ends: &ends,
+    write: &write,
+};
+
+words!(RESPONSES: Response {
+    "l4s" => Response::L4s,
+    "classic" => Response::Classic,
+    "none" => Response::None,
+});
+
+/// Rates of encoders.
+const RATES: Range = Range::between(10_000.0, 1e9);
+
+const KEYS: &[Key] = &[
+    key("fps", Kind::Number, "25", "Frames in a second.").within(Range::between(1.0, 240.0), ""),
+    key("min-rate", Kind::Rate, "150 kbit/s", "The lowest rate of the encoder (RFC 8593, R_min).").within(RATES, ""),
+    key("max-rate", Kind::Rate, "5 Mbit/s", "The highest rate of the encoder.").within(RATES, ""),
+    key(
+        "reaction",
+        Kind::Time,
+        "200 ms",
+        "The encoder's lag: so long after a change of its rate it ignores others (RFC 8593, tau_v).",
+    )
+    .within(Range::between(0.0, 60.0), ""),
+    key(
+        "frame-spread",
+        Kind::Share,
+        "0.15",
+        "The scale of the Laplacian distribution by which frame sizes deviate from their mean, as a share of it (RFC 8593, \
+         SCALE_B). The sizes are the same for the same seed.",
+    )
+    .within(Range::between(0.0, 1.0), ""),
+    key(
+        "key-size",
+        Kind::Number,
+        "4",
+        "A key frame is so many times as large as others, which are smaller after it until that is made good; an assumption, as \
+         it depends on what is shown.",
+    )
+    .within(Range::between(1.0, 100.0), ""),
+    key(
+        "key-interval",
+        Kind::Interval,
+        "off",
+        "The time from one key frame to the next. They also come first, and when the receiver can decode nothing.",
+    )
+    .within(Range::POSITIVE, ""),
+    key(
+        "ecn",
+        RESPONSES,
+        "l4s",
+        "The codepoint of packets and the answer to marks: \"l4s\" (ECT(1), a cut by the share of marked packets), \"classic\" \
+         (ECT(0), a fixed cut) or \"none\".",
+    ),
+    key(
+        "competes",
+        Kind::Switch,
+        "true",
+        "The target of the queue delay, 60 ms, rises to at most 400 ms where loss-based flows keep the queue full (section \
+         4.2.1.4.1).",
+    ),
+    key("late", Kind::Time, "400 ms", "A frame that takes longer from its capture to its whole arrival is late (ITU-T G.114).")
+        .within(Range::POSITIVE, ""),
+    ack("40 B", "Bytes on the wire of a report, beside two for each packet that it tells of (40 B)."),
+];
+
+fn check(values: &Values) -> Vec<Fault> {
+    let (min, max): (Rate, Rate) = (values.need("min-rate"), values.need("max-rate"));
+    if min <= max {
+        return Vec::new();
+    }
+    let message = format!("the lowest rate is {min} and the highest {max}");
+    vec![Fault::new("min-rate", message).help("an encoder needs min-rate <= max-rate")]
+}
+
+fn settle(values: &mut Values, path: &PathHints) {
+    crate::scheme::settle_segment(values, path, DATA_HEADER);
+}
+
+fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+    let segment = match values.place() {
+        Place::Simulated => values.need("segment"),
+        Place::Live => super::own_segment(values, path, DATA_HEADER),
+    };
+    let encoder = EncoderConfig {
+        fps: values.need("fps"),
+        min_rate: values.need("min-rate"),
+        max_rate: values.need("max-rate"),
+        reaction: values.need("reaction"),
+        spread: values.need("frame-spread"),
+        key_size: values.need("key-size"),
+        key_interval: values.need("key-interval"),
+    };
+    let (ecn, competes, late) = (values.need("ecn"), values.need("competes"), values.need("late"));
+    Ok(Ends::Media(Config { segment, encoder, ecn, competes, late }))
+}
+
+fn write(ends: &Ends, values: &mut Values) -> bool {
+    let Ends::Media(config) = ends else { return false };
+    let encoder = &config.encoder;
+    values.give("fps", &encoder.fps);
+    values.give("min-rate", &encoder.min_rate);
+    values.give("max-rate", &encoder.max_rate);
+    values.give("reaction", &encoder.reaction);
+    values.give("frame-spread", &encoder.spread);
+    values.give("key-size", &encoder.key_size);
+    values.give("key-interval", &encoder.key_interval);
+    values.give("ecn", &config.ecn);
+    values.give("competes", &config.competes);
+    values.give("late", &config.late);
+    values.give("segment", &config.segment);
+    true
+}
+
+impl Family for Config {
+    const NAME: &'static str = "scream";
+    const OVERHEAD: u32 = DATA_HEADER;
+    type Pdu<P: Payload> = Pdu<P>;
+    type Sender<P: Payload> = Sender<P>;
+    type Receiver<P: Payload> = Receiver<P>;
+
+    fn sender<P: Payload>(&self) -> Sender<P> {
+        Sender::new(self)
+    }
+
+    fn receiver<P: Payload>(&self) -> Receiver<P> {
+        Receiver::new(self)
+    }
+}
+
+impl Properties for Config {
+    fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match self.encoder {
+            EncoderConfig { fps, .. } if !(fps > 0.0 && fps.is_finite()) => Err("frames in a second"),
+            EncoderConfig { min_rate, .. } if min_rate.is_zero() => Err("lowest rate"),
+            _ => Ok(()),
+        }
+    }
+
+    fn words(&self) -> String {
+        let EncoderConfig { fps, min_rate, max_rate, .. } = self.encoder;
+        format!(", video of {fps} frames/s at {min_rate} to {max_rate}")
+    }
+
+    fn is_reliable(&self) -> bool {
+        false
+    }
+
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_unbounded(&self) -> bool {
+        false
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn.codepoint()
+    }
+
+    /// Delay tells as much.
+    fn needs_marks(&self) -> bool {
+        false
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn no_slow_reader(&self) -> Option<&'static str> {
+        Some("live video has no receive window: the sender never hears of a slow application")
+    }
+
+    /// A path that is slower than the slowest encoding.
+    fn doubts(&self, path: &OnPath) -> Vec<Doubt> {
+        let least = self.encoder.min_rate;
+        if least <= path.rate {
+            return Vec::new();
+        }
+        let what = format!("encodes at {least} at least, and its path takes {}", path.rate);
+        let help = "frames will be left out; see `min-rate`".to_owned();
+        vec![Doubt { code: "scenario.rate", what, help }]
+    }
+}

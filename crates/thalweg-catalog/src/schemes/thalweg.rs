@@ -1,0 +1,72 @@
+//! Thalweg: a short queue where it may, its share where it must.
+
+use super::initial_window;
+use super::window;
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Fault, Key, Kind, Range, Value, Values, bind};
+use thalweg_proto::congestion::ThalwegConfig;
+
+/// Thalweg: a short queue where it may, its share where it must.
+pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
+    "Thalweg: keeps the queue short, tells losses of the path from those of congestion, and shares with who fills the queue.",
+    window::keys(KEYS, USUAL),
+)
+.checked(check);
+
+/// Usual values of a controller that paces, measures one-way delays, and to which single losses say little.
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "sack"),
+    ("rack", "true"),
+    ("prr", "false"),
+    ("ecn", "false"),
+    ("idle-restart", "false"),
+    ("timestamps", "true"),
+    ("nagle", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
+
+const KEYS: &[Key] = &[
+    initial_window("32 pkt"),
+    key(
+        "queueing",
+        Kind::Time,
+        "1 ms",
+        "The queueing delay that a fast flow asks for; slower ones ask for more, by a rule of their rate.",
+    )
+    .within(
+        Range::POSITIVE,
+        "some hundred microseconds at least, or hosts that answer late are taken for queues",
+    )
+    .peer(Range::between(1e-5, 1.0)),
+    key(
+        "compete",
+        Kind::Switch,
+        "true",
+        "Share with senders that fill the queue by the rules of CUBIC, in place of leaving the path to them.",
+    ),
+    key(
+        "base-window",
+        Kind::Time,
+        "10 s",
+        "The time for which the shortest delay counts as that of an empty path.",
+    )
+    .within(Range::POSITIVE, "some seconds at least")
+    .peer(Range::between(1.0, 3600.0)),
+];
+
+bind!(ThalwegConfig {
+    initial_window: "initial-window",
+    queueing: "queueing",
+    compete: "compete",
+    base_window: "base-window",
+});
+
+fn check(values: &Values) -> Vec<Fault> {
+    if values.said_for("prr") != Some(Value::Switch(true)) {
+        return Vec::new();
+    }
+    let what = "Thalweg paces at a rate of its own while losses are repaired, and has no use for PRR";
+    vec![Fault::new("prr", what).help("leave it out")]
+}

@@ -1,0 +1,65 @@
+//! Schemes whose names are known only while a program runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use thalweg_catalog::schemes::window::named_scheme;
+use thalweg_catalog::{Ends, Fault, PathHints, Place, Registry, Value};
+use thalweg_proto::congestion::{ConfigureController, Fixed, FixedConfig};
+use thalweg_proto::units::Bytes;
+
+/// A fixed window under a name of its own.
+#[derive(Clone, Debug, PartialEq)]
+struct Named {
+    name: &'static str,
+    window: f64,
+}
+
+impl ConfigureController for Named {
+    type Controller = Fixed;
+    const NAME: &'static str = "named";
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn make(&self) -> Fixed {
+        Fixed::new(&FixedConfig { window: self.window })
+    }
+}
+
+#[test]
+fn two_controllers_of_one_type_are_two_schemes() {
+    let made = Arc::new(AtomicU32::new(0));
+    let mut registry = Registry::default();
+    for name in ["one", "other"] {
+        let made = Arc::clone(&made);
+        let controller = move || {
+            made.fetch_add(1, Ordering::Relaxed);
+            Ok(Named { name, window: 7.0 })
+        };
+        registry.add_scheme(Box::leak(Box::new(named_scheme(name, "Mine.", controller))));
+    }
+    for name in ["one", "other"] {
+        let text = format!("{name}:segment=500B,recovery=newreno");
+        let (description, values) = registry.read_scheme(&text, Place::Simulated).unwrap();
+        let ends = (description.ends)(&values, &PathHints::default()).unwrap();
+        let Ends::Window(config) = &ends else { panic!("it has a window") };
+        assert_eq!((config.sender.segment, config.controller.custom().unwrap().name()), (500, name));
+        let (found, written) = registry.scheme_of(&ends).unwrap();
+        assert_eq!((found.name, written.said_for("segment")), (name, Some(Value::Size(Bytes::new(500)))));
+    }
+    assert_eq!(made.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn one_that_cannot_be_made_is_a_fault() {
+    let scheme = named_scheme("gone", "Mine.", || Err::<Named, _>(Fault::new("", "it is gone")));
+    let made = (scheme.ends)(&scheme.values(Place::Simulated), &PathHints::default());
+    assert_eq!(made.unwrap_err().what, "it is gone");
+}
+
+#[test]
+fn a_registry_keeps_its_stamp() {
+    let mut registry = Registry::default();
+    assert_eq!(registry.stamp(), "");
+    registry.set_stamp("mine 1");
+    assert_eq!(registry.clone().stamp(), "mine 1");
+}
