@@ -42,6 +42,7 @@ fn main() {
             b: NodeId(1),
             forward: bottleneck.clone(),
             backward: bottleneck,
+            middlebox: Default::default(),
         }],
         groups: vec![GroupSpec {
             count: flows as u32,

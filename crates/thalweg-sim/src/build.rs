@@ -5,7 +5,7 @@ use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
 use crate::parts::feedback::MessageWays;
-use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
+use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
 use crate::parts::names::Names;
@@ -17,7 +17,7 @@ use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
 use crate::parts::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::parts::workload::Workload;
-use crate::result::{Conservation, FlowCounts};
+use crate::result::Conservation;
 use crate::route::Routes;
 use crate::spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
@@ -95,6 +95,8 @@ impl<'a> Builder<'a> {
                 names: Names::new(spec.seed),
                 changes: Vec::new(),
                 in_service: BTreeMap::new(),
+                strays: BTreeMap::new(),
+                strayed: 0,
                 hops: 0,
                 dropped: Vec::new(),
                 messages: MessageWays::default(),
@@ -108,7 +110,7 @@ impl<'a> Builder<'a> {
             transports: Vec::new(),
             node_hosts: vec![NONE; spec.nodes.len()],
         };
-        for LinkSpec { name: link, a, b, forward, backward } in &spec.links {
+        for LinkSpec { name: link, a, b, forward, backward, .. } in &spec.links {
             builder.network.names.links.push((link.clone(), name(*a), name(*b)));
             builder.network.names.links.push((link.clone(), name(*b), name(*a)));
             for direction in [forward, backward] {
@@ -227,8 +229,17 @@ impl<'a> Builder<'a> {
         if group.reading.is_some() {
             transport.ends.properties_mut().wait_for_reading();
         }
+        let mut host = group.host;
+        if let Some(host) = &mut host {
+            transport.ends.properties_mut().expect_lateness();
+            if transport.properties().times_packets() {
+                host.granularity = Duration::ZERO;
+                host.coalescing = Duration::ZERO;
+            }
+        }
         // Told of transports that send nothing again.
         let with_jitter = !transport.properties().is_reliable();
+        let needs_order = transport.properties().needs_order();
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
@@ -256,11 +267,12 @@ impl<'a> Builder<'a> {
                 }
                 hosts = [access.source_processing, access.sink_processing].map(|work| self.add_host(work));
             }
-            if let Some(host) = group.host {
+            if let Some(host) = host {
                 let name = format!("host@{}", group.name);
                 hosts = [0, 1].map(|end| {
                     let stream = Stream::new(self.spec.seed, &name, 2 * u64::from(i) + end);
-                    self.hosts.push(Host::Thread(Box::new(Thread::new(host, stream))));
+                    let thread = Thread::new(host, stream).keep_order(needs_order);
+                    self.hosts.push(Host::Thread(Box::new(thread)));
                     self.hosts.len() as u32 - 1
                 });
             }
@@ -286,23 +298,10 @@ impl<'a> Builder<'a> {
                 self.wheel.push(at, Kind::Application.key(number | READS));
             }
             self.flows.push(Flow {
-                group: index,
-                links,
-                hosts,
-                start,
-                finished: Time::MAX,
-                failed: Time::MAX,
-                stopped: false,
-                main: NO_CONNECTION,
-                reply: NO_CONNECTION,
                 workload,
                 reader: reader.map(Box::new),
-                delivered: 0,
-                counts: FlowCounts::default(),
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(|| Box::new(Delays::new(with_jitter))),
-                ended: None,
-                two_level: None,
-                before: None,
+                ..Flow::idle(index, links, hosts, start)
             });
             self.wheel.push(start, Kind::Start.key(number));
             if let Some(stop) = group.stop {
@@ -391,6 +390,8 @@ impl<'a> Builder<'a> {
             expected: [NONE; 2],
             fingerprint: 0,
             conservation: Conservation::default(),
+            border: None,
+            outside: None,
             tracing,
         };
         simulation.watch(2 * spec.links.len());

@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Service = 1,
     /// The first packet on a wire arrives.
     Arrive = 2,
-    /// A packet off the wire's order arrives.
+    /// A packet of a link arrives off the wire's order.
     Stray = 3,
     /// A host's processor is done.
     Host = 4,

@@ -4,12 +4,14 @@
 //! drop a gate hears of. So the steps are methods of the loop, grouped by what they begin at; what a part can do by itself is
 //! a method of the part, which knows nothing of the loop.
 
+mod border;
 mod feedback;
 mod finish;
 mod flow;
 mod gate;
 mod host;
 mod network;
+mod outside;
 mod reader;
 mod sampling;
 mod thread;
@@ -19,11 +21,13 @@ use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::measure::Recorder;
+use crate::parts::border::Border;
 use crate::parts::endpoint::{self, Command, Endpoint, Prefetch};
 use crate::parts::flow::{Connection, Flow, Group, Role};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::Host;
 use crate::parts::network::{Destination, Network};
+use crate::parts::outside::Outside;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::segments::SegmentTimes;
 use crate::parts::series::{WatchedFlow, WatchedLink};
@@ -34,6 +38,7 @@ use crate::spec::{MeasureSpec, TransportSpec};
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
@@ -86,6 +91,10 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) expected: [EndpointId; 2],
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
+    /// The things that this part of a run has, and those that others have, where it is one.
+    pub(crate) border: Option<Box<Border>>,
+    /// The real hosts, where there are any.
+    pub(crate) outside: Option<Box<Outside>>,
     pub(crate) tracing: T,
 }
 
@@ -93,16 +102,47 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.events.saturating_add(max_events);
+        self.go_on(max_events);
+        // Nothing is left.
+        self.finished |= self.events < stop_at;
+        self.status()
+    }
+
+    /// Handles up to `max_events` of the events that the queue gives out. All that is hot is in one piece, as there is one call of it.
+    #[inline(never)]
+    pub(crate) fn go_on(&mut self, max_events: u64) {
+        let stop_at = self.events.saturating_add(max_events);
         while !self.finished && self.events < stop_at {
-            let Some((time, key)) = self.wheel.pop() else {
-                self.finished = true;
-                break;
-            };
+            let Some((time, key)) = self.wheel.pop() else { return };
             self.now = time;
             self.events += 1;
             self.look_ahead();
             self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
         }
+    }
+
+    /// Handles the events up to a time, and goes on to it.
+    pub fn advance_to(&mut self, time: Time) -> Status {
+        while !self.finished && self.wheel.next().is_some_and(|next| next <= time) {
+            self.advance(1);
+        }
+        self.now = self.now.max(time);
+        self.status()
+    }
+
+    /// The same, until `stop` is set by what happens.
+    pub fn advance_until(&mut self, time: Time, stop: &AtomicBool) -> Status {
+        while !self.finished && !stop.load(Ordering::Relaxed) {
+            if self.wheel.next().is_none_or(|next| next > time) {
+                self.now = self.now.max(time);
+                break;
+            }
+            self.advance(1);
+        }
+        self.status()
+    }
+
+    fn status(&self) -> Status {
         match (&self.error, self.finished) {
             (Some(_), _) => Status::Broken,
             (None, true) => Status::Finished,
@@ -146,7 +186,7 @@ impl<T: Tracing> EventLoop<T> {
         NONE
     }
 
-    #[inline]
+    #[inline(always)]
     fn dispatch(&mut self, kind: Kind, entity: u32) {
         match kind {
             Kind::Arrive => self.on_arrival(entity),
@@ -162,7 +202,10 @@ impl<T: Tracing> EventLoop<T> {
             Kind::Router => self.on_router(entity),
             Kind::Sample => self.on_sample(),
             Kind::Warm => self.on_warm(),
-            Kind::End => self.finished = true,
+            Kind::End => {
+                self.finished = true;
+                self.count_shared();
+            }
         }
     }
 
@@ -232,7 +275,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// An endpoint's engine asks to be polled at `at`.
     #[inline]
-    fn arm(&mut self, id: EndpointId, at: Time) {
+    pub(crate) fn arm(&mut self, id: EndpointId, at: Time) {
         debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
         let endpoint = &mut self.endpoints[id as usize];
         if at < endpoint.armed {
@@ -336,6 +379,14 @@ impl<T: Tracing> EventLoop<T> {
         self.drain(id);
     }
 
+    /// A packet reached its endpoint, which had it before, or has given it up.
+    pub(crate) fn ignore(&mut self, packet: u32) {
+        self.note(packet, 1);
+        self.trace(Step::Delivered, u32::MAX, packet);
+        self.conservation.delivered += 1;
+        self.network.packets.discard(packet);
+    }
+
     /// A queue or a wire did away with a packet.
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
         let connection = self.network.packets.get(packet).connection;
@@ -344,9 +395,10 @@ impl<T: Tracing> EventLoop<T> {
         if step == Step::Dropped {
             self.conservation.dropped += 1;
             if self.counting && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
-                let flow = self.endpoints[connection as usize * 2].flow;
-                self.flows[flow as usize].counts.drops += 1;
+                self.fates(connection).drops += 1;
             }
+        } else if step == Step::Filtered {
+            self.conservation.dropped += 1;
         } else {
             self.conservation.lost += 1;
         }
@@ -360,8 +412,7 @@ impl<T: Tracing> EventLoop<T> {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
         if self.counting && is_data && self.network.packets.has_payload(cargo) {
-            let flow = self.endpoints[connection as usize * 2].flow;
-            self.flows[flow as usize].counts.lose();
+            self.fates(connection).lose();
         }
     }
 

@@ -4,13 +4,19 @@
 //! with a [`RunResult`]. The same specification gives the same bytes of results on every machine, in a debug or a
 //! release build, however it is advanced.
 
+pub mod agent;
 mod build;
 mod check;
+pub mod cut;
 mod error;
 mod event;
 mod event_loop;
 pub mod fairness;
+pub mod live;
+mod matching;
 mod measure;
+mod middlebox;
+mod parallel;
 mod parts;
 mod prefetch;
 mod processing;
@@ -18,6 +24,7 @@ mod result;
 pub mod route;
 mod simulation;
 pub mod spec;
+mod split;
 pub mod theory;
 mod thread;
 pub mod trace;
@@ -29,8 +36,8 @@ pub use error::SpecError;
 pub use event_loop::Status;
 pub use parts::segments::SegmentTimes;
 pub use result::{
-    Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, Ratios, RunResult,
-    SegmentDelay, Series, SizeClass, Summary, Transfer, Transfers, TwoLevelCounts,
+    Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, MediaResult, Quantity, QueueResult,
+    Ratios, RunResult, SegmentDelay, Series, SizeClass, Summary, Transfer, Transfers, TwoLevelCounts,
 };
 pub use simulation::Simulation;
 

@@ -1,5 +1,6 @@
 //! The parts of a run, each with methods of its own; none knows the event loop.
 
+pub(crate) mod border;
 pub(crate) mod endpoint;
 pub(crate) mod feedback;
 pub(crate) mod flow;
@@ -7,6 +8,7 @@ pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod names;
 pub(crate) mod network;
+pub(crate) mod outside;
 pub(crate) mod packet;
 pub(crate) mod reader;
 pub(crate) mod segments;

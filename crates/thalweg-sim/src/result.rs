@@ -1,6 +1,8 @@
 //! The results of a simulation: all that it measured.
 
 use crate::fairness::jain;
+pub use thalweg_proto::histogram::Summary;
+use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -122,6 +124,16 @@ pub struct Conservation {
 }
 
 impl Conservation {
+    /// Adds what another part of the network counted.
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.duplicated += other.duplicated;
+        self.delivered += other.delivered;
+        self.dropped += other.dropped;
+        self.lost += other.lost;
+        self.in_network += other.in_network;
+    }
+
     /// Nothing appeared or vanished.
     pub const fn holds(&self) -> bool {
         self.sent + self.duplicated == self.delivered + self.dropped + self.lost + self.in_network
@@ -147,6 +159,14 @@ impl FlowCounts {
     pub(crate) fn arrive(&mut self, is_ce: bool) {
         self.arrived_data += 1;
         self.marked_data += u64::from(is_ce);
+    }
+
+    /// Adds other packets' fates.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.drops += other.drops;
+        self.lost_data += other.lost_data;
+        self.arrived_data += other.arrived_data;
+        self.marked_data += other.marked_data;
     }
 
     /// A data packet will not arrive.
@@ -208,6 +228,8 @@ pub struct FlowResult {
     pub segment_delay: SegmentDelay,
     /// The counts of both ends of two-level flow control; `None` for other schemes.
     pub two_level: Option<Box<TwoLevelCounts>>,
+    /// The frames of a flow of live media; `None` for other schemes.
+    pub media: Option<Box<MediaResult>>,
     /// The most that was delivered and not yet read by the application, over the whole run; `None` where the application
     /// reads everything at once.
     pub unread_peak: Option<Bytes>,
@@ -227,6 +249,19 @@ impl FlowResult {
         let known: u64 = self.limits.iter().map(|time| time.as_picos()).sum();
         self.finished.is_none() && self.failed.is_none() && known > 0 && held <= known / 10
     }
+}
+
+/// The frames of live media.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MediaResult {
+    /// The counts of the encoder.
+    pub encoded: Encoded,
+    /// Its mean rate; `None` before the first frame.
+    pub rate: Option<Rate>,
+    /// The fates of frames.
+    pub shown: Shown,
+    /// The time from the capture of whole frames to the arrival of their last packet.
+    pub delay: Summary,
 }
 
 /// The delays of segments.
@@ -287,27 +322,6 @@ impl TwoLevelCounts {
     }
 }
 
-/// A distribution of durations.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
-    /// The number of values.
-    pub count: u64,
-    /// The smallest.
-    pub min: Duration,
-    /// The mean.
-    pub mean: Duration,
-    /// The median, within 1.6 %.
-    pub p50: Duration,
-    /// The 95th percentile, within 1.6 %.
-    pub p95: Duration,
-    /// The 99th percentile, within 1.6 %.
-    pub p99: Duration,
-    /// The 99.9th percentile, within 1.6 %.
-    pub p999: Duration,
-    /// The largest.
-    pub max: Duration,
-}
-
 /// The measurements of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkResult {
@@ -325,12 +339,17 @@ pub struct LinkResult {
     pub bytes: Bytes,
     /// The share of the counted time in which the transmitter was busy, 0 to 1.
     pub utilisation: f64,
+    /// The rate of the tokens that a policer lets packets in for, and the bytes that were transmitted as a share of what came of
+    /// them in the counted time: more than 1 where a burst was let in besides.
+    pub policer: Option<(Rate, f64)>,
     /// Packets that waited, not counting the one in service.
     pub queue: QueueResult,
     /// Drops for want of room.
     pub drops_full: u64,
     /// Early drops.
     pub drops_early: u64,
+    /// Acknowledgements that were taken out of the queue because a newer one made them superfluous.
+    pub filtered: u64,
     /// Packets marked.
     pub marks: u64,
     /// Messages that the router has sent because of this queue.
@@ -372,7 +391,7 @@ pub struct GroupResult {
     pub flows: u32,
     /// The sum of the flows' goodput.
     pub goodput: Rate,
-    /// Jain's fairness index of the goodput of the flows that wanted more, 1/n to 1; missing where none did.
+    /// Jain's fairness index of the goodput of the flows that wanted more, 1/n to 1; missing where fewer than two did.
     pub jain: Option<f64>,
     /// The fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their
     /// mean, in (kbit/s)².
@@ -396,7 +415,7 @@ impl GroupResult {
 }
 
 impl RunResult {
-    /// Jain's fairness index of the goodput of all flows that wanted more, whatever their group; `None` where none did.
+    /// Jain's fairness index of the goodput of all flows that wanted more, whatever their group; `None` where fewer than two did.
     pub fn jain(&self) -> Option<f64> {
         let wanted = |flow: &&FlowResult| {
             self.groups.get(flow.group as usize).is_some_and(|group| group.wanted_more(flow))
@@ -405,10 +424,10 @@ impl RunResult {
     }
 }
 
-/// Jain's fairness index of the goodput of `flows`; `None` without any.
+/// Jain's fairness index of the goodput of `flows`; `None` of fewer than two, which cannot be unfair.
 pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
     let goodput: Vec<f64> = flows.map(|flow| flow.goodput.as_f64()).collect();
-    (!goodput.is_empty()).then(|| jain(&goodput))
+    (goodput.len() > 1).then(|| jain(&goodput))
 }
 
 /// A quantity over time.

@@ -1,7 +1,9 @@
 //! A run, as those who use this crate have it.
 
+use crate::cut::cut;
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
+use crate::parallel::Parallel;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{NoTrace, Tracer};
@@ -24,6 +26,8 @@ pub struct Simulation<T: Tracer = NoTrace> {
 enum Run {
     /// Nothing is recorded; the tracer waits for the end.
     Untraced(Box<EventLoop<Untraced>>, Traced),
+    /// The same on several threads.
+    Parallel(Box<Parallel>, Traced),
     Traced(Box<EventLoop<Traced>>),
 }
 
@@ -35,11 +39,26 @@ impl<T: Tracer> Simulation<T> {
     /// When the specification makes no sense: an end or route that does not exist, a quantity that must not be zero,
     /// or more of something than the simulator can number.
     pub fn new(spec: &Spec, tracer: T) -> Result<Self, SpecError> {
-        let run = Run::new(spec, Traced(Box::new(tracer)))?;
+        Self::on_threads(spec, tracer, 1)
+    }
+
+    /// The same on up to so many threads, where the network can be cut and nothing is traced. The results are the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn on_threads(spec: &Spec, tracer: T, threads: usize) -> Result<Self, SpecError> {
+        let run = Run::new(spec, Traced(Box::new(tracer)), threads)?;
         Ok(Self { run, tracer: PhantomData })
     }
 
-    /// Handles up to `max_events` events. Between two calls the caller may show progress or give up.
+    /// True if several threads have parts of the run. They begin and end with each call of [`advance`](Self::advance), which
+    /// pays for many thousands of events.
+    pub fn is_parallel(&self) -> bool {
+        matches!(self.run, Run::Parallel(..))
+    }
+
+    /// Handles up to `max_events` events, or some more on several threads. Between two calls the caller may show progress or give up.
     pub fn advance(&mut self, max_events: u64) -> Status {
         self.run.advance(max_events)
     }
@@ -48,6 +67,8 @@ impl<T: Tracer> Simulation<T> {
     pub fn error(&self) -> Option<&SpecError> {
         match &self.run {
             Run::Untraced(run, _) => run.error.as_deref(),
+            // What can break its contract is not cut.
+            Run::Parallel(..) => None,
             Run::Traced(run) => run.error.as_deref(),
         }
     }
@@ -56,6 +77,7 @@ impl<T: Tracer> Simulation<T> {
     pub fn now(&self) -> Time {
         match &self.run {
             Run::Untraced(run, _) => run.now,
+            Run::Parallel(run, _) => run.now(),
             Run::Traced(run) => run.now,
         }
     }
@@ -64,6 +86,7 @@ impl<T: Tracer> Simulation<T> {
     pub fn events(&self) -> u64 {
         match &self.run {
             Run::Untraced(run, _) => run.events,
+            Run::Parallel(run, _) => run.events(),
             Run::Traced(run) => run.events,
         }
     }
@@ -72,6 +95,7 @@ impl<T: Tracer> Simulation<T> {
     pub fn hops(&self) -> u64 {
         match &self.run {
             Run::Untraced(run, _) => run.network.hops,
+            Run::Parallel(run, _) => run.hops(),
             Run::Traced(run) => run.network.hops,
         }
     }
@@ -80,8 +104,9 @@ impl<T: Tracer> Simulation<T> {
     /// order (forward, then backward), with the link's name and the nodes it leads from and to.
     pub fn transmitters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let links = match &self.run {
-            Run::Untraced(run, _) => &run.network.names.links,
-            Run::Traced(run) => &run.network.names.links,
+            Run::Untraced(run, _) => run.network.names.links.as_slice(),
+            Run::Parallel(run, _) => run.links(),
+            Run::Traced(run) => run.network.names.links.as_slice(),
         };
         links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
@@ -98,17 +123,21 @@ impl<T: Tracer> Simulation<T> {
 }
 
 impl Run {
-    fn new(spec: &Spec, tracer: Traced) -> Result<Self, SpecError> {
-        Ok(if tracer.0.is_enabled() {
-            Self::Traced(Box::new(crate::build::build(spec, tracer)?))
-        } else {
-            Self::Untraced(Box::new(crate::build::build(spec, Untraced)?), tracer)
+    fn new(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
+        if tracer.0.is_enabled() {
+            return Ok(Self::Traced(Box::new(crate::build::build(spec, tracer)?)));
+        }
+        let run = crate::build::build(spec, Untraced)?;
+        Ok(match cut(spec, threads) {
+            Some(cut) => Self::Parallel(Box::new(Parallel::new(spec, run, cut)), tracer),
+            None => Self::Untraced(Box::new(run), tracer),
         })
     }
 
     fn advance(&mut self, max_events: u64) -> Status {
         match self {
             Self::Untraced(run, _) => run.advance(max_events),
+            Self::Parallel(run, _) => run.advance(max_events),
             Self::Traced(run) => run.advance(max_events),
         }
     }
@@ -116,6 +145,7 @@ impl Run {
     fn finish(self) -> (RunResult, Traced) {
         match self {
             Self::Untraced(run, tracer) => (run.finish().0, tracer),
+            Self::Parallel(run, tracer) => (run.finish(), tracer),
             Self::Traced(run) => run.finish(),
         }
     }

@@ -3,6 +3,8 @@
 //! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
+pub use crate::matching::{Match, NoMatch, Protocol};
+pub use crate::middlebox::{Middlebox, NatKind};
 pub use crate::processing::Processing;
 pub use crate::thread::HostSpec;
 
@@ -16,8 +18,8 @@ use thalweg_proto::window::PauseConfig;
 use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec};
 use thalweg_queue::{
-    AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, OnsetSpec,
-    RhythmSpec,
+    AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FcfsConfig, ImpairmentSpec,
+    Limit, OnsetSpec, RhythmSpec,
 };
 
 /// A node by its position in [`Spec::nodes`].
@@ -90,6 +92,8 @@ pub struct LinkSpec {
     pub forward: DirectionSpec,
     /// From b to a.
     pub backward: DirectionSpec,
+    /// The boxes in its middle, where packets are real.
+    pub middlebox: Middlebox,
 }
 
 /// One direction of a link: a transmitter with its queue, and a wire.
@@ -124,6 +128,8 @@ pub struct DirectionSpec {
     pub rhythm: Option<RhythmSpec>,
     /// The treatment of ECN codepoints.
     pub ecn: EcnTreatment,
+    /// The acknowledgements of the window transport that do not wait for their turn; only where packets wait first come, first served.
+    pub ack_filter: AckFilter,
 }
 
 /// The bytes a line puts around each packet: they take time, but are no part of its size in queues and counts.
@@ -202,6 +208,8 @@ pub struct GroupSpec {
     pub host: Option<HostSpec>,
     /// The flows' importance for gates and for queues that act on it: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
+    /// The packets of real programs between the two nodes that belong to the flows, where the network is live.
+    pub real: Option<Match>,
 }
 
 impl GroupSpec {
@@ -229,6 +237,7 @@ impl GroupSpec {
             overhead: Duration::ZERO,
             host: None,
             priority: LOWEST_PRIORITY,
+            real: None,
         }
     }
 
@@ -581,6 +590,7 @@ impl DirectionSpec {
             aggregation: None,
             rhythm: None,
             ecn: EcnTreatment::Kept,
+            ack_filter: AckFilter::None,
         }
     }
 
@@ -594,6 +604,11 @@ impl DirectionSpec {
     pub fn longest_variation(&self) -> Duration {
         let variation = self.variation.as_ref().map(|variation| variation.distribution.longest());
         self.jitter + variation.unwrap_or_default()
+    }
+
+    /// True unless there is a filter of acknowledgements whose queue lets nothing be taken out.
+    pub fn may_filter(&self) -> bool {
+        self.ack_filter == AckFilter::None || self.queue.config::<FcfsConfig>().is_some()
     }
 
     /// Checks what a transmitter relies on.
@@ -624,6 +639,9 @@ impl DirectionSpec {
             {
                 return Err("with a rhythm neither a trace nor a schedule tells its rate or delay".to_owned());
             }
+        }
+        if !self.may_filter() {
+            return Err("acknowledgements are filtered only in a queue \"fcfs\"".to_owned());
         }
         for change in &self.schedule {
             if let Some(impairment) = &change.impairment {

@@ -3,7 +3,8 @@
 use thalweg_proto::units::{Bytes, Duration};
 
 /// The host of one end of a flow: a thread with a socket of its own, that takes what has come, sends what is due, and sleeps. A
-/// round of it ends in no time but for its cost; what comes meanwhile waits for the next.
+/// round of it ends in no time but for its cost; what comes meanwhile waits for the next. Schemes that need order get packets in order
+/// ([`Resequencer`](thalweg_proto::resequence::Resequencer)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// Half of all wake-ups come later than this after what they are for: a packet that has come, a deadline that has passed.

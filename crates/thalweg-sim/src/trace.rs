@@ -33,6 +33,8 @@ pub enum Step {
     Arrived,
     /// A queue dropped it.
     Dropped,
+    /// A queue dropped it as an acknowledgement that a newer one makes superfluous.
+    Filtered,
     /// The wire lost it.
     Lost,
     /// The wire damaged it: it arrives, and its receiver drops it.

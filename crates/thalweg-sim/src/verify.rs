@@ -20,6 +20,8 @@ use link::{Due, LinkState};
 use plan::{Node, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
+use thalweg_proto::window;
+use thalweg_queue::AckFilter;
 use thalweg_queue::feedback::FeedbackSpec;
 
 /// Violations that are kept; of further ones only the number.
@@ -38,7 +40,7 @@ pub struct Replay {
     pub transmitted: u64,
     /// Packets that reached their endpoint.
     pub delivered: u64,
-    /// Packets that a queue dropped.
+    /// Packets that a queue dropped, filtered acknowledgements among them.
     pub dropped: u64,
     /// Packets that a wire lost.
     pub lost: u64,
@@ -112,7 +114,10 @@ impl Tracer for Verifier {
             self.note(record, Fault::TimeWentBack { from: self.now });
         }
         self.now = self.now.max(record.time);
-        if self.overfull.is_some_and(|link| record.step != Step::Dropped || record.link != link) {
+        if self
+            .overfull
+            .is_some_and(|link| !matches!(record.step, Step::Dropped | Step::Filtered) || record.link != link)
+        {
             self.check_overfull();
         }
         if self.plan.ends(record.flow).is_none() {
@@ -130,6 +135,7 @@ impl Tracer for Verifier {
             Step::Transmitted => self.on_transmitted(record),
             Step::Arrived => self.on_arrived(record),
             Step::Dropped => self.on_dropped(record),
+            Step::Filtered => self.on_filtered(record),
             Step::Lost | Step::Corrupted | Step::Duplicated => self.on_wire(record),
             Step::Delivered => self.on_delivered(record),
         }
@@ -447,6 +453,25 @@ impl Verifier {
         }
     }
 
+    /// An acknowledgement leaves a queue before its time, which another one that waits there must make superfluous.
+    fn on_filtered(&mut self, record: &Record<'_>) {
+        self.counts.dropped += 1;
+        let Some(packet) = self.take(record, |packet| packet.place == Place::Queue(record.link)) else {
+            return;
+        };
+        let filters = self.plan.link(record.link).map(|link| link.direction.ack_filter);
+        let is_ack = matches!(record.pdu, Pdu::Window(window::Pdu::Ack(_)));
+        if !is_ack || packet.data || filters.is_none_or(|filter| filter == AckFilter::None) {
+            self.note(record, Fault::NotFiltered);
+        }
+        let Some(state) = self.links.get_mut(&record.link) else { return };
+        state.drop_waiting(record.packet, self.counts.duplicated > 0);
+        state.totals.filtered += 1;
+        if self.overfull == Some(record.link) && !state.is_overfull() {
+            self.overfull = None;
+        }
+    }
+
     fn on_delivered(&mut self, record: &Record<'_>) {
         let Some(ends) = self.plan.ends(record.flow) else { return };
         self.counts.delivered += 1;
@@ -566,6 +591,7 @@ impl Verifier {
                 ("packets transmitted", link.packets, totals.packets),
                 ("bytes transmitted", link.bytes.get(), totals.bytes),
                 ("packets dropped", link.drops_full + link.drops_early, totals.dropped),
+                ("acknowledgements filtered", link.filtered, totals.filtered),
                 ("packets lost", link.losses, totals.lost),
                 ("packets damaged", link.corrupted, totals.corrupted),
                 ("packets duplicated", link.duplicated, totals.duplicated),

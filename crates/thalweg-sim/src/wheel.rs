@@ -9,7 +9,7 @@
 //! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
 //! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
 //! flows win every tie; experiments that want it have it ([`Ties::Order`]). Entries that are added for the time of the
-//! entry just taken come after all others of that time.
+//! entry just taken come after all others of that time, but for [successors](Wheel::push_successor), which come next.
 
 use crate::prefetch::prefetch_all;
 use crate::spec::Ties;
@@ -60,9 +60,13 @@ pub(crate) struct Wheel {
     /// The next entries, the first of them last. None in the wheel is earlier than any of these, or as early.
     near: Vec<Entry>,
     /// Keys that were added for the time of the entry taken last, in order.
-    late: VecDeque<u32>,
+    late: VecDeque<(u32, Origin)>,
     /// The time of the entry taken last.
     taken: u64,
+    /// The reason for which it is there.
+    origin: Origin,
+    /// Later entries stay in the wheel.
+    limit: u64,
     /// The bits of a lot that count: all, or none where ties go by entity.
     lots: u64,
     /// The time that slots are relative to; no entry in the wheel is earlier.
@@ -90,6 +94,15 @@ impl Slot {
     const EMPTY: Self = Self { first: NONE, earliest: u64::MAX };
 }
 
+/// The reason for which an entry is there: itself, or another of the same time that led to it, step by step. Those of more steps come
+/// later, and of as many steps in the order of where they begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub steps: u32,
+    /// The key of the first.
+    pub key: u32,
+}
+
 /// Some entries of a slot, in no order. Chunks go from slot to slot, the one freed last first, so that the memory in use
 /// is no more than what is pending, and warm.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +118,8 @@ impl Wheel {
             near: Vec::with_capacity(2 * LONG),
             late: VecDeque::new(),
             taken: 0,
+            origin: Origin::default(),
+            limit: u64::MAX,
             lots: match ties {
                 Ties::Lot => u64::MAX,
                 Ties::Order => 0,
@@ -121,14 +136,34 @@ impl Wheel {
     /// Adds `key` at `time`, which must not be before the time of the entry taken last.
     #[inline]
     pub fn push(&mut self, time: Time, key: u32) {
+        self.add(time, key, false);
+    }
+
+    /// The same for what follows the entry taken last, of the same key: at the same time it comes next, before all others.
+    #[inline]
+    pub fn push_successor(&mut self, time: Time, key: u32) {
+        self.add(time, key, true);
+    }
+
+    #[inline(never)]
+    fn add(&mut self, time: Time, key: u32, is_successor: bool) {
         let entry = Entry { time: time.as_picos(), key };
         debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
         if entry.time == self.taken {
-            self.late.push_back(key);
+            self.add_now(entry, is_successor);
         } else if entry.time < self.base || self.near.first().is_some_and(|last| entry.time <= last.time) {
             self.insert(entry);
         } else {
             self.place(entry);
+        }
+    }
+
+    #[inline(never)]
+    fn add_now(&mut self, entry: Entry, is_successor: bool) {
+        match (is_successor, self.origin.steps) {
+            (true, 0) => self.near.push(entry),
+            (true, _) => self.late.push_front((entry.key, self.origin)),
+            (false, steps) => self.late.push_back((entry.key, Origin { steps: steps + 1, ..self.origin })),
         }
     }
 
@@ -190,20 +225,55 @@ impl Wheel {
         number
     }
 
-    /// Takes the earliest entry.
+    /// Takes the earliest entry, if it is not one that is [kept](Self::keep_from).
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u32)> {
         let is_late = |near: &Entry| near.time > self.taken;
         if !self.late.is_empty() && self.near.last().is_none_or(is_late) {
-            let key = self.late.pop_front()?;
+            let (key, origin) = self.late.pop_front()?;
+            self.origin = origin;
             return Some((Time::from_picos(self.taken), key));
         }
         if self.near.len() <= LOW && self.levels != 0 {
             self.fill();
         }
-        let entry = self.near.pop()?;
+        let entry = *self.near.last()?;
+        if entry.time > self.limit {
+            return None;
+        }
+        self.near.pop();
         self.taken = entry.time;
+        self.origin = Origin { steps: 0, key: entry.key };
         Some((Time::from_picos(entry.time), entry.key))
+    }
+
+    /// Keeps what is to come at `end` or later. Anything may then be added from that time on, whatever there is.
+    pub fn keep_from(&mut self, end: Time) {
+        self.limit = end.as_picos().saturating_sub(1);
+    }
+
+    /// The reason for which the entry taken last was there.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The place of an entry among others of its time that were added before it; for keys of one kind.
+    pub fn place_at(&self, time: Time, key: u32) -> (u32, u64, u32) {
+        rank(time.as_picos(), key, self.lots)
+    }
+
+    /// The time of the earliest entry. Nothing is moved for it, so that what is added before the next [`pop`](Self::pop) may be
+    /// earlier than all there is.
+    pub fn next(&self) -> Option<Time> {
+        if !self.late.is_empty() {
+            return Some(Time::from_picos(self.taken));
+        }
+        if let Some(entry) = self.near.last() {
+            return Some(Time::from_picos(entry.time));
+        }
+        let level = (self.levels != 0).then(|| self.levels.trailing_zeros() as usize)?;
+        let slot = self.occupied[level].trailing_zeros() as usize;
+        Some(Time::from_picos(self.slots[level * SLOTS + slot].earliest))
     }
 
     /// The keys of the next entries in the list, if there are so many.
@@ -222,6 +292,9 @@ impl Wheel {
                 return;
             }
             let slot = self.occupied[level].trailing_zeros() as usize;
+            if self.slots[level * SLOTS + slot].earliest > self.limit {
+                return;
+            }
             self.occupied[level] &= self.occupied[level] - 1;
             if self.occupied[level] == 0 {
                 self.levels &= self.levels - 1;
@@ -295,6 +368,8 @@ mod tests {
                 list.sort_unstable();
                 for _ in 0..pops * copies / 2 {
                     let expected = (!list.is_empty()).then(|| list.remove(0));
+                    let next = wheel.next().map(Time::as_picos);
+                    prop_assert_eq!(next, expected.map(|(time, ..)| time));
                     let got = wheel.pop().map(|(time, key)| (time.as_picos(), key));
                     prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
                     now = expected.map_or(now, |(time, _, _)| time);

@@ -10,6 +10,7 @@ use thalweg_proto::congestion::{
     AckSample, ConfigureController, Controller, ControllerConfig, Cubic, CubicConfig, Decision, LossSample,
     LostSample, NewReno, NewRenoConfig, Path, SentSample,
 };
+use thalweg_proto::transport::BreachKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{CustomController, RelativeDelay};
 use thalweg_queue::Limit;
@@ -211,6 +212,54 @@ fn a_controller_that_cannot_be_made_ends_the_run_when_its_flow_begins() {
     assert_eq!(simulation.error().unwrap().to_string(), "`flow` at 0 s: the controller `never` panicked");
 }
 
+/// Says with its third acknowledgement that nothing it says counts any more.
+#[derive(Clone, Debug)]
+struct Failing(u32);
+
+#[derive(Clone, Debug, PartialEq)]
+struct FailingConfig(&'static str);
+
+impl ConfigureController for FailingConfig {
+    type Controller = Failing;
+    const NAME: &'static str = "of some language";
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn make(&self) -> Failing {
+        Failing(3)
+    }
+}
+
+impl Controller for Failing {
+    type PacketInfo = ();
+
+    fn on_ack(&mut self, _sample: &AckSample, (): ()) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    fn on_loss(&mut self, _sample: &LossSample) {}
+
+    fn decision(&self) -> Decision {
+        Decision::window(4.0)
+    }
+
+    fn fault(&self) -> Option<BreachKind> {
+        (self.0 == 0).then_some(BreachKind::Raised)
+    }
+}
+
+/// The third acknowledgement is there two segments of 0.8 ms after the first one's 20.832 ms. The name is that of the configuration.
+#[test]
+fn a_controller_that_says_that_it_failed_ends_the_run_by_the_name_it_was_given() {
+    let custom = CustomController::new(FailingConfig("mine"));
+    assert_eq!(custom.name(), "mine");
+    let spec = path(vec![ControllerConfig::Custom(custom)]);
+    let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let told = simulation.error().unwrap().to_string();
+    assert_eq!(told, "`flow` at 22.432 ms: the controller `mine` raised an exception");
+}
+
 /// A fixed window that keeps the shortest one-way delay and the longest above it.
 #[derive(Clone, Debug)]
 struct Watching {
@@ -254,7 +303,7 @@ impl Controller for Watching {
     }
 }
 
-/// RFC 6817, section 3.4.2: what a packet takes longer than the quickest is what it waits for in the queue, here behind all that
+/// RFC 6817, section 2.4.2: what a packet takes longer than the quickest is what it waits for in the queue, here behind all that
 /// a window has beyond what is on its way.
 #[test]
 fn one_way_delays_tell_the_queue() {

@@ -15,14 +15,15 @@ use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
-use thalweg_proto::{aack, sstp};
+use thalweg_proto::{aack, media, sstp};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{
-    AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, ImpairmentSpec, Limit,
-    LossSpec, OnsetSpec, RandomDropConfig, ReorderSpec, RhythmSpec, SleepSpec, TokenBucketSpec,
+    AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, FcfsConfig,
+    ImpairmentSpec, Limit, LossSpec, OnsetSpec, RandomDropConfig, ReorderSpec, RhythmSpec, SleepSpec,
+    TokenBucketSpec,
 };
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
@@ -66,8 +67,15 @@ fn impairment() -> impl Strategy<Value = ImpairmentSpec> {
     ];
     let reorder = (chance(), 0u64..50)
         .prop_map(|(probability, delay)| ReorderSpec { probability, delay: millis(delay) });
-    (loss, chance(), chance(), prop::option::weighted(0.3, reorder))
-        .prop_map(|(loss, duplicate, corrupt, reorder)| ImpairmentSpec { loss, duplicate, corrupt, reorder })
+    (loss, chance(), chance(), prop::option::weighted(0.3, reorder)).prop_map(
+        |(loss, duplicate, corrupt, reorder)| ImpairmentSpec {
+            loss,
+            duplicate,
+            corrupt,
+            reorder,
+            largest: None,
+        },
+    )
 }
 
 fn schedule() -> impl Strategy<Value = Vec<Change>> {
@@ -140,7 +148,7 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         schedule,
         prop::option::weighted(0.15, capacity()),
         (prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)], jitter(), variation()),
-        (onset(), aggregation(), rhythm(), treatment()),
+        (onset(), aggregation(), rhythm(), treatment(), ack_filter()),
     )
         .prop_map(
             |(
@@ -153,7 +161,8 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
                 (framing, jitter, variation),
                 on_the_way,
             )| {
-                let (onset, aggregation, rhythm, ecn) = on_the_way;
+                let (onset, aggregation, rhythm, ecn, filter) = on_the_way;
+                let is_fcfs = queue.config::<FcfsConfig>().is_some();
                 let tells = |change: &Change| change.rate.is_some() || change.delay.is_some();
                 let is_told = capacity.is_some() || schedule.iter().any(tells);
                 DirectionSpec {
@@ -171,6 +180,7 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
                     aggregation,
                     rhythm: rhythm.filter(|_| !is_told),
                     ecn,
+                    ack_filter: if is_fcfs { filter } else { AckFilter::None },
                 }
             },
         )
@@ -207,6 +217,10 @@ fn rhythm() -> impl Strategy<Value = Option<RhythmSpec>> {
         },
     );
     prop::option::weighted(0.2, one)
+}
+
+fn ack_filter() -> impl Strategy<Value = AckFilter> {
+    prop_oneof![3 => Just(AckFilter::None), 1 => Just(AckFilter::Conservative), 1 => Just(AckFilter::Newest)]
 }
 
 fn treatment() -> impl Strategy<Value = EcnTreatment> {
@@ -358,6 +372,19 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                 32,
             )
         });
+    let media =
+        (1u32..1460, 5.0..60.0f64, 20_000u64..3_000_000, 0u8..3).prop_map(|(segment, fps, least, ecn)| {
+            let min_rate = Rate::from_bits_per_sec(least);
+            let encoder = media::EncoderConfig { fps, min_rate, ..media::EncoderConfig::default() };
+            let ecn =
+                [media::Response::None, media::Response::Classic, media::Response::L4s][usize::from(ecn)];
+            TransportSpec::new(
+                "scream",
+                media::Config { segment, encoder, ecn, ..media::Config::default() },
+                44,
+                40,
+            )
+        });
     let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
         let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
         RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
@@ -366,7 +393,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
         let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };
         TransportSpec::new("sscop", sscop::EndpointConfig { sscop: Arc::new(config), segment }, 8, 8)
     });
-    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop, 2 => two_level()]
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 1 => media, 2 => sscop, 2 => two_level()]
 }
 
 fn two_level() -> impl Strategy<Value = TransportSpec> {
@@ -599,4 +626,39 @@ proptest! {
         prop_assert_eq!(&run_in_steps(&spec, events), &result);
         prop_assert_eq!(&run_in_steps(&spec, 1 << 30), &result);
     }
+
+    /// Several threads give the same as one.
+    #[test]
+    fn threads_change_nothing(spec in cuttable(), threads in 2usize..5) {
+        let alone = run_in_steps(&spec, u64::MAX);
+        let mut simulation = Simulation::on_threads(&spec, NoTrace, threads).unwrap();
+        while simulation.advance(5000) == Status::Running {}
+        prop_assert_eq!(&simulation.finish().0, &alone);
+    }
+}
+
+/// Networks that several threads may share: routers say nothing, and most delays are above zero.
+fn cuttable() -> impl Strategy<Value = Spec> {
+    (spec(), prop::collection::vec(0u64..20, 8)).prop_map(|(mut spec, delays)| {
+        let more = |direction: &mut DirectionSpec, number: usize| {
+            direction.feedback = None;
+            let delay = Duration::from_micros(delays[number % delays.len()] * 500);
+            direction.delay += delay;
+            for change in &mut direction.schedule {
+                change.delay = change.delay.map(|of| of + delay);
+            }
+        };
+        for (number, link) in spec.links.iter_mut().enumerate() {
+            more(&mut link.forward, 2 * number);
+            more(&mut link.backward, 2 * number + 1);
+        }
+        for (number, group) in spec.groups.iter_mut().enumerate() {
+            let Some(access) = &mut group.access else { continue };
+            more(&mut access.source_forward, number);
+            more(&mut access.source_backward, number + 1);
+            more(&mut access.sink_forward, number + 2);
+            more(&mut access.sink_backward, number + 3);
+        }
+        spec
+    })
 }

@@ -6,7 +6,7 @@ use net::{bytes, datagrams, direction, group, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{EndsConfig, ReceiverConfig, SenderConfig};
+use thalweg_proto::window::{EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
 use thalweg_sim::spec::*;
 
@@ -120,4 +120,23 @@ fn what_a_receiver_has_no_room_for_is_not_counted() {
     let result = run(&Spec { groups: vec![flow], duration: millis(300), ..pipe(link) });
     let flow = &result.flows[0];
     assert_eq!((flow.delivered_wire, flow.sent_packets), (bytes(10_000 + 25 * 40), 26));
+}
+
+/// On a path of a second that loses a tenth, a repair is lost too now and then. The answer to the second one comes later than a time-out
+/// after the last progress; the timer starts anew with each repair of the first segment, and does not expire.
+#[test]
+fn a_repair_that_is_lost_is_no_time_out() {
+    let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
+    let sender = SenderConfig { segment: 960, rack: Some(rack), ..SenderConfig::default() };
+    let receiver = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
+    let controller = ControllerConfig::Fixed(FixedConfig { window: 500.0 });
+    let scheme = TransportSpec::new("window", EndsConfig::new(sender, receiver, controller), 40, 40);
+    let link = net::lossy(direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited), 0.1);
+    let groups = vec![group("flow", 1, scheme, WorkloadSpec::Bulk)];
+    // The first window has no round-trip time to go by.
+    let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(5));
+    let result = run(&Spec { groups, duration, warmup, ..pipe(link) });
+    let flow = &result.flows[0];
+    assert!(flow.retransmissions > 2000, "{flow:?}");
+    assert_eq!(flow.timeouts, 0, "{flow:?}");
 }

@@ -262,6 +262,7 @@ fn components_do_not_disturb_each_other() {
         b: NodeId(3),
         forward: link.clone(),
         backward: link,
+        middlebox: Default::default(),
     });
     both.groups
         .push(GroupSpec { from: NodeId(2), ..group("second", 3, window(cubic(true)), WorkloadSpec::Bulk) });

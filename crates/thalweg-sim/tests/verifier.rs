@@ -48,6 +48,7 @@ impl Feed {
             Step::Sent => counts.sent += 1,
             Step::Delivered => counts.delivered += 1,
             Step::Dropped => counts.dropped += 1,
+            Step::Filtered => counts.dropped += 1,
             Step::Lost => counts.lost += 1,
             Step::Duplicated => counts.duplicated += 1,
             Step::Transmitted => self.hops += 1,

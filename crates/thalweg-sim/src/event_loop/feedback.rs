@@ -17,8 +17,8 @@ use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
-use thalweg_queue::Discipline;
 use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View};
+use thalweg_queue::{Discipline, DropReason};
 
 impl<T: Tracing> EventLoop<T> {
     /// The specification of the feedback of a watched queue.
@@ -39,6 +39,8 @@ impl<T: Tracing> EventLoop<T> {
             Cargo::Ack { .. } => None,
             cargo => self.network.packets.unpack(cargo).sequence(),
         };
+        // A real packet has that of its connection.
+        let sequence = sequence.or_else(|| self.outside.is_some().then_some(header.serial.into()));
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
     }
@@ -68,7 +70,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The packets that the queue at `link` has just dropped.
     fn dropped(&self, link: u32) -> Vec<Passing> {
-        self.network.dropped.iter().map(|victim| self.passing(link, victim.entry.packet)).collect()
+        let dropped = self.network.dropped.iter().filter(|victim| victim.reason != DropReason::Filtered);
+        dropped.map(|victim| self.passing(link, victim.entry.packet)).collect()
     }
 
     fn watched(&mut self, link: u32) -> Option<&mut Watched> {
@@ -106,6 +109,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         self.discard_dropped(link);
         if goes {
+            self.translate(link, packet);
             self.transmit(link, packet, arrival.size);
         } else {
             self.notify_change(link);
@@ -127,6 +131,9 @@ impl<T: Tracing> EventLoop<T> {
             self.mark(entry.packet, &spec, link);
         }
         self.discard_dropped(link);
+        if let Some(entry) = entry {
+            self.translate(link, entry.packet);
+        }
         self.serve(link, entry, left);
         self.notify_change(link);
         self.post(link, outbox, &spec);
@@ -172,6 +179,14 @@ impl<T: Tracing> EventLoop<T> {
         let (connection, incarnation) = (message.flow.0 as u32, (message.flow.0 >> 32) as u16);
         if self.endpoints[connection as usize * 2].incarnation != incarnation {
             // A transfer that has ended: there is nobody to tell.
+            return;
+        }
+        if let Some(outside) =
+            self.outside.as_mut().filter(|outside| !outside.listening.contains(&connection))
+        {
+            if outside.translates {
+                outside.due.insert((link, connection));
+            }
             return;
         }
         let (group, reply) = self.origin(connection);

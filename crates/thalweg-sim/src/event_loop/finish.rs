@@ -11,7 +11,7 @@ use crate::parts::segments::{SegmentTimes, mean};
 use crate::parts::transfer::Completions;
 use crate::parts::workload::Workload;
 use crate::result::{
-    FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
+    FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
     TwoLevelCounts, jain_of,
 };
 use crate::spec::Ties;
@@ -24,6 +24,7 @@ impl<T: Tracing> EventLoop<T> {
     /// The warm-up ends: what was counted is forgotten.
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
+        self.count_shared();
         self.tracing.warm(self.now);
         let now = self.now;
         for (number, transmitter) in (0..).zip(&self.network.transmitters) {
@@ -38,6 +39,7 @@ impl<T: Tracing> EventLoop<T> {
                     occupancy.restart(now);
                 }
                 (waiting.drops_full, waiting.drops_early, waiting.marks) = (0, 0, 0);
+                waiting.filtered = 0;
                 if let Some(feedback) = &mut waiting.feedback {
                     (feedback.messages, feedback.bytes) = (0, 0);
                 }
@@ -48,6 +50,10 @@ impl<T: Tracing> EventLoop<T> {
         }
         self.segment_times.values_mut().for_each(SegmentTimes::restart);
         for flow in 0..self.flows.len() {
+            if self.is_foreign(flow as u32) {
+                continue;
+            }
+            self.forget_media(flow);
             if let Some(ended) = &mut self.flows[flow].ended {
                 ended.longest_segment_delay = Duration::ZERO;
             }
@@ -60,6 +66,19 @@ impl<T: Tracing> EventLoop<T> {
         }
         for watched in &mut self.watched_links {
             watched.bytes = 0;
+        }
+    }
+
+    /// The counts of a flow's frames begin anew.
+    fn forget_media(&mut self, flow: usize) {
+        let flow = &self.flows[flow];
+        if !self.transports[self.groups[flow.group as usize].transport as usize].properties().draws() {
+            return;
+        }
+        for id in flow.connections().flat_map(|connection| [connection * 2, connection * 2 + 1]) {
+            if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
+                end.forget_media(self.now);
+            }
         }
     }
 
@@ -233,9 +252,25 @@ impl<T: Tracing> EventLoop<T> {
                 let before = flow.two_level.as_ref().map(|counts| counts[1]);
                 Box::new(counts.since(&before.unwrap_or_default()))
             }),
+            media: self.media_result(number),
             unread_peak: flow.reader.as_ref().map(|reader| reader.unread_peak()),
             limits: since.limits,
         }
+    }
+
+    /// The frames of a flow, where it is of media.
+    fn media_result(&self, flow: usize) -> Option<Box<MediaResult>> {
+        let ends = self.flows[flow].connections().flat_map(|connection| self.engines(connection));
+        let counts = ends.filter_map(|engine| engine.end().media(self.now)).reduce(|mut sum, counts| {
+            sum.add(&counts);
+            sum
+        })?;
+        Some(Box::new(MediaResult {
+            encoded: counts.encoded,
+            rate: counts.encoded.rate(),
+            shown: counts.shown,
+            delay: counts.delay.summary(),
+        }))
     }
 
     fn group_result(&self, number: usize, flows: &[FlowResult], unfinished: u64) -> GroupResult {
@@ -337,6 +372,10 @@ impl<T: Tracing> EventLoop<T> {
         let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
+        let policer = spec.queue.policer().map(|bucket| {
+            let let_in = bucket.rate.as_f64() * counted.as_secs_f64() / 8.0;
+            (bucket.rate, if let_in > 0.0 { station.bytes as f64 / let_in } else { 0.0 })
+        });
         Some(LinkResult {
             name,
             from,
@@ -345,11 +384,13 @@ impl<T: Tracing> EventLoop<T> {
             packets: station.packets,
             bytes: Bytes::new(station.bytes),
             utilisation,
+            policer,
             queue: waiting
                 .and_then(|waiting| waiting.occupancy.as_ref())
                 .map_or(QueueResult::default(), |occupancy| occupancy.result(self.now, counted)),
             drops_full,
             drops_early,
+            filtered: waiting.map_or(0, |waiting| waiting.filtered),
             marks: waiting.map_or(0, |waiting| waiting.marks),
             feedback: feedback.map_or(0, |watched| watched.messages),
             feedback_bytes: Bytes::new(feedback.map_or(0, |watched| watched.bytes)),

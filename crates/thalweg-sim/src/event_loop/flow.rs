@@ -12,12 +12,18 @@ use crate::parts::workload::{Reaction, Workload};
 use crate::tracing::Tracing;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Length, Payload};
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Breach, Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 
 impl<T: Tracing> EventLoop<T> {
     /// A flow starts.
     pub(crate) fn on_start(&mut self, flow: u32) {
+        if !self.has_source(flow) {
+            self.count_doubled();
+            self.flows[flow as usize].main = self.open(flow, Role::Main);
+            return;
+        }
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         // Datagrams have no connections to open and close.
@@ -61,6 +67,20 @@ impl<T: Tracing> EventLoop<T> {
                 self.command(connection * 2, Command::Stop);
             }
         }
+    }
+
+    /// A flow's sender looks again at what it may send: that has changed from outside.
+    pub(crate) fn prompt(&mut self, flow: u32) {
+        let Some(state) = self.flows.get(flow as usize) else { return };
+        if state.main != NO_CONNECTION && !self.finished {
+            self.drain(state.main * 2);
+        }
+    }
+
+    /// True if a flow has delivered all that it had to, or has given up.
+    pub(crate) fn is_over(&self, flow: u32) -> bool {
+        let state = self.flows.get(flow as usize);
+        state.is_some_and(|state| state.finished < Time::MAX || state.failed < Time::MAX)
     }
 
     /// Does what an application wants.
@@ -127,21 +147,38 @@ impl<T: Tracing> EventLoop<T> {
                 Connection { flow, role, opened, delivered_at: opened, size: 0 };
             number
         } else {
-            let number = self.connections.len() as u32;
+            let given = self.number_of(flow, role);
+            let number = given.unwrap_or(self.connections.len() as u32);
             if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {
                 transfers.connections.push(number);
             }
-            self.connections.push(Connection { flow, role, opened, delivered_at: opened, size: 0 });
-            self.endpoints.push(Endpoint::VACANT);
-            self.endpoints.push(Endpoint::VACANT);
+            let connection = Connection { flow, role, opened, delivered_at: opened, size: 0 };
+            if given.is_some() {
+                self.connections[number as usize] = connection;
+            } else {
+                self.connections.push(connection);
+                self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
+            }
             number
         };
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let (mut sender, mut receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));
+        if transport.properties().draws() {
+            let stream = Stream::new(self.seed, "media", u64::from(number));
+            if let Some(end) = sender.end_mut() {
+                end.draw_from(stream);
+            }
+        }
         // The way back is that of a connection which the request has opened.
         if let Some(handshake) = transport.ends.handshake().filter(|_| role != Role::Reply) {
             (sender, receiver) = (sender.opener(handshake), receiver.listener(handshake));
+        }
+        if !self.has_source(flow) {
+            sender = Engine::Vacant;
+        }
+        if !self.has_sink(flow) {
+            receiver = Engine::Vacant;
         }
         let group = &self.groups[state.group as usize];
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
@@ -175,6 +212,9 @@ impl<T: Tracing> EventLoop<T> {
                 class: Class::new(priority, if id % 2 == 0 { ecn } else { Ecn::NotEct }),
                 ..Endpoint::VACANT
             };
+        }
+        for id in [number * 2, number * 2 + 1] {
+            self.expect(id, self.endpoints[id as usize ^ 1].serial);
         }
         self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
         if gate != NO_GATE {
@@ -230,7 +270,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// A data packet arrived, with CE or without, and was this long on its way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count_arrived(&mut self, flow: u32, is_ce: bool, delay: Duration) {
         let flow = &mut self.flows[flow as usize];
         flow.counts.arrive(is_ce);
@@ -277,6 +317,9 @@ impl<T: Tracing> EventLoop<T> {
     /// The applications of a flow's own connection have everything.
     pub(crate) fn end_main(&mut self, number: u32) {
         let Connection { flow: index, opened, delivered_at, .. } = self.connections[number as usize];
+        if !self.has_sink(index) {
+            return self.end_far(number, !self.flows[index as usize].stopped);
+        }
         let flow = &mut self.flows[index as usize];
         flow.finished = flow.finished.min(delivered_at);
         if !flow.stopped {

@@ -4,7 +4,8 @@ use super::EventLoop;
 use crate::event::Kind;
 use crate::parts::endpoint::Command;
 use crate::parts::gate::NO_GATE;
-use crate::parts::packet::EndpointId;
+use crate::parts::host::Host;
+use crate::parts::packet::{EndpointId, NONE};
 use crate::tracing::Tracing;
 use thalweg_proto::gate::{GateEvent, GateInput};
 use thalweg_proto::transport::Signal;
@@ -99,6 +100,10 @@ impl<T: Tracing> EventLoop<T> {
     fn pause(&mut self, connection: u32, paused: bool) {
         if T::ENABLED {
             self.tracing.gate(self.now, connection, paused);
+        }
+        let host = self.endpoints[connection as usize * 2].way.host;
+        if host != NONE && matches!(self.hosts[host as usize], Host::Outside) {
+            return self.pause_outside(connection, paused);
         }
         self.command(connection * 2, if paused { Command::Pause } else { Command::Resume });
     }

@@ -13,13 +13,16 @@ impl<T: Tracing> EventLoop<T> {
     fn processor(&mut self, number: u32) -> Option<&mut Processor> {
         match &mut self.hosts[number as usize] {
             Host::Processor(processor) => Some(processor),
-            Host::Thread(_) => None,
+            Host::Thread(_) | Host::Outside => None,
         }
     }
 
     /// A packet reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
         let number = self.endpoints[endpoint as usize].way.host;
+        if matches!(self.hosts[number as usize], Host::Outside) {
+            return self.deliver_outside(endpoint, packet);
+        }
         // What the sender of data sends keeps its order: a POLL must not overtake what it asks about.
         let is_answer = self.network.packets.get(packet).flags.has(Flags::BACKWARD);
         let Some(host) = self.processor(number) else {
@@ -48,6 +51,7 @@ impl<T: Tracing> EventLoop<T> {
                 thread.ready.extend(is_new.then_some(id));
                 self.rouse(number);
             }
+            Host::Outside => {}
         }
     }
 

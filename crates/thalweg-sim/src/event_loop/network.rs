@@ -1,15 +1,45 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use super::EventLoop;
+use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::Kind;
 use crate::parts::network::{END, EXIT, Network};
-use crate::parts::packet::{Flags, NONE, Packet};
+use crate::parts::packet::{Flags, NONE, Packet, Packets};
 use crate::parts::transmitter::{Extra, Wait};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
-use thalweg_queue::{Breach, Discipline, DropReason, Entry};
+use thalweg_proto::window::{self, Ack};
+use thalweg_queue::{AckFilter, Any, Breach, Discipline, DropReason, Dropped, Entry};
+
+/// The acknowledgement that a packet carries, if it is one of the window transport and intact.
+fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
+    let header = packets.get(packet);
+    match packets.unpack(header.cargo) {
+        Pdu::Window(window::Pdu::Ack(ack)) if !header.flags.has(Flags::DAMAGED) => Some((header, ack)),
+        _ => None,
+    }
+}
+
+/// Takes out of a queue the acknowledgements that `entry`, if it is one, makes superfluous. True if it has taken the place of one.
+#[cold]
+fn filter_acks(
+    packets: &Packets,
+    filter: AckFilter,
+    entry: Entry,
+    queue: &mut Any,
+    dropped: &mut Vec<Dropped>,
+) -> bool {
+    let Some((newer, ack)) = ack_of(packets, entry.packet) else { return false };
+    let of = |header: &Packet| (header.connection, header.incarnation, header.flags.has(Flags::BACKWARD));
+    let superfluous = |waiting: &Entry| {
+        waiting.flow == entry.flow
+            && ack_of(packets, waiting.packet)
+                .is_some_and(|(header, older)| of(header) == of(newer) && ack.supersedes(&older))
+    };
+    queue.filter(filter, entry, superfluous, dropped)
+}
 
 impl<T: Tracing> EventLoop<T> {
     /// Sends a packet on its next hop.
@@ -89,7 +119,12 @@ impl<T: Tracing> EventLoop<T> {
         entry.ecn = spec.ecn.seen(entry.ecn);
         let stream = |purpose| names.stream(purpose, link);
         let waiting = network.stations[station].waiting(spec, names.is_link(link), stream);
-        waiting.discipline.enqueue(now, entry, &mut network.dropped);
+        let dropped = &mut network.dropped;
+        let is_stored = spec.ack_filter != AckFilter::None
+            && filter_acks(&network.packets, spec.ack_filter, entry, &mut waiting.discipline, dropped);
+        if !is_stored {
+            waiting.discipline.enqueue(now, entry, dropped);
+        }
         let breach = waiting.discipline.breach();
         if waits {
             waiting.observe(now);
@@ -221,17 +256,23 @@ impl<T: Tracing> EventLoop<T> {
 
     fn discard_all_dropped(&mut self, link: u32) {
         let mut dropped = core::mem::take(&mut self.network.dropped);
+        let is_loss = dropped.iter().any(|victim| victim.reason != DropReason::Filtered);
         for victim in dropped.drain(..) {
             if let Some(waiting) = self.network.station_mut(link).and_then(|station| station.queue.as_mut()) {
                 match victim.reason {
                     DropReason::Full => waiting.drops_full += 1,
                     DropReason::Early => waiting.drops_early += 1,
+                    DropReason::Filtered => waiting.filtered += 1,
                 }
             }
-            self.discard(victim.entry.packet, Step::Dropped, link);
+            let is_filtered = victim.reason == DropReason::Filtered;
+            let step = if is_filtered { Step::Filtered } else { Step::Dropped };
+            self.discard(victim.entry.packet, step, link);
         }
         self.network.dropped = dropped;
-        self.notify_gate_of_drop(link);
+        if is_loss {
+            self.notify_gate_of_drop(link);
+        }
     }
 
     /// A packet enters service, and then the wire.
@@ -246,14 +287,17 @@ impl<T: Tracing> EventLoop<T> {
         let mut station = transmitter.station().map(|number| &mut network.stations[number]);
         let arrives = transmitter.serve(self.now, size, spec, speed, station.as_deref_mut());
         if station.is_some_and(|station| station.count(size)) {
-            self.impair(link, packet, arrives);
+            self.impair(link, packet, size, arrives);
         } else {
             self.put_on_wire(link, packet, arrives);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
+        if self.border.is_some() && self.leave(link, packet, arrives) {
+            return;
+        }
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
         let header = network.packets.get_mut(packet);
@@ -275,17 +319,21 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// A packet that does not arrive in the order of the wire has an event of its own.
-    fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
-        let header = self.network.packets.get_mut(packet);
-        (header.arrives_at, header.next) = (arrives, link);
-        self.wheel.push(arrives, Kind::Stray.key(packet));
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
+        if self.pass_on(link, packet, arrives, true) {
+            return;
+        }
+        self.network.put_off_order(link, packet, arrives);
+        self.wheel.push(arrives, Kind::Stray.key(link));
     }
 
     /// Lets an impaired wire lose, damage, copy or delay a packet.
-    fn impair(&mut self, link: u32, packet: u32, arrives: Time) {
+    fn impair(&mut self, link: u32, packet: u32, size: u32, arrives: Time) {
         let station = self.network.station_mut(link);
         let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };
-        let fate = extra.impairment.fate();
+        let fate = extra.impairment.fate(size);
         let arrives = extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.put_off(arrives));
         // Drawn for every packet, lost or not, so that losses leave it as it is.
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.put_off(arrives));
@@ -307,8 +355,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let copy = fate.duplicated.then(|| {
             self.conservation.duplicated += 1;
-            let (copy, pdu) = (*self.network.packets.get(packet), self.network.packets.pdu(packet));
-            self.network.packets.insert(copy, &pdu)
+            self.network.packets.duplicate(packet)
         });
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {
@@ -352,15 +399,18 @@ impl<T: Tracing> EventLoop<T> {
             let arrives = behind.arrives_at;
             // The one after it, for the next time.
             network.packets.prefetch(behind.next);
-            self.wheel.push(arrives, Kind::Arrive.key(link));
+            // What arrives with it is next, whoever gets it: in which order others act does not depend on it.
+            self.wheel.push_successor(arrives, Kind::Arrive.key(link));
         }
         self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }
 
     /// A packet off the wire's order reaches the far end.
-    pub(crate) fn on_stray(&mut self, packet: u32) {
-        let link = self.network.packets.get(packet).next;
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn on_stray(&mut self, link: u32) {
+        let Some(packet) = self.network.take_stray(link, self.now) else { return };
         self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }

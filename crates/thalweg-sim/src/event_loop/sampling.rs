@@ -13,6 +13,7 @@ impl<T: Tracing> EventLoop<T> {
     /// A sample of every series is due. Where every change is recorded, only rates are left, which need an interval.
     pub(crate) fn on_sample(&mut self) {
         let Some(interval) = self.measure.interval else { return };
+        self.count_shared();
         let mut flows = core::mem::take(&mut self.watched_flows);
         for watched in &mut flows {
             self.sample_flow(watched, interval);

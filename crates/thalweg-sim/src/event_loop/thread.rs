@@ -3,8 +3,8 @@
 use super::EventLoop;
 use crate::event::Kind;
 use crate::parts::host::Host;
-use crate::parts::packet::EndpointId;
-use crate::parts::thread::Thread;
+use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
+use crate::parts::thread::{Placed, Thread};
 use crate::thread::MOST_SENT;
 use crate::trace::Step;
 use crate::tracing::Tracing;
@@ -16,7 +16,7 @@ impl<T: Tracing> EventLoop<T> {
     fn thread(&mut self, number: u32) -> Option<&mut Thread> {
         match &mut self.hosts[number as usize] {
             Host::Thread(thread) => Some(thread),
-            Host::Processor(_) => None,
+            Host::Processor(_) | Host::Outside => None,
         }
     }
 
@@ -35,7 +35,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn granularity(&self, id: EndpointId) -> Duration {
         match &self.hosts[self.endpoints[id as usize].way.host as usize] {
             Host::Thread(thread) => thread.spec().granularity,
-            Host::Processor(_) => Duration::ZERO,
+            Host::Processor(_) | Host::Outside => Duration::ZERO,
         }
     }
 
@@ -63,7 +63,7 @@ impl<T: Tracing> EventLoop<T> {
                 break;
             };
             cost += host.cost(size);
-            self.hand_over(endpoint, packet);
+            self.put_in_order(number, endpoint, packet);
         }
         let mut left = MOST_SENT;
         while left > 0
@@ -77,9 +77,53 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
+    /// Hands a packet to its endpoint when its turn has come.
+    fn put_in_order(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
+        let Packet { flags, serial, incarnation, .. } = *self.network.packets.get(packet);
+        let is_numbered = !flags.has(Flags::DAMAGED)
+            && !flags.has(Flags::ROUTER)
+            && self.endpoints[endpoint as usize].incarnation == incarnation;
+        let now = self.now;
+        let placed = match self.thread(number).filter(|_| is_numbered) {
+            Some(thread) => thread.put_in_order(now, endpoint, serial, packet),
+            None => Placed::AtOnce,
+        };
+        match placed {
+            Placed::AtOnce => self.hand_over(endpoint, packet),
+            Placed::Again => self.ignore(packet),
+            Placed::Waits => {
+                self.hand_in_order(number, endpoint);
+                // The end of a gap is to wake it.
+                self.ask_host(endpoint);
+            }
+        }
+    }
+
+    /// Hands over the packets whose turn it is.
+    fn hand_in_order(&mut self, number: u32, endpoint: EndpointId) {
+        let now = self.now;
+        while let Some(packet) = self.thread(number).and_then(|thread| thread.next_in_order(now, endpoint)) {
+            self.hand_over(endpoint, packet);
+        }
+    }
+
+    /// An endpoint begins on a thread; the first packet for it has this number.
+    pub(crate) fn expect(&mut self, endpoint: EndpointId, first: u32) {
+        let number = self.endpoints[endpoint as usize].way.host;
+        if number != NONE
+            && let Some(thread) = self.thread(number)
+        {
+            for packet in thread.expect(endpoint, first) {
+                self.ignore(packet);
+            }
+        }
+    }
+
     /// Sends what an endpoint has, `left` packets at most, and tells what that cost.
     fn poll_for_thread(&mut self, id: EndpointId, left: &mut usize) -> Duration {
         let mut cost = Duration::ZERO;
+        let number = self.endpoints[id as usize].way.host;
+        self.hand_in_order(number, id);
         while *left > 0 {
             match self.poll(id) {
                 Output::Transmit(pdu) => {
@@ -95,6 +139,10 @@ impl<T: Tracing> EventLoop<T> {
                 }
                 Output::Event(event) => self.on_event(id, &event),
                 Output::Timeout { .. } | Output::Idle => {
+                    let now = self.now;
+                    if let Some(at) = self.thread(number).and_then(|thread| thread.gap_ends(now, id)) {
+                        self.arm(id, at.max(now + self.granularity(id)));
+                    }
                     self.record_endpoint(id);
                     return cost;
                 }

@@ -5,7 +5,7 @@ use crate::parts::endpoint::{Engine, Way};
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION, Role};
 use crate::parts::network::EXIT;
 use crate::parts::packet::NONE;
-use crate::parts::transfer::one_way;
+use crate::parts::transfer::{Stage, one_way};
 use crate::parts::workload::{Exchange, Workload};
 use crate::result::Transfer;
 use crate::tracing::Tracing;
@@ -15,8 +15,24 @@ use thalweg_queue::delay::Each;
 impl<T: Tracing> EventLoop<T> {
     /// A flow's transfer over one connection has ended.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
+        let transfer = self.completed(flow, size, began, ended);
+        self.book(transfer);
+    }
+
+    fn completed(&self, flow: u32, size: u64, began: Time, ended: Time) -> Transfer {
         let ideal = self.ideal(flow, size, 0);
-        self.book(Transfer { flow, size: Bytes::new(size), start: began, end: Some(ended), ideal });
+        Transfer { flow, size: Bytes::new(size), start: began, end: Some(ended), ideal }
+    }
+
+    /// The flow of a connection has ended: what only both of its ends together know. A transfer that is listed is counted, and given.
+    pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
+        let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection as usize];
+        let flow = &mut self.flows[number as usize];
+        flow.finished = flow.finished.min(delivered_at);
+        let (size, group) = (flow.delivered, flow.group);
+        let transfer = is_listed.then(|| self.completed(number, size, opened, delivered_at))?;
+        self.groups[group as usize].completions.record(&transfer, delivered_at.since(opened));
+        Some(transfer)
     }
 
     /// An exchange of request and response has ended.
@@ -31,7 +47,13 @@ impl<T: Tracing> EventLoop<T> {
         let Some(end) = transfer.end.filter(|_| self.counting) else { return };
         let group = self.flows[transfer.flow as usize].group;
         self.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
-        self.transfers.push(transfer);
+        self.list(transfer);
+    }
+
+    fn list(&mut self, transfer: Transfer) {
+        if self.transfers.push(transfer) {
+            self.keep_moment();
+        }
     }
 
     /// The sender of one of many transfers gave up: it stays unfinished.
@@ -39,7 +61,7 @@ impl<T: Tracing> EventLoop<T> {
         let Connection { flow, size, opened, .. } = connection;
         let ideal = self.ideal(flow, size, 0);
         self.groups[self.flows[flow as usize].group as usize].completions.given_up += 1;
-        self.transfers.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
+        self.list(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
     }
 
     /// Adds to the list what was begun and has not ended; gives how many of these each group has.
@@ -78,7 +100,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The time that a transfer takes with the network to itself and a sender that never waits: from the start of the
     /// first packet's transmission at the source to the arrival of the last one at the sink, and for a response the
-    /// same way back. None where a rate of the path is zero.
+    /// same way back, no faster than policers and shapers that had their bursts let through. None where a rate of the path is zero.
     fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
         let flow = &self.flows[number as usize];
         let group = &self.groups[flow.group as usize];
@@ -110,19 +132,11 @@ impl<T: Tracing> EventLoop<T> {
         spec.distribution.draw(&mut self.network.names.flow_stream(link, side, &group.name, index))
     }
 
-    /// The time that each stage of a way works on a packet of `size` bytes, and the delay from there to the next one:
-    /// the source's host, each link, and the host at the `end`.
-    fn stages(
-        &self,
-        flow: u32,
-        way: Way,
-        end: u32,
-        size: u32,
-        stages: &mut Vec<(Duration, Duration)>,
-    ) -> Option<()> {
+    /// The stages of a way for a packet of `size` bytes: the source's host, each link, and the host at the `end`.
+    fn stages(&self, flow: u32, way: Way, end: u32, size: u32, stages: &mut Vec<Stage>) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
-            host.map(|host| (host.cost(size), Duration::ZERO))
+            host.map(|host| Stage { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 2] })
         };
         stages.extend(host(way.host));
         let links = [way.first].into_iter().chain(self.network.route(way.route));
@@ -135,7 +149,11 @@ impl<T: Tracing> EventLoop<T> {
                 Rate::MAX => Duration::ZERO,
                 rate => rate.transmission_time(on_wire),
             };
-            stages.push((service, spec.delay + self.delay_of_flow(link, flow)));
+            // A policer counts the bytes of packets, and a shaper those on the wire.
+            let policer = spec.queue.policer().map(|bucket| (bucket, u64::from(size)));
+            let shaper = spec.onset.shaper.map(|bucket| (bucket, on_wire.get()));
+            let delay = spec.delay + self.delay_of_flow(link, flow);
+            stages.push(Stage { service, delay, buckets: [policer, shaper] });
         }
         stages.extend(host(end));
         Some(())

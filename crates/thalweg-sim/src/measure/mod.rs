@@ -1,9 +1,10 @@
 //! Measurement: distributions of delay, occupancy of queues, bounded series.
 
-mod histogram;
 mod occupancy;
+mod ratios;
 mod series;
 
-pub(crate) use histogram::{Histogram, Ratios};
 pub(crate) use occupancy::Occupancy;
+pub(crate) use ratios::Ratios;
 pub(crate) use series::Recorder;
+pub(crate) use thalweg_proto::histogram::Histogram;

@@ -145,6 +145,45 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// A flow that has no connection yet, sends whatever it is given, and measures no delays.
+    pub fn idle(group: u32, links: u32, hosts: [u32; 2], start: Time) -> Self {
+        Self {
+            group,
+            links,
+            hosts,
+            start,
+            finished: Time::MAX,
+            failed: Time::MAX,
+            stopped: false,
+            main: NO_CONNECTION,
+            reply: NO_CONNECTION,
+            workload: Workload::Bulk,
+            reader: None,
+            delivered: 0,
+            counts: FlowCounts::default(),
+            delay: None,
+            ended: None,
+            before: None,
+            two_level: None,
+        }
+    }
+
+    /// The flow as it stands in for itself where another part of the run has it.
+    pub fn stand_in(&self) -> Self {
+        Self::idle(self.group, self.links, self.hosts, self.start)
+    }
+
+    /// Adds what was measured at the sink, where that was another part's.
+    pub fn add_sink(&mut self, sink: Self) {
+        self.delay = sink.delay;
+        self.delivered = sink.delivered;
+        self.counts.add(&sink.counts);
+        if let (Some(before), Some(of_sink)) = (&mut self.before, sink.before) {
+            before.0.add(&of_sink.0);
+            before.1 = of_sink.1;
+        }
+    }
+
     /// The connections that the flow has or had; those that have ended have no engines any more.
     pub fn connections(&self) -> impl Iterator<Item = u32> + '_ {
         let transfers = match &self.workload {
@@ -158,6 +197,24 @@ impl Flow {
 }
 
 impl Group {
+    /// The same group when nothing has happened.
+    pub fn fresh(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            scheme: self.scheme.clone(),
+            completions: Completions::default(),
+            delay: Histogram::default(),
+            ..*self
+        }
+    }
+
+    /// Adds what a part of the run measured of the same group.
+    pub fn add(&mut self, other: &Self) {
+        self.completions.merge(&other.completions);
+        self.completions.given_up += other.completions.given_up;
+        self.delay.merge(&other.delay);
+    }
+
     /// The ways by which packets of one of its flows leave the source, and the sink.
     pub fn ways(&self, flow: &Flow) -> [Way; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };

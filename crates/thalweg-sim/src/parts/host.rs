@@ -24,6 +24,8 @@ pub(crate) enum Host {
     Processor(Processor),
     /// Of one end of a flow.
     Thread(Box<Thread>),
+    /// A real one, outside of the simulation: it gets what arrives, and sends of its own accord.
+    Outside,
 }
 
 impl Host {
@@ -32,6 +34,7 @@ impl Host {
         match self {
             Self::Processor(processor) => processor.cost(size),
             Self::Thread(thread) => thread.spec().cost(size),
+            Self::Outside => Duration::ZERO,
         }
     }
 }

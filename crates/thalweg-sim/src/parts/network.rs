@@ -6,7 +6,7 @@ use crate::parts::packet::{EndpointId, Flags, NONE, Packets};
 use crate::parts::transmitter::{Station, Transmitter, Wait, Waiting};
 use crate::spec::{Change, DirectionSpec};
 use std::collections::BTreeMap;
-use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::Dropped;
 
 /// The hop after the last: the packet's endpoint.
@@ -34,6 +34,10 @@ pub(crate) struct Network {
     pub changes: Vec<(u32, Change)>,
     /// The time for which transmitters still worked, when counting began, on what they had in service then.
     pub in_service: BTreeMap<u32, Duration>,
+    /// The packets that do not arrive in the order of their wire: by transmitter, arrival, and how many there were before.
+    pub strays: BTreeMap<(u32, Time, u64), u32>,
+    /// The number of strays so far.
+    pub strayed: u64,
     /// Packets that have left a transmitter.
     pub hops: u64,
     /// For queues to tell what they drop; empty between two events.
@@ -111,6 +115,20 @@ impl Network {
             EXIT => Destination::Link(packet.exit),
             next => Destination::Link(next),
         }
+    }
+
+    /// A packet is to arrive from `link` out of the wire's order.
+    pub fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
+        self.packets.get_mut(packet).arrives_at = arrives;
+        self.strays.insert((link, arrives, self.strayed), packet);
+        self.strayed += 1;
+    }
+
+    /// The first to be sent of the packets that arrive now from `link` out of the wire's order.
+    pub fn take_stray(&mut self, link: u32, now: Time) -> Option<u32> {
+        let (&key, &packet) = self.strays.range((link, now, 0)..=(link, now, u64::MAX)).next()?;
+        self.strays.remove(&key);
+        Some(packet)
     }
 
     /// A packet joins a line: at its end, or, if it is urgent, behind the urgent ones at its head.

@@ -4,10 +4,10 @@ use crate::Pdu;
 use crate::prefetch::prefetch;
 use std::collections::BTreeSet;
 use thalweg_catalog::Packed;
-use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
+use thalweg_proto::{Ecn, datagram};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -21,7 +21,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Packet {
     /// The time at which it reaches the far end of the link that it is on.
     pub arrives_at: Time,
-    /// The packet behind it on the same wire; the link for a packet off the wire's order.
+    /// The packet behind it on the same wire, or in the same line.
     pub next: u32,
     /// The position of its next hop in the table of routes.
     pub hop: u32,
@@ -91,6 +91,8 @@ impl Flags {
     pub const ROUTER: Self = Self(32);
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
+    /// Arrives out of the order of its wire; only between parts of a run.
+    pub const STRAY: Self = Self(128);
 
     /// The codepoint's place.
     const ECN: u32 = 8 + Class::ECN;
@@ -124,6 +126,13 @@ impl Flags {
     pub fn set(&mut self, flag: Self) {
         self.0 |= flag.0;
     }
+
+    /// Clears a flag; tells whether it was set.
+    pub fn clear(&mut self, flag: Self) -> bool {
+        let was_set = self.has(flag);
+        self.0 &= !flag.0;
+        was_set
+    }
 }
 
 /// All packets, by number. Numbers are used again, the one freed last first, so that memory stays warm.
@@ -132,8 +141,25 @@ pub(crate) struct Packets {
     packets: Vec<Packet>,
     free: u32,
     live: u64,
-    large: Vec<Pdu>,
+    large: Vec<Large>,
     free_large: Vec<u32>,
+}
+
+/// The things that a packet carries which have no room in it.
+#[derive(Clone, Debug)]
+pub(crate) enum Large {
+    Pdu(Pdu),
+    /// A real packet. Engines and traces take it for a datagram.
+    Bytes(Vec<u8>),
+}
+
+impl Large {
+    fn pdu(&self) -> Pdu {
+        match self {
+            Self::Pdu(pdu) => copy(pdu),
+            Self::Bytes(bytes) => Pdu::Datagram(datagram::Pdu(Length(bytes.len() as u32))),
+        }
+    }
 }
 
 impl Packets {
@@ -150,6 +176,36 @@ impl Packets {
     #[inline]
     pub fn insert(&mut self, mut packet: Packet, pdu: &Pdu) -> u32 {
         packet.cargo = self.pack(pdu);
+        self.add(packet)
+    }
+
+    /// Adds a packet that carries a real one.
+    pub fn insert_bytes(&mut self, mut packet: Packet, bytes: Vec<u8>) -> u32 {
+        packet.cargo = self.keep(Large::Bytes(bytes));
+        self.add(packet)
+    }
+
+    /// Adds a packet that is like another in all but its number.
+    #[cold]
+    pub fn duplicate(&mut self, packet: u32) -> u32 {
+        let mut copy = *self.get(packet);
+        if let Cargo::Large(index) = copy.cargo {
+            copy.cargo = self.keep(self.large[index as usize].clone());
+        }
+        self.add(copy)
+    }
+
+    /// Takes the bytes of a packet that carries a real one.
+    pub fn take_bytes(&mut self, packet: u32) -> Option<Vec<u8>> {
+        let Cargo::Large(index) = self.get(packet).cargo else { return None };
+        match self.large.get_mut(index as usize)? {
+            Large::Bytes(bytes) => Some(core::mem::take(bytes)),
+            Large::Pdu(_) => None,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, packet: Packet) -> u32 {
         self.live += 1;
         if self.free == NONE {
             self.packets.push(packet);
@@ -196,11 +252,15 @@ impl Packets {
 
     #[cold]
     fn pack_large(&mut self, pdu: &Pdu) -> Cargo {
+        self.keep(Large::Pdu(copy(pdu)))
+    }
+
+    fn keep(&mut self, large: Large) -> Cargo {
         if let Some(index) = self.free_large.pop() {
-            self.large[index as usize] = copy(pdu);
+            self.large[index as usize] = large;
             return Cargo::Large(index);
         }
-        self.large.push(copy(pdu));
+        self.large.push(large);
         Cargo::Large(self.large.len() as u32 - 1)
     }
 
@@ -253,7 +313,7 @@ impl Packets {
 
     #[cold]
     fn large(&self, index: u32) -> Pdu {
-        copy(&self.large[index as usize])
+        self.large[index as usize].pdu()
     }
 
     #[inline]
@@ -280,8 +340,39 @@ impl Packets {
         }
     }
 
+    /// Removes a packet for another store; what has no room in it goes behind the others in `large`.
+    pub fn take(&mut self, packet: u32, large: &mut Vec<Large>) -> Packet {
+        let mut taken = *self.get(packet);
+        if let Cargo::Large(index) = taken.cargo {
+            taken.cargo = Cargo::Large(large.len() as u32);
+            large.push(core::mem::replace(&mut self.large[index as usize], Large::Bytes(Vec::new())));
+        }
+        self.discard(packet);
+        taken
+    }
+
+    /// Adds a packet of another store.
+    pub fn admit(&mut self, mut packet: Packet, large: &mut [Large]) -> u32 {
+        if let Cargo::Large(index) = packet.cargo {
+            packet.cargo =
+                self.keep(core::mem::replace(&mut large[index as usize], Large::Bytes(Vec::new())));
+        }
+        self.add(packet)
+    }
+
+    /// Adds all packets of another store, without what they carry: where they are does not matter any more.
+    pub fn absorb(&mut self, other: &Self) {
+        for packet in other.all() {
+            self.add(Packet { cargo: Cargo::Ack { cumulative: 0, window: 0, ce: 0 }, ..*packet });
+        }
+    }
+
     /// The connections that packets belong to.
     pub fn connections(&self) -> BTreeSet<u32> {
+        self.all().map(|packet| packet.connection).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Packet> {
         let mut is_free = vec![false; self.packets.len()];
         let mut free = self.free;
         while let Some(slot) = self.packets.get(free as usize) {
@@ -289,7 +380,7 @@ impl Packets {
             free = slot.next;
         }
         let live = self.packets.iter().zip(is_free).filter(|(_, is_free)| !is_free);
-        live.map(|(packet, _)| packet.connection).collect()
+        live.map(|(packet, _)| packet)
     }
 
     /// Removes a packet.
@@ -344,9 +435,9 @@ mod tests {
     use thalweg_proto::handshake::{Control, Protocol, Step};
     use thalweg_proto::sscop::rate::RateField;
     use thalweg_proto::sscop::{self, Number, Stat};
+    use thalweg_proto::sstp;
     use thalweg_proto::transport::Feedback;
     use thalweg_proto::window::{RelativeDelay, Timestamp};
-    use thalweg_proto::{datagram, sstp};
 
     /// The size of a packet is what a simulation of many costs in memory and time; growing it is a decision.
     #[test]

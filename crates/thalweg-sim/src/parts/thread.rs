@@ -2,12 +2,24 @@
 
 use crate::parts::packet::EndpointId;
 use crate::thread::{HostSpec, MANY};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
+use thalweg_proto::resequence::{Release, Resequencer, Tolerance};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// The shortest turn that a scheduler gives a thread.
 const SHORTEST_TURN: Duration = Duration::from_micros(1);
+
+/// The place that a packet was given among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// Before all: nothing is put in order.
+    AtOnce,
+    /// Its turn comes.
+    Waits,
+    /// It came before, or is taken for lost.
+    Again,
+}
 
 /// A thread that sleeps, or is in a round, or works off the cost of one.
 #[derive(Debug)]
@@ -29,6 +41,8 @@ pub(crate) struct Thread {
     taken: usize,
     /// The work after which the system runs something else for a while.
     until_away: Duration,
+    /// Packets that wait for those before them, by the endpoint that they are for, where the scheme [needs order](Self::keep_order).
+    orders: Option<BTreeMap<EndpointId, Resequencer<u32>>>,
 }
 
 impl Thread {
@@ -47,7 +61,48 @@ impl Thread {
             busy_until: Time::ZERO,
             taken: 0,
             until_away,
+            orders: None,
         }
+    }
+
+    /// Puts packets in order before endpoints have them, as live transports do for schemes that assume it.
+    #[must_use]
+    pub fn keep_order(mut self, is_needed: bool) -> Self {
+        self.orders = is_needed.then(BTreeMap::new);
+        self
+    }
+
+    /// An endpoint begins, and the first packet for it has this number: what waits for the one before, whose place it takes.
+    pub fn expect(&mut self, endpoint: EndpointId, first: u32) -> Vec<u32> {
+        let Some(orders) = &mut self.orders else { return Vec::new() };
+        let fresh = Resequencer::new(Tolerance::default(), u64::from(first));
+        orders.insert(endpoint, fresh).map_or_else(Vec::new, Resequencer::into_held)
+    }
+
+    /// Takes a packet with this number for an endpoint: it is given back where it is not to wait for others.
+    pub fn put_in_order(&mut self, now: Time, endpoint: EndpointId, serial: u32, packet: u32) -> Placed {
+        let Some(order) = self.orders.as_mut().and_then(|orders| orders.get_mut(&endpoint)) else {
+            return Placed::AtOnce;
+        };
+        // Numbers go round.
+        let ahead = serial.wrapping_sub(order.next() as u32) as i32;
+        let number = order.next().saturating_add_signed(i64::from(ahead));
+        if order.insert(now, number, packet).is_none() { Placed::Waits } else { Placed::Again }
+    }
+
+    /// The next packet for an endpoint whose turn it is.
+    pub fn next_in_order(&mut self, now: Time, endpoint: EndpointId) -> Option<u32> {
+        let order = self.orders.as_mut()?.get_mut(&endpoint)?;
+        loop {
+            if let Release::Item(packet) = order.poll(now)? {
+                return Some(packet);
+            }
+        }
+    }
+
+    /// The time at which a gap before the packets of an endpoint is given up.
+    pub fn gap_ends(&self, now: Time, endpoint: EndpointId) -> Option<Time> {
+        self.orders.as_ref()?.get(&endpoint)?.timeout(now)
     }
 
     /// The host that it runs on.

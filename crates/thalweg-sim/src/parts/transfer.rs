@@ -3,6 +3,7 @@
 use crate::measure::{Histogram, Ratios};
 use crate::result::{SizeClass, Transfer, Transfers};
 use thalweg_proto::units::{Bytes, Duration};
+use thalweg_queue::TokenBucketSpec;
 
 /// The ends of size classes: a transfer of exactly so many bytes is in the next one.
 pub(crate) const CLASS_ENDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
@@ -95,12 +96,20 @@ pub(crate) struct TransferList {
 }
 
 impl TransferList {
-    pub fn push(&mut self, transfer: Transfer) {
-        if self.kept.len() < MOST_TRANSFERS {
+    /// Adds one; false if it was only counted.
+    pub fn push(&mut self, transfer: Transfer) -> bool {
+        let is_kept = self.kept.len() < MOST_TRANSFERS;
+        if is_kept {
             self.kept.push(transfer);
         } else {
             self.left_out += 1;
         }
+        is_kept
+    }
+
+    /// Adds so many that are only counted.
+    pub fn leave_out(&mut self, transfers: u64) {
+        self.left_out += transfers;
     }
 
     /// The transfers, and how many there were beside them.
@@ -109,47 +118,110 @@ impl TransferList {
     }
 }
 
-/// The time that packets take through stages that each work on one at a time: `full` ones that are alike, and one
-/// behind them that is not. Of packets that are alike the last leaves the slowest stage last, and waits nowhere behind
-/// it.
-pub(crate) fn one_way(
-    full: u64,
-    has_last: bool,
-    of_full: &[(Duration, Duration)],
-    of_last: &[(Duration, Duration)],
-) -> Duration {
-    let (mut slowest, mut sum) = (Duration::ZERO, Duration::ZERO);
-    let mut last_at = Duration::ZERO;
-    for ((service, delay), (last_service, _)) in of_full.iter().zip(of_last) {
-        slowest = slowest.max(*service);
-        // When the last full packet has left the stage.
-        let left = if full > 0 { sum + *service + slowest * (full - 1) } else { Duration::ZERO };
-        last_at = last_at.max(left) + *last_service + *delay;
-        sum += *service + *delay;
+/// A stage of a way, which works on one packet at a time, as packets of one size meet it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage {
+    /// The time that it works on one.
+    pub service: Duration,
+    /// The time from there to the next stage.
+    pub delay: Duration,
+    /// The token buckets before it, each with the bytes that it counts for a packet. They are full at first.
+    pub buckets: [Option<(TokenBucketSpec, u64)>; 2],
+}
+
+impl Stage {
+    /// The time at which there are tokens for the last of `full` packets and `last` one, after the first one came: none where the
+    /// bursts are enough.
+    fn tokens(full: (u64, &Self), last: (u64, &Self)) -> Duration {
+        let of = |(full_bucket, last_bucket): (&Option<_>, &Option<_>)| -> Option<Duration> {
+            let ((bucket, of_full), (_, of_last)): (&(TokenBucketSpec, u64), &(_, u64)) =
+                full_bucket.as_ref().zip(last_bucket.as_ref())?;
+            let bytes = of_full.saturating_mul(full.0).saturating_add(of_last.saturating_mul(last.0));
+            Some(bucket.rate.transmission_time(Bytes::new(bytes.saturating_sub(bucket.burst.get()))))
+        };
+        let pairs = full.1.buckets.iter().zip(&last.1.buckets);
+        pairs.filter_map(of).max().unwrap_or(Duration::ZERO)
     }
-    if has_last { last_at } else { sum + slowest * full.saturating_sub(1) }
+}
+
+/// The time that packets take through stages that each work on one at a time: `full` ones that are alike, and one behind them
+/// that is not. A packet waits for the one before it or for tokens, and tokens are short most for the last one, as a bucket that
+/// was full is so at the first: so the last comes when the slowest stage or bucket lets it.
+pub(crate) fn one_way(full: u64, has_last: bool, of_full: &[Stage], of_last: &[Stage]) -> Duration {
+    let (mut first, mut last_full, mut last) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    for (stage, last_stage) in of_full.iter().zip(of_last) {
+        let tokens = |full, last| Stage::tokens((full, stage), (last, last_stage));
+        let came = if full > 0 { first } else { last };
+        if full > 0 {
+            let begins = first + tokens(1, 0);
+            let left =
+                (last_full.max(first + tokens(full, 0)) + stage.service).max(begins + stage.service * full);
+            last = last.max(left);
+            first = begins + stage.service + stage.delay;
+            last_full = left + stage.delay;
+        }
+        last = last.max(came + tokens(full, 1)) + last_stage.service + last_stage.delay;
+    }
+    if has_last { last } else { last_full }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_proto::units::Rate;
 
-    fn stages(list: &[(u64, u64)]) -> Vec<(Duration, Duration)> {
-        list.iter().map(|&(a, b)| (Duration::from_micros(a), Duration::from_micros(b))).collect()
+    fn stages(list: &[(u64, u64)]) -> Vec<Stage> {
+        let stage = |&(service, delay): &(u64, u64)| Stage {
+            service: Duration::from_micros(service),
+            delay: Duration::from_micros(delay),
+            buckets: [None; 2],
+        };
+        list.iter().map(stage).collect()
     }
 
-    /// Packet by packet: a stage begins with one when it has it and is done with the one before.
-    fn by_hand(packets: &[&[(Duration, Duration)]]) -> Duration {
+    /// The same with a bucket before a stage, of which each packet takes `size` tokens, one coming each microsecond.
+    fn with_bucket(mut stages: Vec<Stage>, place: usize, burst: u64, size: u64) -> Vec<Stage> {
+        let bucket = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(burst) };
+        let free = stages[place].buckets.iter_mut().find(|bucket| bucket.is_none()).unwrap();
+        *free = Some((bucket, size));
+        stages
+    }
+
+    /// Packet by packet: a stage begins with one when it has it, is done with the one before, and has the tokens.
+    fn by_hand(packets: &[&[Stage]]) -> Duration {
         let mut free = vec![Duration::ZERO; packets[0].len()];
+        let full = |stage: &Stage| stage.buckets.map(|bucket| bucket.map(|_| Duration::ZERO));
+        // When each bucket is full again.
+        let mut full_at: Vec<_> = packets[0].iter().map(full).collect();
         let mut at = Duration::ZERO;
         for packet in packets {
             at = Duration::ZERO;
-            for (free, (service, delay)) in free.iter_mut().zip(*packet) {
-                *free = at.max(*free) + *service;
-                at = *free + *delay;
+            for ((free, full_at), stage) in free.iter_mut().zip(&mut full_at).zip(*packet) {
+                let came = at.max(*free);
+                let mut begins = came;
+                for (full_at, bucket) in full_at.iter_mut().zip(&stage.buckets) {
+                    let (Some(full_at), Some((spec, size))) = (full_at, bucket) else { continue };
+                    let depth = spec.rate.transmission_time(spec.burst);
+                    *full_at = (*full_at).max(at) + spec.rate.transmission_time(Bytes::new(*size));
+                    begins = begins.max(full_at.saturating_sub(depth));
+                }
+                *free = begins + stage.service;
+                at = *free + stage.delay;
             }
         }
         at
+    }
+
+    /// Stages with buckets: place, burst, and the sizes of full and last packets.
+    fn bucket(
+        full: &[(u64, u64)],
+        last: &[(u64, u64)],
+        buckets: &[(usize, u64, u64, u64)],
+    ) -> (Vec<Stage>, Vec<Stage>) {
+        let begin = (stages(full), stages(last));
+        buckets.iter().fold(begin, |(full, last), &(place, burst, size, of_last)| {
+            (with_bucket(full, place, burst, size), with_bucket(last, place, burst, of_last))
+        })
     }
 
     #[test]
@@ -159,6 +231,14 @@ mod tests {
             (stages(&[(1, 5), (12, 100), (2, 7)]), stages(&[(1, 5), (4, 100), (1, 7)])),
             (stages(&[(12, 5), (3, 100), (8, 7), (8, 0)]), stages(&[(2, 5), (1, 100), (2, 7), (2, 0)])),
             (stages(&[(0, 50), (9, 0)]), stages(&[(0, 50), (9, 0)])),
+            // A bucket that is slower than all, with a burst of none, one or some packets.
+            bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(0, 20, 20, 7)]),
+            bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(1, 19, 20, 7)]),
+            bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(2, 190, 20, 7)]),
+            // Faster than a stage; and two, of which the second matters late.
+            bucket(&[(9, 5), (3, 100)], &[(2, 5), (1, 100)], &[(1, 30, 6, 2)]),
+            bucket(&[(1, 5), (3, 100)], &[(1, 5), (1, 100)], &[(0, 30, 6, 2), (1, 300, 15, 5)]),
+            bucket(&[(1, 5), (3, 100)], &[(1, 5), (1, 100)], &[(1, 30, 6, 2), (1, 300, 15, 5)]),
         ];
         for (full, last) in &paths {
             for count in [0, 1, 2, 5, 40] {

@@ -10,7 +10,8 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::Variation;
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{
-    Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit, Onset,
+    AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
+    Onset,
 };
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
@@ -27,6 +28,7 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.aggregation.is_none()
         && spec.rhythm.is_none()
         && spec.ecn == EcnTreatment::Kept
+        && spec.ack_filter == AckFilter::None
 }
 
 /// The picoseconds that a transmitter takes for a byte, where they are a whole number and never change, and where
@@ -94,6 +96,7 @@ pub(crate) struct Waiting {
     pub occupancy: Option<Box<Occupancy>>,
     pub drops_full: u64,
     pub drops_early: u64,
+    pub filtered: u64,
     pub marks: u64,
     pub feedback: Option<Box<Watched>>,
 }
@@ -158,6 +161,21 @@ impl Transmitter {
             service_due: false,
             watched: false,
             wait,
+        }
+    }
+
+    /// The entry that stands in for it where another part of the run has it: its wire may still lead there.
+    pub fn stand_in(&self) -> Self {
+        Self {
+            busy_until: Time::ZERO,
+            first: NONE,
+            last: NONE,
+            line_first: NONE,
+            line_last: NONE,
+            spec: self.spec,
+            service_due: false,
+            watched: false,
+            wait: Wait::Line,
         }
     }
 
@@ -293,6 +311,7 @@ impl Station {
                 occupancy: measured.then(Box::default),
                 drops_full: 0,
                 drops_early: 0,
+                filtered: 0,
                 marks: 0,
                 feedback: spec.feedback.as_ref().map(watched),
             })

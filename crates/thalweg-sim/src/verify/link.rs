@@ -42,6 +42,7 @@ pub(super) struct Totals {
     pub packets: u64,
     pub bytes: u64,
     pub dropped: u64,
+    pub filtered: u64,
     pub lost: u64,
     pub corrupted: u64,
     pub duplicated: u64,
@@ -96,7 +97,7 @@ pub(super) struct LinkState {
 
 impl LinkState {
     pub fn new(direction: &DirectionSpec) -> Self {
-        let (limit, fifo) = promise(&direction.queue);
+        let (limit, fifo) = promise(direction);
         Self {
             totals: Totals::default(),
             limit,

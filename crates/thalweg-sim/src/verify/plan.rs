@@ -4,7 +4,7 @@ use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadS
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::delay::{Each, VariationSpec};
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_queue::{AckFilter, CapacityTrace, ImpairmentSpec, Limit};
 
 /// A place that packets come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,8 +198,10 @@ impl Group {
 }
 
 /// A link's limit, and whether packets leave its queue in the order in which they came.
-pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
-    (queue.limit(), queue.keeps_order())
+pub(super) fn promise(direction: &DirectionSpec) -> (Limit, bool) {
+    // A newer acknowledgement may take the place of an older one.
+    let keeps_order = direction.queue.keeps_order() && direction.ack_filter != AckFilter::Newest;
+    (direction.queue.limit(), keeps_order)
 }
 
 /// True if packets arrive in the order in which they were transmitted.

@@ -39,6 +39,8 @@ pub enum Fault {
     },
     /// A router sent a message that its queue's specification does not provide for.
     NoSuchMessage,
+    /// Something was filtered that is no acknowledgement, or where there is no filter.
+    NotFiltered,
     /// A sender that a gate has paused sent something.
     SentWhilePaused,
     /// A step of a packet that is nowhere in the network, or not where the step takes place.
@@ -133,6 +135,7 @@ impl fmt::Display for Fault {
             Self::TimeWentBack { from } => write!(f, "the record before it is of {from}"),
             Self::Unknown { what } => write!(f, "the specification has no such {what}"),
             Self::Misnumbered { expected } => write!(f, "the endpoint's next packet has number {expected}"),
+            Self::NotFiltered => write!(f, "the queue has no filter, or it is no acknowledgement"),
             Self::NoSuchMessage => write!(f, "the queue is not one that sends such a message"),
             Self::SentWhilePaused => write!(f, "its sender is paused by a gate"),
             Self::FromNowhere { step } => {
@@ -142,6 +145,7 @@ impl fmt::Display for Fault {
                     Step::Transmitted => "transmitted",
                     Step::Arrived => "said to arrive",
                     Step::Dropped => "dropped",
+                    Step::Filtered => "filtered",
                     Step::Lost => "lost",
                     Step::Corrupted => "damaged",
                     Step::Duplicated => "duplicated",

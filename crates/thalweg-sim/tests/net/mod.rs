@@ -39,6 +39,7 @@ pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
             b: NodeId(number + 1),
             forward,
             backward,
+            middlebox: Default::default(),
         })
         .collect();
     Spec {

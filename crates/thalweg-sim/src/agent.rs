@@ -1,0 +1,376 @@
+//! Flows whose windows are decided outside: a run stops where one of them wants a decision, and goes on with it.
+//!
+//! The scheme [`AGENT`] marks such flows. An [`Episode`] is a run with at least one: it is advanced to the next decision, tells what
+//! the flow saw since the last, and takes a new one. Everything else in it is as in any other run, so that classic schemes meet the
+//! same traffic and losses under the same seed.
+
+use crate::error::SpecError;
+use crate::event_loop::{EventLoop, Status};
+use crate::result::RunResult;
+use crate::spec::{GroupSpec, Spec, WorkloadSpec};
+use crate::tracing::Untraced;
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thalweg_catalog::describe::key;
+use thalweg_catalog::schemes::window::{SACK, custom_scheme, keys};
+use thalweg_catalog::{Ends, Key, Kind, Range, SchemeDescription, Values};
+use thalweg_proto::congestion::delivery::Stamp;
+use thalweg_proto::congestion::observe::{Observation, Observer};
+use thalweg_proto::congestion::{
+    AckSample, ConfigureController, Controller, ControllerConfig, Decision, LossSample, LostSample, Path,
+    SentSample,
+};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::CustomController;
+
+/// The scheme of flows that are decided for outside. In runs that are no [`Episode`] its window stays as it is.
+pub static AGENT: SchemeDescription = custom_scheme::<AgentConfig>(
+    "A window that a program outside sets, such as one that learns.",
+    keys(KEYS, SACK),
+);
+
+const KEYS: &[Key] =
+    &[key("initial-window", Kind::Packets, "10 pkt", "The window before the first decision.")
+        .within(Range::between(1.0, 1_048_576.0), "")];
+
+/// The largest window that may be decided on, in segments.
+pub const MOST_WINDOW: f64 = (1 << 30) as f64;
+
+/// The configuration of an agent's flow.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// The window before the first decision, in segments.
+    pub initial_window: f64,
+    seat: Arc<Seat>,
+}
+
+impl PartialEq for AgentConfig {
+    fn eq(&self, other: &Self) -> bool {
+        self.initial_window == other.initial_window
+    }
+}
+
+impl thalweg_catalog::Bound for AgentConfig {
+    fn of(values: &Values) -> Self {
+        Self { initial_window: values.need("initial-window"), seat: Arc::default() }
+    }
+
+    fn write(&self, values: &mut Values) {
+        values.give("initial-window", &self.initial_window);
+    }
+}
+
+impl ConfigureController for AgentConfig {
+    type Controller = Agent;
+    const NAME: &'static str = "agent";
+
+    fn make(&self) -> Agent {
+        if self.seat.window.load(Ordering::Relaxed) == 0 {
+            self.seat.decide(Decision::window(self.initial_window));
+        }
+        Agent(Arc::clone(&self.seat))
+    }
+}
+
+/// The place where a flow and the one who decides for it meet.
+#[derive(Debug, Default)]
+struct Seat {
+    /// The bits of the window; zero before there is one.
+    window: AtomicU64,
+    /// The pacing rate in bit/s; zero for none.
+    rate: AtomicU64,
+    seen: Mutex<Observer>,
+    /// A round trip has ended since the last decision.
+    due: AtomicBool,
+    /// The same of any flow of the run; `None` where nobody decides by round trips.
+    asks: Option<Arc<AtomicBool>>,
+}
+
+impl Seat {
+    fn decide(&self, decision: Decision) {
+        self.window.store(decision.window.to_bits(), Ordering::Relaxed);
+        self.rate.store(decision.pacing_rate.map_or(0, Rate::as_bits_per_sec), Ordering::Relaxed);
+    }
+
+    fn decision(&self) -> Decision {
+        let rate = self.rate.load(Ordering::Relaxed);
+        Decision {
+            window: f64::from_bits(self.window.load(Ordering::Relaxed)),
+            pacing_rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)),
+            burst: 1,
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Observer> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The controller of an agent's flow.
+#[derive(Clone, Debug)]
+pub struct Agent(Arc<Seat>);
+
+impl Controller for Agent {
+    type PacketInfo = Stamp;
+    const DECIDES_UNASKED: bool = true;
+
+    fn on_sent(&mut self, sample: &SentSample) -> Stamp {
+        self.0.seen().on_sent(sample)
+    }
+
+    fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
+        let round_ends = self.0.seen().on_ack(sample, stamp);
+        if let Some(asks) = self.0.asks.as_ref().filter(|_| round_ends) {
+            self.0.due.store(true, Ordering::Relaxed);
+            asks.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn on_loss(&mut self, _sample: &LossSample) {}
+
+    fn on_packet_lost(&mut self, sample: &LostSample, _stamp: Stamp) {
+        self.0.seen().on_packet_lost(sample);
+    }
+
+    fn on_app_limited(&mut self, path: &Path) {
+        let window = self.0.decision().window;
+        self.0.seen().on_app_limited(path, window);
+    }
+
+    /// Nothing of it is undone: who decides has decided.
+    fn undoes(&self, _before: &Self) -> bool {
+        false
+    }
+
+    fn decision(&self) -> Decision {
+        self.0.decision()
+    }
+}
+
+/// The times at which decisions are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// At the end of each packet-timed round trip of an agent's flow, and at the latest after this time without one.
+    RoundTrip(Duration),
+    /// In this interval, of all agents at once.
+    Interval(Duration),
+}
+
+/// The reason for which an [`Episode`] came to a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A decision is asked for.
+    Asks,
+    /// The end of the specified duration has been reached.
+    Finished,
+    /// A part that is not of this project broke its contract: [`Episode::error`] tells which.
+    Broken,
+}
+
+/// The reason for which there is no [`Episode`] of a specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EpisodeError {
+    /// No flow has the scheme [`AGENT`].
+    NoAgent,
+    /// An agent decides for one flow with one connection, which those of this group are not.
+    NotOne {
+        /// The group.
+        group: String,
+    },
+    /// Steps must have a length.
+    NoStep,
+    /// The specification makes no sense.
+    Spec(SpecError),
+}
+
+impl fmt::Display for EpisodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAgent => {
+                f.write_str("no flow has the scheme `agent`, so that there is nothing to decide")
+            }
+            Self::NotOne { group } => write!(
+                f,
+                "`{group}` has the scheme `agent` for several flows or transfers: an agent decides for one; write a flow for each"
+            ),
+            Self::NoStep => f.write_str("a step must be longer than zero"),
+            Self::Spec(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for EpisodeError {}
+
+/// A decision that is on its way to its flow.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    at: Time,
+    agent: usize,
+    decision: Decision,
+}
+
+/// A run that stops where an agent decides.
+#[derive(Debug)]
+pub struct Episode {
+    run: Box<EventLoop<Untraced>>,
+    step: Step,
+    asks: Arc<AtomicBool>,
+    /// By agent: its seat, and the number of its flow.
+    agents: Vec<(Arc<Seat>, u32)>,
+    /// In order of time.
+    pending: Vec<Pending>,
+    stopped_at: Time,
+}
+
+impl Episode {
+    /// The run of `spec`, whose agents are its flows with the scheme [`AGENT`], in order.
+    ///
+    /// # Errors
+    ///
+    /// There is no agent, or one of several flows; or the specification makes no sense.
+    pub fn new(spec: &Spec, step: Step) -> Result<Self, EpisodeError> {
+        let (Step::RoundTrip(length) | Step::Interval(length)) = step;
+        if length.is_zero() {
+            return Err(EpisodeError::NoStep);
+        }
+        let asks = Arc::new(AtomicBool::new(false));
+        let mut spec = spec.clone();
+        let (mut agents, mut flow) = (Vec::new(), 0);
+        for group in &mut spec.groups {
+            let asks = matches!(step, Step::RoundTrip(_)).then(|| Arc::clone(&asks));
+            if let Some(seat) = take_seat(group, asks)? {
+                agents.push((seat, flow));
+            }
+            flow += group.count;
+        }
+        if agents.is_empty() {
+            return Err(EpisodeError::NoAgent);
+        }
+        let run = Box::new(crate::build::build(&spec, Untraced).map_err(EpisodeError::Spec)?);
+        Ok(Self { run, step, asks, agents, pending: Vec::new(), stopped_at: Time::ZERO })
+    }
+
+    /// The number of agents.
+    pub fn agents(&self) -> usize {
+        self.agents.len()
+    }
+
+    /// Decides for an agent, from `delay` after now on. False for what no sender can follow: a window that is no number, below one
+    /// segment or beyond [`MOST_WINDOW`], or a pacing rate of zero. Then nothing changes.
+    pub fn decide(&mut self, agent: usize, decision: Decision, delay: Duration) -> bool {
+        let is_sound = (1.0..=MOST_WINDOW).contains(&decision.window)
+            && decision.pacing_rate.is_none_or(|rate| !rate.is_zero());
+        if !is_sound || agent >= self.agents.len() {
+            return false;
+        }
+        if delay.is_zero() {
+            self.apply(agent, decision);
+        } else {
+            let at = self.now() + delay;
+            let place = self.pending.partition_point(|other| other.at <= at);
+            self.pending.insert(place, Pending { at, agent, decision });
+        }
+        true
+    }
+
+    fn apply(&mut self, agent: usize, decision: Decision) {
+        let (seat, flow) = &self.agents[agent];
+        seat.decide(decision);
+        self.run.prompt(*flow);
+    }
+
+    /// Lets time pass to the next decision.
+    pub fn advance(&mut self) -> Stop {
+        for (seat, _) in &self.agents {
+            seat.due.store(false, Ordering::Relaxed);
+        }
+        self.asks.store(false, Ordering::Relaxed);
+        let (Step::RoundTrip(length) | Step::Interval(length)) = self.step;
+        let latest = self.stopped_at + length;
+        loop {
+            let until = self.pending.first().map_or(latest, |pending| pending.at.min(latest));
+            match self.run.advance_until(until, &self.asks) {
+                Status::Finished => return self.stop(Stop::Finished),
+                Status::Broken => return self.stop(Stop::Broken),
+                Status::Running => {}
+            }
+            if self.asks.load(Ordering::Relaxed) {
+                return self.stop(Stop::Asks);
+            }
+            while let Some(&Pending { agent, decision, .. }) =
+                self.pending.first().filter(|pending| pending.at <= self.now())
+            {
+                self.pending.remove(0);
+                self.apply(agent, decision);
+            }
+            if self.now() >= latest {
+                return self.stop(Stop::Asks);
+            }
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) -> Stop {
+        self.stopped_at = self.now();
+        stop
+    }
+
+    /// True if a round trip of this agent's flow ended with the last advance.
+    pub fn is_due(&self, agent: usize) -> bool {
+        self.agents.get(agent).is_some_and(|(seat, _)| seat.due.load(Ordering::Relaxed))
+    }
+
+    /// The events of an agent's flow since it was last asked for them; a new span begins.
+    pub fn observe(&mut self, agent: usize) -> Option<Observation> {
+        let (seat, _) = self.agents.get(agent)?;
+        let now = self.now();
+        let mut seen = seat.seen();
+        let observation = seen.observe(now);
+        seen.begin(now);
+        Some(observation)
+    }
+
+    /// The decision that is in force for an agent.
+    pub fn decision(&self, agent: usize) -> Option<Decision> {
+        self.agents.get(agent).map(|(seat, _)| seat.decision())
+    }
+
+    /// True if an agent's flow has delivered all that it had to, or has given up.
+    pub fn is_over(&self, agent: usize) -> bool {
+        self.agents.get(agent).is_some_and(|(_, flow)| self.run.is_over(*flow))
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Time {
+        self.run.now
+    }
+
+    /// The error that ended the run before its time.
+    pub fn error(&self) -> Option<&SpecError> {
+        self.run.error.as_deref()
+    }
+
+    /// Ends the run, and tells what was measured.
+    pub fn finish(self) -> RunResult {
+        self.run.finish().0
+    }
+}
+
+/// Gives a group's flow a seat of its own, if it is an agent's.
+fn take_seat(
+    group: &mut GroupSpec,
+    asks: Option<Arc<AtomicBool>>,
+) -> Result<Option<Arc<Seat>>, EpisodeError> {
+    let Ends::Window(ends) = &mut group.transport.ends else { return Ok(None) };
+    let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
+    let Some(AgentConfig { initial_window, .. }) = custom.config() else { return Ok(None) };
+    let has_several =
+        matches!(group.workload, WorkloadSpec::Poisson { .. } | WorkloadSpec::RequestResponse { .. });
+    if group.count != 1 || has_several {
+        return Err(EpisodeError::NotOne { group: group.name.clone() });
+    }
+    let seat = Arc::new(Seat { asks, ..Seat::default() });
+    let config = AgentConfig { initial_window: *initial_window, seat: Arc::clone(&seat) };
+    ends.controller = ControllerConfig::Custom(CustomController::new(config));
+    Ok(Some(seat))
+}

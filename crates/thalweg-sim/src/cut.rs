@@ -1,0 +1,518 @@
+//! The places where a network can be cut, so that several threads share one run.
+//!
+//! A run consists of cells: directions of links, and ends of flows with their own lines and hosts. What one cell does
+//! reaches another only with a packet, after the delay of a line at least, which is the lookahead between them. Cells without any
+//! between them are one. All else is free: cells are put together to as many parts as there are threads, so that the heaviest part is
+//! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
+
+use crate::route::{DirectionId, Routes};
+use crate::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use std::collections::BTreeMap;
+use thalweg_catalog::Ends;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+/// The most parts that a run is cut into.
+pub const MOST_PARTS: usize = 64;
+
+/// A run in parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    /// The number of parts, at least two.
+    pub parts: usize,
+    /// The part of each direction of each link of the specification.
+    pub links: Vec<u16>,
+    /// The part of each flow's source.
+    pub sources: Vec<u16>,
+    /// The part of each flow's sink.
+    pub sinks: Vec<u16>,
+    /// The least picoseconds from what part i does to what part j sees of it, at `i * parts + j`: also from a part to itself, by others.
+    pub distance: Vec<u64>,
+    /// The picoseconds that a part may be ahead of the slowest one, whatever it waits for. Where delays differ, parts would otherwise
+    /// take turns, each far ahead and then idle.
+    pub stride: u64,
+    /// All connections can be numbered before the run begins.
+    pub is_numbered: bool,
+}
+
+/// The gain to expect of several threads in one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outlook {
+    /// The number of parts that the run is cut into.
+    pub parts: usize,
+    /// The time of one thread as a multiple of that of so many, by the estimated packets of each part.
+    pub speedup: f64,
+    /// The reason for which it is not more.
+    pub bound: Bound,
+}
+
+/// The thing that keeps more threads from being of more use.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// There is none but the number of threads.
+    Threads,
+    /// Routers tell sources: their messages are numbered across the network.
+    Feedback,
+    /// Nodes have gates, which act on all flows there at once.
+    Gates,
+    /// This scheme or discipline is not of this project: what it has may be shared among flows, and be in use in one thread only.
+    Foreign(String),
+    /// Transfers arrive at random, and their connections are numbered as they open: all flows are in one part.
+    Transfers,
+    /// The heaviest cell with so large a share of the work: this direction of a link, with what is at it without delay, ...
+    Link {
+        /// The link, and the nodes that the direction leads from and to.
+        name: [String; 3],
+        /// The share of all work, from 0 to 1.
+        share: f64,
+    },
+    /// ... or flows that nothing separates, of this group and perhaps others.
+    Flows {
+        /// The first group.
+        name: String,
+        /// The share of all work, from 0 to 1.
+        share: f64,
+    },
+    /// The parts would wait for each other more often than they gain: delays are this short.
+    Delays(Duration),
+}
+
+/// The gain to expect of each of these numbers of threads in a run of `spec`, which must be valid.
+pub fn outlook<const COUNT: usize>(spec: &Spec, threads: [usize; COUNT]) -> [Outlook; COUNT] {
+    let alone = |bound| Outlook { parts: 1, speedup: 1.0, bound };
+    if let Some(bound) = whole(spec) {
+        return threads.map(|_| alone(bound.clone()));
+    }
+    let cells = Cells::new(spec);
+    threads.map(|threads| {
+        let Some(best) = cells.best(threads) else { return alone(cells.bound_of_one()) };
+        let bound = cells.bound(&best, threads);
+        if best.speedup < WORTH {
+            alone(bound)
+        } else {
+            Outlook { parts: best.parts, speedup: best.speedup, bound }
+        }
+    })
+}
+
+/// A run of `spec`, which must be valid, in parts for so many threads. `None` where it cannot be cut.
+pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
+    if threads < 2 || whole(spec).is_some() {
+        return None;
+    }
+    let cells = Cells::new(spec);
+    let best = cells.best(threads)?;
+    Some(cells.cut(&best))
+}
+
+/// A gain below this is none.
+const WORTH: f64 = 1.05;
+
+/// The reason for which a network is not cut at all, wherever it could be.
+fn whole(spec: &Spec) -> Option<Bound> {
+    let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+    let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
+    let own =
+        access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
+    let discipline = lines().chain(own).find(|line| line.queue.is_foreign());
+    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.custom_name());
+    if lines().any(|line| line.feedback.is_some()) {
+        Some(Bound::Feedback)
+    } else if spec.nodes.iter().any(|node| node.gate.is_some()) {
+        Some(Bound::Gates)
+    } else {
+        scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
+    }
+}
+
+/// The time for which a packet is on the way through a line at least.
+fn lookahead(direction: &DirectionSpec) -> u64 {
+    let changed = direction.schedule.iter().filter_map(|change| change.delay);
+    changed.fold(direction.delay, Duration::min).as_picos()
+}
+
+/// True for a group whose flows open connections as the run goes on.
+fn opens(group: &GroupSpec) -> bool {
+    matches!(group.workload, WorkloadSpec::Poisson { .. }) && group.transport.properties().is_reliable()
+}
+
+/// A way for packets from one cell to another, and how long they take at least.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    from: u32,
+    to: u32,
+    lookahead: u64,
+}
+
+/// Sets of what belongs together.
+#[derive(Clone, Debug)]
+struct Sets(Vec<u32>);
+
+impl Sets {
+    fn find(&mut self, mut of: u32) -> u32 {
+        while self.0[of as usize] != of {
+            let above = self.0[of as usize];
+            self.0[of as usize] = self.0[above as usize];
+            of = above;
+        }
+        of
+    }
+
+    /// The first of both stands for all.
+    fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}
+
+/// True for a group whose flows' ends know of each other only what packets tell: the application at the source writes whatever
+/// happens at the sink.
+fn is_separable(group: &GroupSpec) -> bool {
+    // A sender of datagrams does not know when the last has come.
+    let (is_acknowledged, is_plain) =
+        (matches!(group.transport.ends, Ends::Window(_)), matches!(group.transport.ends, Ends::Datagram(_)));
+    let is_own = match &group.workload {
+        WorkloadSpec::Bulk
+        | WorkloadSpec::Telnet { .. }
+        | WorkloadSpec::OnOff { .. }
+        | WorkloadSpec::ConstantRate { .. } => is_acknowledged || is_plain && group.stop.is_none(),
+        WorkloadSpec::Transfer(_) | WorkloadSpec::Trace(_) => is_acknowledged,
+        WorkloadSpec::Deliver(_) | WorkloadSpec::Poisson { .. } | WorkloadSpec::RequestResponse { .. } => {
+            false
+        }
+    };
+    // Behind access links of their own flows are many and small enough.
+    is_own && group.reading.is_none() && group.access.is_none()
+}
+
+/// The directions of links and, behind them, the sources and then the sinks of the flows of a network.
+struct Cells<'a> {
+    spec: &'a Spec,
+    directions: u32,
+    flows: u32,
+    sets: Sets,
+    edges: Vec<Edge>,
+    /// The work for each, in hops of packets.
+    work: Vec<f64>,
+    total: f64,
+    is_numbered: bool,
+}
+
+/// The cells in parts.
+struct Grouping {
+    parts: usize,
+    /// By direction and flow.
+    part: Vec<u16>,
+    speedup: f64,
+    /// The least lookahead between parts.
+    lookahead: u64,
+    /// The heaviest of what is in one part in any case, and its share of the work.
+    heaviest: (u32, f64),
+}
+
+impl<'a> Cells<'a> {
+    fn new(spec: &'a Spec) -> Self {
+        let directions = 2 * spec.links.len() as u32;
+        let flows: u32 = spec.groups.iter().map(|group| group.count).sum();
+        let mut cells = Self {
+            spec,
+            directions,
+            flows,
+            sets: Sets((0..directions + 2 * flows).collect()),
+            edges: Vec::new(),
+            work: vec![0.0; (directions + 2 * flows) as usize],
+            total: 0.0,
+            is_numbered: !spec.groups.iter().any(opens),
+        };
+        let mut routes = Routes::new(spec);
+        let paths: Vec<[Vec<DirectionId>; 2]> = spec
+            .groups
+            .iter()
+            .map(|group| {
+                let there = routes.path(group.from, group.to).unwrap_or_default();
+                [there, routes.path(group.to, group.from).unwrap_or_default()]
+            })
+            .collect();
+        cells.join(&paths);
+        cells.weigh(&paths);
+        cells
+    }
+
+    fn direction(&self, number: DirectionId) -> &'a DirectionSpec {
+        let link = &self.spec.links[number as usize / 2];
+        if number.is_multiple_of(2) { &link.forward } else { &link.backward }
+    }
+
+    /// Finds what belongs together, and the ways between.
+    fn join(&mut self, paths: &[[Vec<DirectionId>; 2]]) {
+        let mut node_ends: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut first = self.directions;
+        for (group, paths) in self.spec.groups.iter().zip(paths) {
+            for path in paths {
+                for pair in path.windows(2) {
+                    self.edge(pair[0], pair[1], lookahead(self.direction(pair[0])));
+                }
+            }
+            for source in first..first + group.count {
+                let ends = [source, source + self.flows];
+                self.join_ends(group, paths, ends);
+                for (node, end) in [group.from, group.to].into_iter().zip(ends) {
+                    if group.access.is_none() && !self.spec.nodes[node.0 as usize].processing.is_free() {
+                        let first = *node_ends.entry(node.0).or_insert(end);
+                        self.sets.unite(first, end);
+                    }
+                }
+                if !is_separable(group) || !self.is_numbered {
+                    self.sets.unite(ends[0], ends[1]);
+                }
+                if !self.is_numbered {
+                    self.sets.unite(self.directions, source);
+                }
+            }
+            first += group.count;
+        }
+        for &Edge { from, to, lookahead } in &self.edges {
+            if lookahead == 0 {
+                self.sets.unite(from, to);
+            }
+        }
+    }
+
+    fn edge(&mut self, from: u32, to: u32, lookahead: u64) {
+        self.edges.push(Edge { from, to, lookahead });
+    }
+
+    /// The ways by which packets leave the ends of a flow, and come to them.
+    fn join_ends(&mut self, group: &GroupSpec, paths: &[Vec<DirectionId>; 2], [source, sink]: [u32; 2]) {
+        if let Some(delay) = group.control_channel {
+            self.edge(sink, source, delay.as_picos());
+        }
+        let leaving = group.access.as_ref().map(|access| [&access.source_forward, &access.sink_backward]);
+        for (side, (path, [from, to])) in paths.iter().zip([[source, sink], [sink, source]]).enumerate() {
+            let (Some(&first), Some(&last)) = (path.first(), path.last()) else { continue };
+            match leaving {
+                Some(leaving) => self.edge(from, first, lookahead(leaving[side])),
+                // Ends send into the network at once.
+                None => self.sets.unite(from, first),
+            }
+            self.edge(last, to, lookahead(self.direction(last)));
+            for &of in path {
+                if self.direction(of).variation.is_some() {
+                    // Its delay may be one for each flow.
+                    self.sets.unite(from, of);
+                }
+            }
+        }
+    }
+
+    /// Estimates the work: each flow sends at its share of the narrowest line of its path, if it wants to.
+    fn weigh(&mut self, paths: &[[Vec<DirectionId>; 2]]) {
+        let mut crossing = vec![0.0; self.directions as usize];
+        for (group, paths) in self.spec.groups.iter().zip(paths) {
+            paths[0].iter().for_each(|&of| crossing[of as usize] += f64::from(group.count));
+        }
+        let mut flow = self.directions as usize;
+        for (group, paths) in self.spec.groups.iter().zip(paths) {
+            let share = |&of: &DirectionId| self.direction(of).rate.as_f64() / crossing[of as usize].max(1.0);
+            let narrow = paths[0].iter().map(share).fold(f64::MAX, f64::min);
+            let own = group.access.as_ref().map_or(f64::MAX, |access| {
+                access.source_forward.rate.as_f64().min(access.sink_forward.rate.as_f64())
+            });
+            let rate = narrow.min(own).min(wanted(group, self.spec.duration)).min(MOST_RATE);
+            let segment = group.transport.properties().segment();
+            let packet = f64::from(group.transport.data_packet(segment)) * 8.0;
+            let packets = rate / packet * self.spec.duration.as_secs_f64();
+            let lines = if group.access.is_some() { 2.0 } else { 0.0 };
+            for (behind, of_end) in [(0, OF_SOURCE), (self.flows as usize, OF_SINK)] {
+                let ends = flow + behind..flow + behind + group.count as usize;
+                self.work[ends].fill(packets * (of_end + lines));
+            }
+            flow += group.count as usize;
+            for (path, of_packet) in paths.iter().zip([1.0, OF_ANSWER]) {
+                path.iter()
+                    .for_each(|&of| self.work[of as usize] += packets * of_packet * f64::from(group.count));
+            }
+        }
+        self.total = self.work.iter().sum();
+    }
+
+    /// The best of the ways to put cells together, if there are two parts with work.
+    fn best(&self, threads: usize) -> Option<Grouping> {
+        let threads = threads.min(MOST_PARTS);
+        let mut lookaheads: Vec<u64> =
+            self.edges.iter().map(|edge| edge.lookahead).filter(|&of| of > 0).collect();
+        lookaheads.sort_unstable();
+        lookaheads.dedup();
+        // Of many different delays some are enough.
+        let step = lookaheads.len().div_ceil(MOST_TRIED).max(1);
+        let tried = lookaheads.iter().step_by(step).chain(lookaheads.is_empty().then_some(&u64::MAX));
+        let of = |&lookahead: &u64| self.group(threads, lookahead);
+        let parts = tried.filter_map(of);
+        parts.reduce(|best, other| if other.speedup > best.speedup { other } else { best })
+    }
+
+    /// Puts cells together that are nearer to each other than `least`, and these into parts.
+    fn group(&self, threads: usize, least: u64) -> Option<Grouping> {
+        let mut sets = self.sets.clone();
+        self.edges
+            .iter()
+            .filter(|edge| edge.lookahead < least)
+            .for_each(|edge| sets.unite(edge.from, edge.to));
+        let roots: Vec<u32> = (0..self.work.len() as u32).map(|of| sets.find(of)).collect();
+        let mut work = vec![0.0; roots.len()];
+        for (of, &root) in roots.iter().enumerate() {
+            work[root as usize] += self.work[of];
+        }
+        // Heavy ones first, each to the part that has least; the others fill up the parts in order, so that neighbours stay together.
+        let mut cells: Vec<u32> = (0..roots.len() as u32)
+            .filter(|&of| roots[of as usize] == of && work[of as usize] > 0.0)
+            .collect();
+        let share = self.total / threads as f64;
+        let is_heavy = |of: &u32| work[*of as usize] > share / 8.0;
+        let light: Vec<u32> = cells.iter().copied().filter(|of| !is_heavy(of)).collect();
+        cells.retain(is_heavy);
+        cells.sort_by(|a, b| work[*b as usize].total_cmp(&work[*a as usize]));
+        let heaviest =
+            roots.iter().copied().max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
+        let mut loads = vec![0.0; threads];
+        let mut part = vec![u16::MAX; roots.len()];
+        let lightest = |loads: &[f64]| {
+            let order = |&a: &usize, &b: &usize| loads[a].total_cmp(&loads[b]);
+            (0..loads.len()).min_by(order).unwrap_or(0)
+        };
+        for of in cells {
+            let to = lightest(&loads);
+            loads[to] += work[of as usize];
+            part[of as usize] = to as u16;
+        }
+        let mut to = lightest(&loads);
+        for of in light {
+            if loads[to] + work[of as usize] / 2.0 > share {
+                to = lightest(&loads);
+            }
+            loads[to] += work[of as usize];
+            part[of as usize] = to as u16;
+        }
+        // What has no work is anywhere, and parts without any are none.
+        let mut names: BTreeMap<u16, u16> = BTreeMap::new();
+        let mut part: Vec<u16> = roots.iter().map(|&root| part[root as usize]).collect();
+        for of in part.iter_mut().filter(|of| **of < u16::MAX) {
+            let next = names.len() as u16;
+            *of = *names.entry(*of).or_insert(next);
+        }
+        part.iter_mut().filter(|of| **of == u16::MAX).for_each(|of| *of = 0);
+        let parts = names.len();
+        let between = |edge: &&Edge| part[edge.from as usize] != part[edge.to as usize];
+        let lookahead =
+            self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
+        let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
+        let most = loads.iter().copied().fold(0.0, f64::max);
+        let speedup = self.total / (most + rounds * HOPS_A_ROUND);
+        let heaviest = (heaviest, work[heaviest as usize] / self.total);
+        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest })
+    }
+
+    fn cut(&self, grouping: &Grouping) -> Cut {
+        let parts = grouping.parts;
+        let mut distance = vec![u64::MAX; parts * parts];
+        let mut stride = u64::MAX;
+        for edge in &self.edges {
+            let [from, to] = [edge.from, edge.to].map(|of| usize::from(grouping.part[of as usize]));
+            if from != to {
+                let of = &mut distance[from * parts + to];
+                *of = edge.lookahead.min(*of);
+                stride = edge.lookahead.min(stride);
+            }
+        }
+        for by in 0..parts {
+            for from in 0..parts {
+                for to in 0..parts {
+                    let round = distance[from * parts + by].saturating_add(distance[by * parts + to]);
+                    let of = &mut distance[from * parts + to];
+                    *of = round.min(*of);
+                }
+            }
+        }
+        let (links, ends) = grouping.part.split_at(self.directions as usize);
+        let (sources, sinks) = ends.split_at(self.flows as usize);
+        let [links, sources, sinks] = [links, sources, sinks].map(<[u16]>::to_vec);
+        Cut { parts, links, sources, sinks, distance, stride, is_numbered: self.is_numbered }
+    }
+
+    fn name(&self, cell: u32, share: f64) -> Bound {
+        if let Some(end) = cell.checked_sub(self.directions) {
+            let mut behind = end % self.flows;
+            let of = self.spec.groups.iter().find(|group| {
+                let is_of = behind < group.count;
+                behind = behind.saturating_sub(group.count);
+                is_of
+            });
+            return Bound::Flows { name: of.map_or_else(String::new, |group| group.name.clone()), share };
+        }
+        let link = &self.spec.links[cell as usize / 2];
+        let node = |of: u32| self.spec.nodes[of as usize].name.clone();
+        let (from, to) = if cell.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };
+        Bound::Link { name: [link.name.clone(), node(from.0), node(to.0)], share }
+    }
+
+    /// The reason for which there are no parts.
+    fn bound_of_one(&self) -> Bound {
+        self.group_alone().map_or(Bound::Threads, |(cell, share)| self.name(cell, share))
+    }
+
+    fn group_alone(&self) -> Option<(u32, f64)> {
+        let mut sets = self.sets.clone();
+        let mut work = vec![0.0; self.work.len()];
+        for (of, more) in (0..).zip(&self.work) {
+            work[sets.find(of) as usize] += more;
+        }
+        let heaviest =
+            (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
+        Some((heaviest, work[heaviest as usize] / self.total))
+    }
+
+    fn bound(&self, best: &Grouping, threads: usize) -> Bound {
+        let (cell, share) = best.heaviest;
+        if best.speedup >= 0.75 * threads as f64 {
+            Bound::Threads
+        } else if best.speedup * share < 0.6 {
+            Bound::Delays(Duration::from_picos(best.lookahead))
+        } else if !self.is_numbered && cell >= self.directions {
+            Bound::Transfers
+        } else {
+            self.name(cell, share)
+        }
+    }
+}
+
+/// The rate at which the applications of a flow want to send, where that is known.
+fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
+    let per_time = |bytes: f64, time: Duration| bytes * 8.0 / time.as_secs_f64().max(f64::MIN_POSITIVE);
+    match &group.workload {
+        WorkloadSpec::Transfer(size) | WorkloadSpec::Deliver(size) => per_time(size.get() as f64, duration),
+        WorkloadSpec::Telnet { packet, gap } => per_time(packet.get() as f64, *gap),
+        WorkloadSpec::ConstantRate { rate, .. } => rate.as_f64(),
+        WorkloadSpec::OnOff { on, off, rate, .. } => {
+            let share = on.as_secs_f64() / (*on + *off).as_secs_f64().max(f64::MIN_POSITIVE);
+            rate.unwrap_or(Rate::MAX).as_f64() * share
+        }
+        WorkloadSpec::Poisson { gap, size } => per_time(size.mean(), *gap),
+        WorkloadSpec::Trace(writes) => {
+            let bytes: Bytes = writes.iter().fold(Bytes::ZERO, |sum, (_, size)| sum + *size);
+            per_time(bytes.get() as f64, duration)
+        }
+        WorkloadSpec::Bulk | WorkloadSpec::RequestResponse { .. } => f64::MAX,
+    }
+}
+
+/// Nothing sends faster than this, whatever lines say that take any number of packets at once.
+const MOST_RATE: f64 = 1e11;
+/// The work of a hop of what answers a packet, in hops of packets: not each is answered.
+const OF_ANSWER: f64 = 0.7;
+/// The work of a source on a packet and its acknowledgement, in hops.
+const OF_SOURCE: f64 = 3.0;
+/// The same of a sink.
+const OF_SINK: f64 = 2.0;
+/// The hops that a thread could do while threads wait for each other once.
+const HOPS_A_ROUND: f64 = 10.0;
+/// The lookaheads that are tried at most.
+const MOST_TRIED: usize = 6;

@@ -1,0 +1,150 @@
+//! One part of a run that several threads share: what it hands over to others, and what it gets.
+
+use super::EventLoop;
+use crate::event::Kind;
+use crate::parts::border::{Ended, Moment, Outbox};
+use crate::parts::flow::Role;
+use crate::parts::network::{END, EXIT};
+use crate::parts::packet::{Flags, NONE};
+use crate::result::FlowCounts;
+use crate::tracing::Tracing;
+use thalweg_proto::units::Time;
+
+impl<T: Tracing> EventLoop<T> {
+    /// Handles the events before a time. Afterwards others may come from that time on.
+    pub(crate) fn advance_before(&mut self, end: Time) {
+        self.wheel.keep_from(end);
+        self.go_on(u64::MAX);
+    }
+
+    /// The time of the next event; none when the run has ended.
+    pub(crate) fn next(&self) -> Option<Time> {
+        if self.finished { None } else { self.wheel.next() }
+    }
+
+    /// A packet enters a wire. True if it is not for here to arrive in order: another part has what is behind the wire, or it
+    /// overtakes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn leave(&mut self, link: u32, packet: u32, arrives: Time) -> bool {
+        let Some(border) = &mut self.border else { return false };
+        let last = &mut border.last[link as usize];
+        if arrives < *last {
+            self.put_off_order(link, packet, arrives);
+            return true;
+        }
+        *last = arrives;
+        self.pass_on(link, packet, arrives, false)
+    }
+
+    /// Hands a packet over to the part that has what is behind a link. False where that is this one.
+    pub(crate) fn pass_on(&mut self, link: u32, packet: u32, arrives: Time, is_stray: bool) -> bool {
+        let Some(border) = self.border.as_deref_mut() else { return false };
+        let network = &mut self.network;
+        let header = network.packets.get_mut(packet);
+        let to = match network.routes[header.hop as usize] {
+            END => border.owners.of_end(header.destination()),
+            EXIT => border.owners.links[header.exit as usize],
+            next => border.owners.links[next as usize],
+        };
+        if to == border.part {
+            return false;
+        }
+        (header.next, header.arrives_at) = (link, arrives);
+        if is_stray {
+            header.flags.set(Flags::STRAY);
+        }
+        border.outboxes[usize::from(to)].put(&mut network.packets, packet);
+        true
+    }
+
+    /// Takes the packets that another part has handed over: they are on the last wires before here.
+    pub(crate) fn admit(&mut self, outbox: &mut Outbox) {
+        let Self { network, wheel, .. } = self;
+        let (transmitters, strays, strayed) =
+            (&mut network.transmitters, &mut network.strays, &mut network.strayed);
+        outbox.empty(&mut network.packets, |packets, packet| {
+            let header = packets.get_mut(packet);
+            let (link, arrives) = (header.next, header.arrives_at);
+            if header.flags.clear(Flags::STRAY) {
+                strays.insert((link, arrives, *strayed), packet);
+                *strayed += 1;
+                wheel.push(arrives, Kind::Stray.key(link));
+                return;
+            }
+            header.next = NONE;
+            let wire = &mut transmitters[link as usize];
+            if wire.first == NONE {
+                wire.first = packet;
+                wheel.push(arrives, Kind::Arrive.key(link));
+            } else {
+                packets.get_mut(wire.last).next = packet;
+            }
+            wire.last = packet;
+        });
+    }
+
+    /// The fates of the packets of a connection's flow.
+    #[inline(never)]
+    pub(crate) fn fates(&mut self, connection: u32) -> &mut FlowCounts {
+        if let Some(border) = &mut self.border {
+            return border.fates.entry(connection).or_default();
+        }
+        let flow = self.endpoints[connection as usize * 2].flow;
+        &mut self.flows[flow as usize].counts
+    }
+
+    /// True if other parts have both ends of the flow.
+    pub(crate) fn is_foreign(&self, flow: u32) -> bool {
+        !self.has_source(flow) && !self.has_sink(flow)
+    }
+
+    /// True unless another part has the source of the flow.
+    pub(crate) fn has_source(&self, flow: u32) -> bool {
+        self.border.as_ref().is_none_or(|border| border.has_source(flow))
+    }
+
+    /// True unless another part has the sink of the flow.
+    pub(crate) fn has_sink(&self, flow: u32) -> bool {
+        self.border.as_ref().is_none_or(|border| border.has_sink(flow))
+    }
+
+    /// A flow ends of which the sink is elsewhere: there it is known when it got the last of the data.
+    pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
+        let moment = Moment { time: self.now, origin: self.wheel.origin() };
+        let is_listed = is_transfer && self.counting;
+        if let Some(border) = &mut self.border {
+            let after = border.transfers.len();
+            border.ended.push(Ended { connection, moment, after, is_listed });
+        }
+    }
+
+    /// The number that a flow's connection was given before the run, if it was given one.
+    pub(crate) fn number_of(&self, flow: u32, role: Role) -> Option<u32> {
+        let first = self.border.as_ref()?.owners.numbers.get(flow as usize)?;
+        Some(first + u32::from(role == Role::Reply))
+    }
+
+    /// An event happens that every part has.
+    #[cold]
+    pub(crate) fn count_shared(&mut self) {
+        if let Some(border) = &mut self.border {
+            border.doubled += u64::from(border.part > 0);
+        }
+    }
+
+    /// An event happens that is another part's as well, which counts it.
+    pub(crate) fn count_doubled(&mut self) {
+        if let Some(border) = &mut self.border {
+            border.doubled += 1;
+        }
+    }
+
+    /// A transfer was added to the list.
+    pub(crate) fn keep_moment(&mut self) {
+        let moment = Moment { time: self.now, origin: self.wheel.origin() };
+        if let Some(border) = &mut self.border {
+            border.transfers.push(moment);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Real packets: they come in from hosts outside, meet what simulated ones meet, and go out again.
+//!
+//! Their owner says which packets make a flow. Connections within it tell queues and gates apart what belongs together.
+
+use super::EventLoop;
+use crate::Pdu;
+use crate::measure::{Histogram, Recorder};
+use crate::parts::endpoint::{Endpoint, Way};
+use crate::parts::flow::{Connection, Delays, Flow, Group, Role};
+use crate::parts::gate::NO_GATE;
+use crate::parts::host::Host;
+use crate::parts::network::END;
+use crate::parts::outside::{Arrival, Held, Message, Outside, SCHEME};
+use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
+use crate::parts::series::{FLOW_SERIES, WatchedFlow};
+use crate::parts::transfer::Completions;
+use crate::spec::TransportSpec;
+use crate::trace::Step;
+use crate::tracing::Tracing;
+use thalweg_proto::Ecn;
+use thalweg_proto::datagram::SourceConfig;
+
+/// Bytes that may wait at all gates together.
+const MOST_HELD: u64 = 256 << 20;
+
+impl<T: Tracing> EventLoop<T> {
+    /// Makes room for hosts outside, of nodes with these gates.
+    pub(crate) fn open_outside(&mut self, gates: Vec<u16>) {
+        let ends = thalweg_catalog::Ends::Datagram(SourceConfig { segment: 1, header: 0, rate: None });
+        self.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
+        self.hosts.push(Host::Outside);
+        let (host, transport) = (self.hosts.len() as u32 - 1, self.transports.len() as u32 - 1);
+        self.outside = Some(Box::new(Outside { host, transport, gates, ..Outside::default() }));
+    }
+
+    /// A flow by these links that is called so, with this priority. Messages of the queue of a link go back to its source by the links
+    /// that stand with it.
+    pub(crate) fn outside_flow(
+        &mut self,
+        path: &[u32],
+        ways_back: Vec<(u32, Vec<u32>)>,
+        name: String,
+        priority: u8,
+    ) -> u32 {
+        let Some(outside) = &self.outside else { return 0 };
+        let number = self.flows.len() as u32;
+        let (host, transport) = (outside.host, outside.transport);
+        let route = self.network.routes.len() as u32;
+        self.network.routes.extend(path);
+        self.network.routes.push(END);
+        for (link, back) in ways_back {
+            let (start, hops) = (self.network.routes.len() as u32, back.len() as u32);
+            self.network.routes.extend(back);
+            self.network.routes.push(END);
+            self.network.messages.add(link, self.groups.len() as u32, false, start, hops);
+        }
+        self.groups.push(Group {
+            name,
+            scheme: SCHEME.to_owned(),
+            transport,
+            priority,
+            gates: [NO_GATE; 2],
+            routes: [route, route],
+            control: None,
+            has_access: false,
+            overhead: None,
+            first_flow: number,
+            flows: 1,
+            completions: Completions::default(),
+            delay: Histogram::default(),
+        });
+        self.flows.push(Flow {
+            delay: Some(Box::new(Delays::new(false))),
+            ..Flow::idle(self.groups.len() as u32 - 1, NONE, [host; 2], self.now)
+        });
+        if self.measure.interval.is_some() && self.watched_flows.len() < self.measure.flows as usize {
+            let (recorders, bound) = (self.recorders.len(), self.measure.points);
+            self.watched_flows.push(WatchedFlow { flow: number, recorders, delivered: 0 });
+            self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, number, bound)));
+        }
+        number
+    }
+
+    /// A connection of a flow. It ends with [`close_outside`](Self::close_outside).
+    pub(crate) fn connect_outside(&mut self, flow: u32) -> u32 {
+        let opened = self.now;
+        let connection = Connection { flow, role: Role::Transfer, opened, delivered_at: opened, size: 0 };
+        let vacant = self.outside.as_mut().and_then(|outside| outside.vacant.pop());
+        let number = vacant.unwrap_or_else(|| {
+            self.connections.push(connection);
+            self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
+            self.connections.len() as u32 - 1
+        });
+        self.connections[number as usize] = connection;
+        let state = &self.flows[flow as usize];
+        let route = self.groups[state.group as usize].routes[0];
+        let way = Way { first: NONE, route, exit: NONE, host: state.hosts[0] };
+        for id in [number * 2, number * 2 + 1] {
+            let slot = &mut self.endpoints[id as usize];
+            let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
+            *slot = Endpoint { way, flow, serial, incarnation, ..Endpoint::VACANT };
+        }
+        number
+    }
+
+    /// A connection is no longer used. What is under way of it still arrives.
+    pub(crate) fn close_outside(&mut self, connection: u32) {
+        self.leave_gate(connection);
+        self.pause_outside(connection, false);
+        if let Some(outside) = &mut self.outside {
+            outside.listening.remove(&connection);
+            outside.due.retain(|(_, other)| *other != connection);
+            outside.vacant.push(connection);
+        }
+    }
+
+    /// A real packet enters the network, on a connection; its number there.
+    pub(crate) fn enter(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
+        let endpoint = &mut self.endpoints[connection as usize * 2];
+        let (serial, flow) = (endpoint.serial, endpoint.flow);
+        endpoint.serial = serial.wrapping_add(1);
+        let packet = Packet {
+            hop: endpoint.way.route,
+            connection,
+            // Datagrams have at most 64 KiB.
+            size: bytes.len() as u32,
+            serial,
+            sent_at: self.now,
+            incarnation: endpoint.incarnation,
+            flags: Flags::of_class(Class::new(priority, ecn)),
+            ..Packet::EMPTY
+        };
+        self.conservation.sent += 1;
+        self.flows[flow as usize].ended.get_or_insert_default().sent += 1;
+        let packet = self.network.packets.insert_bytes(packet, bytes);
+        self.trace(Step::Sent, u32::MAX, packet);
+        self.notify_gate_of_data(connection * 2);
+        self.forward(packet);
+        serial
+    }
+
+    /// A connection has something to send, at a node that may have a gate.
+    pub(crate) fn join_outside(&mut self, connection: u32, node: u32, priority: u8) {
+        let gate = self.outside.as_ref().and_then(|outside| outside.gates.get(node as usize).copied());
+        let endpoint = &mut self.endpoints[connection as usize * 2];
+        endpoint.gate = gate.unwrap_or(NO_GATE);
+        endpoint.class = Class::new(priority, Ecn::NotEct);
+        self.join_gate(connection);
+    }
+
+    /// A connection has nothing more to send for now: its gate forgets it.
+    pub(crate) fn leave_outside(&mut self, connection: u32) {
+        self.leave_gate(connection);
+        self.pause_outside(connection, false);
+    }
+
+    /// A gate stops a connection, or lets it go on: then what it has held back leaves.
+    pub(crate) fn pause_outside(&mut self, connection: u32, paused: bool) {
+        let Some(outside) = &mut self.outside else { return };
+        if paused {
+            outside.paused.entry(connection).or_default();
+            return;
+        }
+        let Some(held) = outside.paused.remove(&connection) else { return };
+        outside.held_bytes -= held.iter().map(|held| held.bytes.len() as u64).sum::<u64>();
+        for Held { priority, ecn, bytes } in held {
+            self.enter(connection, priority, ecn, bytes);
+        }
+    }
+
+    /// A packet waits at the gate that has stopped its connection; false where there is no room.
+    pub(crate) fn hold_outside(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> bool {
+        let Some(outside) = &mut self.outside else { return false };
+        let Some(held) = outside.paused.get_mut(&connection) else { return false };
+        let size = bytes.len() as u64;
+        if outside.held_bytes + size > MOST_HELD {
+            return false;
+        }
+        outside.held_bytes += size;
+        held.push_back(Held { priority, ecn, bytes });
+        true
+    }
+
+    /// A packet leaves the queue at `link`: it has CE if that is to tell its source what a message would.
+    pub(crate) fn translate(&mut self, link: u32, packet: u32) {
+        let Some(outside) = &mut self.outside else { return };
+        let header = self.network.packets.get_mut(packet);
+        let may_be_marked = header.flags.ecn().is_capable() && !header.flags.has(Flags::ROUTER);
+        if !may_be_marked || !outside.due.remove(&(link, header.connection)) {
+            return;
+        }
+        header.flags.set_ecn(Ecn::Ce);
+        if let Some(waiting) = self.network.waiting(link) {
+            waiting.marks += 1;
+        }
+    }
+
+    /// A packet reached a host outside.
+    pub(crate) fn deliver_outside(&mut self, id: EndpointId, packet: u32) {
+        let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
+        let flow = self.endpoints[id as usize].flow;
+        self.note(packet, 1);
+        self.trace(Step::Delivered, u32::MAX, packet);
+        self.conservation.delivered += 1;
+        let bytes = self.network.packets.take_bytes(packet);
+        let Some(bytes) = bytes else {
+            let pdu = self.network.packets.unpack(cargo);
+            self.network.packets.discard(packet);
+            if let (Some(outside), Pdu::Feedback(feedback), false) =
+                (&mut self.outside, pdu, flags.has(Flags::DAMAGED))
+            {
+                outside.messages.push(Message { at: self.now, connection: id / 2, feedback });
+            }
+            return;
+        };
+        self.network.packets.discard(packet);
+        let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
+        if self.counting {
+            self.count_arrived(flow, ecn.is_ce(), at.since(sent_at));
+            let taken = &mut self.flows[flow as usize].ended.get_or_insert_default().taken;
+            taken.packets += 1;
+        }
+        if let Some(outside) = &mut self.outside {
+            outside.arrived.push(Arrival { at, flow, ecn, damaged, bytes });
+        }
+    }
+
+    /// Counts data of a flow that TCP has sent once more.
+    pub(crate) fn count_resent(&mut self, flow: u32) {
+        self.flows[flow as usize].ended.get_or_insert_default().retransmissions += 1;
+    }
+
+    /// Counts what an application gets of a packet that arrived: so much payload, and so much around it.
+    pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, around: u64) {
+        let flow = &mut self.flows[flow as usize];
+        flow.delivered += payload;
+        let taken = &mut flow.ended.get_or_insert_default().taken;
+        taken.payload += payload;
+        taken.framing += around;
+    }
+}

@@ -1,0 +1,237 @@
+//! One run on several threads.
+//!
+//! Each thread has a part. In a round it handles the events before the time from which on others may still send it something, which
+//! follows from where all parts stand and from the distances between them, hands over what leaves it, and waits for the others. No
+//! part ever gets anything for a time that is over for it, so that it handles what it has in the order in which one thread would.
+
+use crate::cut::Cut;
+use crate::event_loop::{EventLoop, Status};
+use crate::parts::border::Outbox;
+use crate::result::RunResult;
+use crate::spec::Spec;
+use crate::split::{Rest, join, split};
+use crate::tracing::Untraced;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use thalweg_proto::units::{Duration, Time};
+
+type Part = EventLoop<Untraced>;
+
+/// A run in parts.
+#[derive(Debug)]
+pub(crate) struct Parallel {
+    rest: Rest,
+    parts: Vec<Part>,
+    cut: Cut,
+    /// The end of the run.
+    end: Time,
+}
+
+impl Parallel {
+    /// A run of `spec`, which was built and in which nothing has happened yet.
+    pub fn new(spec: &Spec, whole: Part, cut: Cut) -> Self {
+        let (rest, parts) = split(Box::new(whole), spec, &cut);
+        Self { rest, parts, cut, end: Time::ZERO + spec.duration }
+    }
+
+    /// Handles `events` events or some more.
+    pub fn advance(&mut self, events: u64) -> Status {
+        rounds(&mut self.parts, &self.cut, self.end + TICK, events);
+        if self.is_finished() { Status::Finished } else { Status::Running }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.parts.iter().all(|part| part.finished)
+    }
+
+    /// The time that the first part has come to.
+    pub fn now(&self) -> Time {
+        self.parts.iter().map(|part| part.now).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Events so far, those that several parts have once.
+    pub fn events(&self) -> u64 {
+        let of = |part: &Part| part.events - part.border.as_ref().map_or(0, |border| border.doubled);
+        self.parts.iter().map(of).sum()
+    }
+
+    pub fn hops(&self) -> u64 {
+        self.parts.iter().map(|part| part.network.hops).sum()
+    }
+
+    /// The link's name and the nodes that each direction leads from and to.
+    pub fn links(&self) -> &[(String, String, String)] {
+        self.parts.first().map_or(&[], |part| &part.network.names.links)
+    }
+
+    /// Ends the run, here if it has not reached its end, and tells what was measured.
+    pub fn finish(mut self) -> RunResult {
+        if !self.is_finished() {
+            // Parts that are behind go on to where the first is: all events up to that time have then happened, as with one thread.
+            let now = self.now();
+            rounds(&mut self.parts, &self.cut, now + TICK, u64::MAX);
+        }
+        join(self.rest, self.parts).finish().0
+    }
+}
+
+/// The next time after any.
+const TICK: Duration = Duration::from_picos(1);
+
+/// Two of everything that parts tell each other: while one part still reads what was told in this round, another may already tell
+/// what holds for the next.
+#[derive(Default)]
+struct Board {
+    /// The time of each part's next event.
+    next: Vec<AtomicU64>,
+    /// The events that each part has handled.
+    events: Vec<AtomicU64>,
+    /// The earliest arrival of what each part sends each other: that of i to j is at `i * parts + j`.
+    sent: Vec<AtomicU64>,
+    /// The packets that it sends, alike.
+    mail: Vec<Mutex<Outbox>>,
+}
+
+impl Board {
+    fn new(parts: usize) -> Self {
+        let never = |count: usize| (0..count).map(|_| AtomicU64::new(u64::MAX)).collect();
+        Self {
+            next: never(parts),
+            events: never(parts),
+            sent: never(parts * parts),
+            mail: (0..parts * parts).map(|_| Mutex::default()).collect(),
+        }
+    }
+}
+
+/// The threads of a run.
+struct Threads<'a> {
+    cut: &'a Cut,
+    boards: [Board; 2],
+    /// Events from this time on are left.
+    end: u64,
+    /// So many events are enough.
+    enough: u64,
+    waiting: AtomicUsize,
+    round: AtomicUsize,
+    /// A thread has panicked: nobody is to wait for it.
+    is_broken: AtomicBool,
+}
+
+/// Handles the events before `end`, or about so many.
+fn rounds(parts: &mut [Part], cut: &Cut, end: Time, enough: u64) {
+    let threads = Threads {
+        cut,
+        boards: [Board::new(cut.parts), Board::new(cut.parts)],
+        end: end.as_picos(),
+        enough,
+        waiting: AtomicUsize::new(0),
+        round: AtomicUsize::new(0),
+        is_broken: AtomicBool::new(false),
+    };
+    let Some((first, others)) = parts.split_first_mut() else { return };
+    std::thread::scope(|scope| {
+        for (number, part) in (1..).zip(others) {
+            let threads = &threads;
+            scope.spawn(move || threads.work(number, part));
+        }
+        threads.work(0, first);
+    });
+}
+
+impl Threads<'_> {
+    /// Goes round by round with one part.
+    fn work(&self, number: usize, part: &mut Part) {
+        let _guard = Guard(&self.is_broken);
+        let parts = self.cut.parts;
+        let began = part.events;
+        for board in self.boards.iter().cycle() {
+            board.next[number].store(picos(part.next()), Ordering::Relaxed);
+            board.events[number].store(part.events - began, Ordering::Relaxed);
+            if !self.wait() {
+                return;
+            }
+            for from in (0..parts).filter(|&from| from != number) {
+                let mail = &board.mail[from * parts + number];
+                part.admit(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            let Some(until) = self.until(number, board) else { return };
+            part.advance_before(Time::from_picos(until));
+            let other = &self.boards[usize::from(core::ptr::eq(board, &self.boards[0]))];
+            self.send(number, part, other);
+        }
+    }
+
+    /// The time before which a part can handle its events; none when the round is the last. All parts come to the same view of what
+    /// all have told.
+    fn until(&self, number: usize, board: &Board) -> Option<u64> {
+        let parts = self.cut.parts;
+        let load = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let next = |part: usize| {
+            let sent = (0..parts).map(|from| load(&board.sent[from * parts + part])).min();
+            load(&board.next[part]).min(sent.unwrap_or(u64::MAX))
+        };
+        let (mut first, mut until) = (u64::MAX, u64::MAX);
+        for part in 0..parts {
+            let next = next(part);
+            first = first.min(next);
+            until = until.min(next.saturating_add(self.cut.distance[part * parts + number]));
+        }
+        let events = board.events.iter().map(load).fold(0, u64::saturating_add);
+        let goes_on = first < self.end && events < self.enough;
+        goes_on.then(|| until.min(first.saturating_add(self.cut.stride)).min(self.end))
+    }
+
+    /// Hands over what has left a part.
+    fn send(&self, number: usize, part: &mut Part, board: &Board) {
+        let parts = self.cut.parts;
+        let Some(border) = part.border.as_deref_mut() else { return };
+        for (to, outbox) in border.outboxes.iter_mut().enumerate() {
+            board.sent[number * parts + to].store(picos(outbox.earliest()), Ordering::Relaxed);
+            let mut mail = board.mail[number * parts + to].lock().unwrap_or_else(PoisonError::into_inner);
+            core::mem::swap(&mut *mail, outbox);
+        }
+    }
+
+    /// Waits until all have come here. False where one will not.
+    fn wait(&self) -> bool {
+        let round = self.round.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.cut.parts {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.round.store(round.wrapping_add(1), Ordering::Release);
+            return true;
+        }
+        let mut spins = 0;
+        while self.round.load(Ordering::Acquire) == round {
+            if self.is_broken.load(Ordering::Relaxed) {
+                return false;
+            }
+            // The others are mostly almost there; where processors are short, they need this one.
+            if spins < SPINS {
+                spins += 1;
+                core::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        true
+    }
+}
+
+/// Looks at the others before a thread gives its processor away: a few microseconds.
+const SPINS: u32 = 1000;
+
+fn picos(time: Option<Time>) -> u64 {
+    time.map_or(u64::MAX, Time::as_picos)
+}
+
+/// Tells the other threads of a panic.
+struct Guard<'a>(&'a AtomicBool);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The border of a part of a run that several threads share: who has what, and what is handed over.
+
+use crate::parts::packet::{EndpointId, Large, Packet, Packets};
+use crate::result::FlowCounts;
+use crate::wheel::Origin;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thalweg_proto::units::Time;
+
+/// The parts that have things, the same for all parts.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    /// By transmitter.
+    pub links: Vec<u16>,
+    /// By flow: those of its source, where its application is, and of its sink.
+    pub sources: Vec<u16>,
+    pub sinks: Vec<u16>,
+    /// By endpoint, where all connections are numbered before the run; otherwise one part has all flows.
+    pub ends: Vec<u16>,
+    /// The first connection of each flow, where all are numbered before the run.
+    pub numbers: Vec<u32>,
+}
+
+impl Owners {
+    /// The flows whose ends are in different parts.
+    pub fn apart(&self) -> impl Iterator<Item = usize> + '_ {
+        let ends = self.sources.iter().zip(&self.sinks).enumerate();
+        ends.filter(|(_, (source, sink))| source != sink).map(|(flow, _)| flow)
+    }
+
+    /// The part that has an endpoint.
+    pub fn of_end(&self, id: EndpointId) -> u16 {
+        match self.ends.get(id as usize) {
+            Some(&part) => part,
+            None => self.sources.first().copied().unwrap_or(0),
+        }
+    }
+}
+
+/// Packets for another part, in the order in which they were sent.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    packets: Vec<Packet>,
+    large: Vec<Large>,
+}
+
+impl Outbox {
+    /// Puts a packet in, which is then no longer among the others.
+    pub fn put(&mut self, packets: &mut Packets, packet: u32) {
+        let packet = packets.take(packet, &mut self.large);
+        self.packets.push(packet);
+    }
+
+    /// Takes all packets out and puts them among others: `each` is told of them.
+    pub fn empty(&mut self, packets: &mut Packets, mut each: impl FnMut(&mut Packets, u32)) {
+        for packet in self.packets.drain(..) {
+            let packet = packets.admit(packet, &mut self.large);
+            each(packets, packet);
+        }
+        self.large.clear();
+    }
+
+    /// The earliest time at which one of its packets arrives.
+    pub fn earliest(&self) -> Option<Time> {
+        self.packets.iter().map(|packet| packet.arrives_at).min()
+    }
+}
+
+/// The moment of something that is put in order among those of other parts: its time, and the reason for which it happened then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub time: Time,
+    pub origin: Origin,
+}
+
+/// The end of a flow, as its source knows it: the sink, which is another part's, has everything, and knows since when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub connection: u32,
+    pub moment: Moment,
+    /// The number of transfers that were listed here before.
+    pub after: usize,
+    /// It is a transfer that is listed.
+    pub is_listed: bool,
+}
+
+/// The border of one part.
+#[derive(Debug)]
+pub(crate) struct Border {
+    pub part: u16,
+    pub owners: Arc<Owners>,
+    /// By part.
+    pub outboxes: Vec<Outbox>,
+    /// The time at which the last packet in order arrives from each transmitter.
+    pub last: Vec<Time>,
+    /// The packets of connections, of any part, that were dropped or lost here.
+    pub fates: BTreeMap<u32, FlowCounts>,
+    /// The moments of transfers that have ended, as far as these are listed.
+    pub transfers: Vec<Moment>,
+    /// The flows whose sources are here and have ended, and whose sinks are not.
+    pub ended: Vec<Ended>,
+    /// Events here that another part counts: samples, the ends of the warm-up and of the run, starts of flows with their source elsewhere.
+    pub doubled: u64,
+}
+
+impl Border {
+    /// That of `part`, of so many, when nothing has happened.
+    pub fn new(part: u16, parts: usize, owners: Arc<Owners>) -> Self {
+        Self {
+            part,
+            outboxes: (0..parts).map(|_| Outbox::default()).collect(),
+            last: vec![Time::ZERO; owners.links.len()],
+            owners,
+            fates: BTreeMap::new(),
+            transfers: Vec::new(),
+            ended: Vec::new(),
+            doubled: 0,
+        }
+    }
+
+    pub fn has_source(&self, flow: u32) -> bool {
+        self.owners.sources.get(flow as usize) == Some(&self.part)
+    }
+
+    pub fn has_sink(&self, flow: u32) -> bool {
+        self.owners.sinks.get(flow as usize) == Some(&self.part)
+    }
+}

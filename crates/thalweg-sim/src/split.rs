@@ -1,0 +1,316 @@
+//! A run that is ready, in parts, and the parts put together again when they are done.
+//!
+//! Everything keeps its number. A part has tables as long as those of the whole, in which what others have is stood in for, so that
+//! events have the same keys and ties the same order everywhere.
+
+use crate::cut::Cut;
+use crate::event::{Kind, MAX_ENTITIES};
+use crate::event_loop::EventLoop;
+use crate::measure::Recorder;
+use crate::parts::border::{Border, Ended, Moment, Owners};
+use crate::parts::endpoint::Endpoint;
+use crate::parts::feedback::MessageWays;
+use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION, Role};
+use crate::parts::host::Host;
+use crate::parts::network::Network;
+use crate::parts::packet::{NONE, Packets};
+use crate::parts::reader::READS;
+use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
+use crate::parts::transfer::TransferList;
+use crate::parts::transmitter::Station;
+use crate::result::{Conservation, Quantity, Transfer};
+use crate::spec::{Spec, WorkloadSpec};
+use crate::tracing::Untraced;
+use crate::wheel::Wheel;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thalweg_proto::units::Time;
+
+type Part = EventLoop<Untraced>;
+
+/// The whole run without what its parts have.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    whole: Box<Part>,
+    owners: Arc<Owners>,
+    /// The parts of stations and of hosts.
+    stations: Vec<u16>,
+    hosts: Vec<u16>,
+}
+
+/// Takes apart a run of `spec` in which nothing has happened yet.
+pub(crate) fn split(mut whole: Box<Part>, spec: &Spec, cut: &Cut) -> (Rest, Vec<Part>) {
+    let owners = Arc::new(owners(&whole, spec, cut));
+    let part_of = |link: usize| owners.links[link];
+    let mut of_stations = vec![0; whole.network.stations.len()];
+    for (link, transmitter) in whole.network.transmitters.iter().enumerate() {
+        if let Some(station) = transmitter.station() {
+            of_stations[station] = part_of(link);
+        }
+    }
+    let mut of_hosts = vec![0; whole.hosts.len()];
+    for ((flow, &source), &sink) in whole.flows.iter().zip(&owners.sources).zip(&owners.sinks) {
+        for (host, part) in flow.hosts.into_iter().zip([source, sink]).filter(|(host, _)| *host != NONE) {
+            of_hosts[host as usize] = part;
+        }
+    }
+    let mut has_flows = vec![false; cut.parts];
+    owners.sources.iter().chain(&owners.sinks).for_each(|&part| has_flows[usize::from(part)] = true);
+    let network = &mut whole.network;
+    let stations =
+        scatter(core::mem::take(&mut network.stations), cut.parts, &of_stations, |_| Station::default());
+    let transmitters =
+        scatter(core::mem::take(&mut network.transmitters), cut.parts, &owners.links, |transmitter| {
+            transmitter.stand_in()
+        });
+    let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::stand_in);
+    for flow in owners.apart() {
+        // Delays are measured where packets arrive.
+        let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
+        flows[sink][flow].delay = flows[source][flow].delay.take();
+    }
+    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, |_| Host::Outside);
+    let mut parts: Vec<Part> = Vec::with_capacity(cut.parts);
+    let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts);
+    for (number, (((stations, transmitters), flows), hosts)) in (0..).zip(tables) {
+        let has_flows = has_flows[usize::from(number)];
+        let connections = if has_flows { owners.ends.len() / 2 } else { 0 };
+        let network = &whole.network;
+        parts.push(EventLoop {
+            now: Time::ZERO,
+            finished: false,
+            error: None,
+            seed: whole.seed,
+            warmup: whole.warmup,
+            wheel: Wheel::new(spec.ties),
+            network: Network {
+                packets: Packets::new(),
+                transmitters,
+                stations,
+                directions: network.directions.clone(),
+                speeds: network.speeds.clone(),
+                routes: network.routes.clone(),
+                names: network.names.clone(),
+                changes: network.changes.clone(),
+                in_service: BTreeMap::new(),
+                strays: BTreeMap::new(),
+                strayed: 0,
+                hops: 0,
+                dropped: Vec::new(),
+                messages: MessageWays::default(),
+            },
+            endpoints: (0..2 * connections).map(|_| Endpoint::VACANT).collect(),
+            connections: vec![UNOPENED; connections],
+            flows: if has_flows { flows } else { Vec::new() },
+            groups: whole.groups.iter().map(Group::fresh).collect(),
+            hosts,
+            gates: Vec::new(),
+            link_gates: Vec::new(),
+            transports: whole.transports.clone(),
+            segment_times: BTreeMap::new(),
+            measure: whole.measure.clone(),
+            recorders: whole.recorders.clone(),
+            transfers: TransferList::default(),
+            watched_flows: if has_flows { whole.watched_flows.clone() } else { Vec::new() },
+            watched_links: whole.watched_links.clone(),
+            counting: whole.counting,
+            events: 0,
+            expected: [NONE; 2],
+            fingerprint: 0,
+            conservation: Conservation::default(),
+            border: Some(Box::new(Border::new(number, cut.parts, Arc::clone(&owners)))),
+            outside: None,
+            tracing: Untraced,
+        });
+    }
+    deal(&mut whole, &owners, &mut parts);
+    (Rest { whole, owners, stations: of_stations, hosts: of_hosts }, parts)
+}
+
+/// A connection that has not been opened, or is another part's.
+const UNOPENED: Connection =
+    Connection { flow: u32::MAX, role: Role::Main, opened: Time::ZERO, delivered_at: Time::ZERO, size: 0 };
+
+/// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
+fn scatter<X>(table: Vec<X>, parts: usize, owners: &[u16], stand_in: impl Fn(&X) -> X) -> Vec<Vec<X>> {
+    let mut tables: Vec<Vec<X>> = (0..parts).map(|_| Vec::with_capacity(table.len())).collect();
+    for (entry, &owner) in table.into_iter().zip(owners) {
+        for (_, table) in tables.iter_mut().enumerate().filter(|(part, _)| *part != usize::from(owner)) {
+            table.push(stand_in(&entry));
+        }
+        tables[usize::from(owner)].push(entry);
+    }
+    tables
+}
+
+/// Puts a table together again; tables may be missing where nothing was in them.
+fn gather<X>(tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
+    let mut tables: Vec<_> = tables.into_iter().map(Vec::into_iter).collect();
+    let mut whole = Vec::with_capacity(owners.len());
+    for &owner in owners {
+        for (part, table) in tables.iter_mut().enumerate() {
+            let entry = table.next();
+            if part == usize::from(owner) {
+                whole.extend(entry);
+            }
+        }
+    }
+    whole
+}
+
+/// The parts that have things, and the numbers of connections, which are those that they get when all is one.
+fn owners(whole: &Part, spec: &Spec, cut: &Cut) -> Owners {
+    let mut links = cut.links.clone();
+    for ((flow, &source), &sink) in whole.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
+        // A flow's own lines follow those of the flow before it. Where its ends are apart, it has one for control PDUs at most, which
+        // are the sink's, and one behind it for the overhead of the host at the source.
+        let group = &spec.groups[flow.group as usize];
+        let of_sink = u32::from(group.control_channel.is_some());
+        links.extend((0..group.own_links()).map(|own| if own < of_sink { sink } else { source }));
+    }
+    let mut owners =
+        Owners { links, sources: cut.sources.clone(), sinks: cut.sinks.clone(), ..Owners::default() };
+    if cut.is_numbered {
+        let mut starts: Vec<u32> = (0..whole.flows.len() as u32).collect();
+        // What is there for the very beginning is handled in the order in which it was added.
+        starts.sort_by_key(|&flow| {
+            let start = whole.flows[flow as usize].start;
+            let place = whole.wheel.place_at(start, Kind::Start.key(flow));
+            (start, (start > Time::ZERO).then_some(place), flow)
+        });
+        owners.numbers = vec![NO_CONNECTION; whole.flows.len()];
+        for flow in starts {
+            let of = &whole.flows[flow as usize];
+            owners.numbers[flow as usize] = owners.ends.len() as u32 / 2;
+            let ends = [cut.sources[flow as usize], cut.sinks[flow as usize]];
+            owners.ends.extend(ends);
+            if matches!(spec.groups[of.group as usize].workload, WorkloadSpec::RequestResponse { .. }) {
+                owners.ends.extend(ends);
+            }
+        }
+    }
+    owners
+}
+
+/// Deals the first events out.
+fn deal(whole: &mut Part, owners: &Owners, parts: &mut [Part]) {
+    while let Some((time, key)) = whole.wheel.pop() {
+        let entity = key & (MAX_ENTITIES - 1);
+        let part = match Kind::of(key) {
+            Kind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
+            Kind::Start => {
+                let [source, sink] = [&owners.sources, &owners.sinks].map(|of| of[entity as usize]);
+                if sink != source {
+                    parts[usize::from(sink)].wheel.push(time, key);
+                }
+                source
+            }
+            Kind::Stop => owners.sources[entity as usize],
+            Kind::Application => owners.sources[(entity & !READS) as usize],
+            _ => {
+                // Samples and the ends of the warm-up and of the run are everybody's; nothing else is due before the run begins.
+                parts.iter_mut().for_each(|part| part.wheel.push(time, key));
+                continue;
+            }
+        };
+        parts[usize::from(part)].wheel.push(time, key);
+    }
+}
+
+/// Takes a table out of each part.
+fn each<X: Default>(parts: &mut [Part], table: impl Fn(&mut Part) -> &mut X) -> Vec<X> {
+    parts.iter_mut().map(|part| core::mem::take(table(part))).collect()
+}
+
+/// Puts the parts of a run together, all of which have come as far.
+pub(crate) fn join(rest: Rest, mut parts: Vec<Part>) -> Part {
+    let Rest { mut whole, owners, stations, hosts } = rest;
+    let network = &mut whole.network;
+    network.stations = gather(each(&mut parts, |part| &mut part.network.stations), &stations);
+    network.transmitters = gather(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
+    whole.hosts = gather(each(&mut parts, |part| &mut part.hosts), &hosts);
+    let mut sinks = Vec::new();
+    for flow in owners.apart() {
+        let sink = &mut parts[usize::from(owners.sinks[flow])].flows[flow];
+        let stand_in = sink.stand_in();
+        sinks.push((flow, core::mem::replace(sink, stand_in)));
+    }
+    whole.flows = gather(each(&mut parts, |part| &mut part.flows), &owners.sources);
+    sinks.into_iter().for_each(|(flow, sink)| whole.flows[flow].add_sink(sink));
+    let connections = each(&mut parts, |part| &mut part.connections);
+    let endpoints = each(&mut parts, |part| &mut part.endpoints);
+    if owners.numbers.is_empty() {
+        // One part has all that there are.
+        whole.connections = connections.into_iter().flatten().collect();
+        whole.endpoints = endpoints.into_iter().flatten().collect();
+    } else {
+        let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
+        whole.connections = gather(connections, &sinks);
+        whole.endpoints = gather(endpoints, &owners.ends);
+    }
+    whole.recorders = recorders(&whole, &owners, &mut parts);
+    let mut left_out = 0;
+    let mut ended: Vec<(Moment, usize, Transfer)> = Vec::new();
+    for part in &mut parts {
+        let Some(border) = &mut part.border else { continue };
+        let (kept, more) = core::mem::take(&mut part.transfers).finish();
+        left_out += more;
+        // What one event led to stays in its order.
+        let moments = core::mem::take(&mut border.transfers).into_iter().enumerate();
+        ended.extend(moments.zip(kept).map(|((place, moment), transfer)| (moment, 2 * place + 1, transfer)));
+        for Ended { connection, moment, after, is_listed } in core::mem::take(&mut border.ended) {
+            let transfer = whole.end_near(connection, is_listed);
+            ended.extend(transfer.map(|transfer| (moment, 2 * after, transfer)));
+        }
+    }
+    whole.transfers = in_order(&whole, ended, left_out);
+    for mut part in parts {
+        whole.now = whole.now.max(part.now);
+        whole.counting |= part.counting;
+        whole.finished = part.finished;
+        whole.fingerprint = whole.fingerprint.wrapping_add(part.fingerprint);
+        whole.conservation.add(&part.conservation);
+        whole.events += part.events;
+        whole.network.hops += part.network.hops;
+        whole.network.packets.absorb(&part.network.packets);
+        whole.network.in_service.append(&mut part.network.in_service);
+        whole.segment_times.append(&mut part.segment_times);
+        whole.groups.iter_mut().zip(&part.groups).for_each(|(group, of_part)| group.add(of_part));
+        let Some(border) = part.border else { continue };
+        whole.events -= border.doubled;
+        for (connection, fates) in border.fates {
+            let flow = whole.connections[connection as usize].flow;
+            whole.flows[flow as usize].counts.add(&fates);
+        }
+    }
+    *whole
+}
+
+/// The series of flows and links, each from the part that has its subject.
+fn recorders(whole: &Part, owners: &Owners, parts: &mut [Part]) -> Vec<Recorder> {
+    let mut of = vec![0; whole.recorders.len()];
+    for watched in &whole.watched_flows {
+        let own = watched.recorders..watched.recorders + FLOW_SERIES.len();
+        of[own].fill(owners.sources[watched.flow as usize]);
+        let goodput = FLOW_SERIES.iter().position(|quantity| *quantity == Quantity::Goodput);
+        goodput.into_iter().for_each(|at| of[watched.recorders + at] = owners.sinks[watched.flow as usize]);
+    }
+    for watched in &whole.watched_links {
+        let own = watched.recorders..watched.recorders + LINK_SERIES.len();
+        of[own].fill(owners.links[watched.link as usize]);
+    }
+    gather(each(parts, |part| &mut part.recorders), &of)
+}
+
+/// The transfers of all parts, and so many that were only counted, in the order in which they ended.
+fn in_order(whole: &Part, mut ended: Vec<(Moment, usize, Transfer)>, left_out: u64) -> TransferList {
+    ended.sort_by_cached_key(|(Moment { time, origin }, place, _)| {
+        (*time, origin.steps, whole.wheel.place_at(*time, origin.key), *place)
+    });
+    let mut list = TransferList::default();
+    for (.., transfer) in ended {
+        list.push(transfer);
+    }
+    list.leave_out(left_out);
+    list
+}

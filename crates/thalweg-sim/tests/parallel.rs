@@ -1,0 +1,171 @@
+//! Runs on several threads give the same results as on one, to the byte.
+
+mod net;
+
+use net::{bytes, chain, datagrams, direction, group, millis, window};
+use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::Limit;
+use thalweg_sim::cut::{Bound, outlook};
+use thalweg_sim::spec::*;
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{RunResult, Simulation, Status};
+
+fn on(threads: usize, spec: &Spec) -> Simulation {
+    Simulation::on_threads(spec, NoTrace, threads).expect("the specification is valid")
+}
+
+fn run(threads: usize, spec: &Spec) -> RunResult {
+    let mut simulation = on(threads, spec);
+    while simulation.advance(1 << 20) == Status::Running {}
+    simulation.finish().0
+}
+
+fn reno() -> TransportSpec {
+    window(ControllerConfig::NewReno(NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+    }))
+}
+
+fn line(mbits: u64, delay: Duration) -> DirectionSpec {
+    direction(Rate::from_mbits_per_sec(mbits), delay, Limit::Packets(50))
+}
+
+fn access(delay: Duration) -> AccessSpec {
+    let line = || direction(Rate::from_mbits_per_sec(1000), delay, Limit::Unlimited);
+    AccessSpec {
+        source_forward: line(),
+        source_backward: line(),
+        sink_forward: line(),
+        sink_backward: line(),
+        source_processing: Processing::default(),
+        sink_processing: Processing::default(),
+    }
+}
+
+/// Three links in a row: one flow over all of them and one over each, behind access links.
+fn parking_lot() -> Spec {
+    let links = (0..3).map(|_| (line(50, millis(3)), line(50, millis(3)))).collect();
+    let of = |name: &str, from: u32, to: u32, count: u32| GroupSpec {
+        count,
+        from: NodeId(from),
+        access: Some(access(millis(1))),
+        spread: millis(100),
+        ..group(name, to, reno(), WorkloadSpec::Bulk)
+    };
+    let groups = vec![of("long", 0, 3, 2), of("a", 0, 1, 3), of("b", 1, 2, 3), of("c", 2, 3, 3)];
+    Spec {
+        groups,
+        duration: Duration::from_secs(2),
+        warmup: millis(500),
+        measure: MeasureSpec::default(),
+        ..chain(links)
+    }
+}
+
+#[test]
+fn a_parking_lot_is_the_same_on_any_number_of_threads() {
+    let spec = parking_lot();
+    let alone = run(1, &spec);
+    assert!(alone.hops > 50_000 && !alone.series.is_empty(), "{}", alone.hops);
+    for threads in [2, 3, 4, 16] {
+        assert!(on(threads, &spec).is_parallel());
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// The run of two threads stops somewhere; one thread that handles as many events has done the same.
+#[test]
+fn what_is_interrupted_is_where_one_thread_would_be() {
+    let spec = parking_lot();
+    let mut simulation = on(3, &spec);
+    assert_eq!(simulation.advance(10_000), Status::Running);
+    let partial = simulation.finish().0;
+    assert!(!partial.complete && partial.events >= 10_000, "{}", partial.events);
+    let mut alone = on(1, &spec);
+    alone.advance(partial.events);
+    assert_eq!(alone.finish().0, partial);
+}
+
+/// Transfers that end at the same time in different parts are listed in the order of one thread.
+#[test]
+fn transfers_are_in_the_same_order() {
+    let mut spec = Spec { warmup: Duration::ZERO, ..parking_lot() };
+    for group in &mut spec.groups {
+        group.count = 8;
+        group.spread = Duration::ZERO;
+        group.workload = WorkloadSpec::Transfer(bytes(960));
+    }
+    let alone = run(1, &spec);
+    assert_eq!(alone.transfer_list.len(), 32);
+    let ends: Vec<_> = alone.transfer_list.iter().map(|transfer| transfer.end).collect();
+    assert!(ends.windows(2).any(|pair| pair[0] == pair[1]), "no ties: {ends:?}");
+    for threads in [2, 3, 5] {
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// Wires that become shorter let packets overtake, also from one part to another.
+#[test]
+fn strays_cross_the_border_too() {
+    let mut spec = parking_lot();
+    for (number, link) in spec.links.iter_mut().enumerate() {
+        for direction in [&mut link.forward, &mut link.backward] {
+            direction.schedule = (1..40)
+                .map(|step| Change {
+                    at: Time::ZERO + millis(40 * step + number as u64),
+                    rate: None,
+                    delay: Some(millis(1 + 7 * (step % 2))),
+                    impairment: None,
+                })
+                .collect();
+        }
+    }
+    let alone = run(1, &spec);
+    for threads in [2, 3] {
+        assert!(on(threads, &spec).is_parallel());
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// Ends without access links are at the links that they send to.
+#[test]
+fn flows_at_the_nodes_are_cut_at_the_links() {
+    let links = (0..4).map(|_| (line(20, millis(5)), line(20, millis(5)))).collect();
+    let of = |number: u32| GroupSpec {
+        from: NodeId(number),
+        ..group(&format!("g{number}"), number + 1, reno(), WorkloadSpec::Bulk)
+    };
+    let spec = Spec { groups: (0..4).map(of).collect(), duration: Duration::from_secs(2), ..chain(links) };
+    let alone = run(1, &spec);
+    assert!(on(4, &spec).is_parallel());
+    for threads in [2, 4] {
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// Connections of transfers that arrive at random are numbered as they open: all flows are in one part, links in others.
+#[test]
+fn random_transfers_stay_together() {
+    let mut spec = parking_lot();
+    for group in &mut spec.groups {
+        group.workload =
+            WorkloadSpec::Poisson { gap: millis(3), size: SizeSpec::Exponential { mean: bytes(10_000) } };
+    }
+    let alone = run(1, &spec);
+    assert!(alone.transfer_list.len() > 1000);
+    assert!(on(3, &spec).is_parallel());
+    assert_eq!(run(3, &spec), alone);
+}
+
+#[test]
+fn what_nothing_separates_is_one() {
+    let still = chain(vec![(line(50, Duration::ZERO), line(50, Duration::ZERO))]);
+    let spec = Spec { groups: vec![group("g", 1, datagrams(), WorkloadSpec::Bulk)], ..still };
+    assert!(!on(4, &spec).is_parallel());
+    assert_eq!(outlook(&spec, [4])[0].parts, 1);
+    let [lot] = outlook(&parking_lot(), [3]);
+    assert!(lot.parts == 3 && lot.speedup > 2.0 && lot.bound == Bound::Threads, "{lot:?}");
+}

@@ -1,0 +1,163 @@
+//! Thalweg on simulated paths: the queue that it asks for, losses that are the path's or its own, and those beside it.
+
+mod net;
+
+use net::{direction, group, lossy, millis, pipe, run, window};
+use thalweg_proto::congestion::{ControllerConfig, CubicConfig, ThalwegConfig};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::{EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
+use thalweg_queue::Limit;
+use thalweg_sim::spec::*;
+use thalweg_sim::{FlowResult, RunResult};
+
+/// As it usually is: losses are found by time, and segments tell when they leave.
+fn thalweg(count: u32, config: ThalwegConfig) -> GroupSpec {
+    let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
+    let sender = SenderConfig {
+        segment: 960,
+        rack: Some(rack),
+        timestamps: true,
+        nagle: false,
+        ..SenderConfig::default()
+    };
+    let receiver = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
+    let ends = EndsConfig::new(sender, receiver, ControllerConfig::from(config));
+    let flow = group("thalweg", 1, TransportSpec::new("window", ends, 40, 40), WorkloadSpec::Bulk);
+    GroupSpec { count, ..flow }
+}
+
+fn cubic() -> GroupSpec {
+    let config = CubicConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        slow_start_exit: Default::default(),
+    };
+    group("cubic", 1, window(ControllerConfig::Cubic(config)), WorkloadSpec::Bulk)
+}
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Duration::from_secs(seconds)
+}
+
+/// These flows over one link, without the first third of the time.
+fn share(link: DirectionSpec, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
+    let duration = Duration::from_secs(seconds);
+    run(&Spec { groups, duration, warmup: duration / 3, ..pipe(link) })
+}
+
+fn line(megabits: u64, delay: u64, packets: u64) -> DirectionSpec {
+    direction(Rate::from_mbits_per_sec(megabits), millis(delay), Limit::Packets(packets))
+}
+
+fn goodputs(result: &RunResult) -> Vec<f64> {
+    result.flows.iter().map(|flow| flow.goodput.as_f64() / 1e6).collect()
+}
+
+fn jain(goodputs: &[f64]) -> f64 {
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|each| each * each).sum();
+    sum * sum / (goodputs.len() as f64 * squares)
+}
+
+/// In equilibrium each flow has the queueing delay that it asks for: a millisecond, and 1.5 ms at 100 Mbit/s by the root of the rate. Of
+/// flows alike the queue takes 1 ms + 1.5 ms sqrt(n) on 100 Mbit/s, and all have the same rate.
+#[test]
+fn the_queue_is_that_which_the_flows_ask_for() {
+    for count in [1, 4, 9] {
+        let result = share(line(100, 50, 2000), 30, vec![thalweg(count, ThalwegConfig::default())]);
+        let link = &result.links[0];
+        let wanted = 1.0 + 1.5 * f64::from(count).sqrt();
+        let queueing = link.queue.mean_bytes * 8e3 / 100e6;
+        assert!((queueing / wanted - 1.0).abs() < 0.35, "{count}: {queueing} ms for {wanted} ms, {link:?}");
+        assert!(link.utilisation > 0.98, "{count}: {link:?}");
+        assert!(jain(&goodputs(&result)) > 0.98, "{count}: {:?}", goodputs(&result));
+    }
+}
+
+/// Losses that go on at a lower rate are the path's: of a hundredth or a tenth that is lost, so much is missing and no more.
+#[test]
+fn the_paths_own_losses_cost_what_they_are() {
+    for loss in [0.001, 0.01, 0.1] {
+        let result = share(lossy(line(50, 25, 500), loss), 30, vec![thalweg(1, ThalwegConfig::default())]);
+        let possible = 50.0 * 0.96 * (1.0 - loss);
+        let goodput = goodputs(&result)[0];
+        assert!(goodput > 0.95 * possible, "{goodput} of {possible} at {loss}");
+    }
+}
+
+/// Losses that stop at a lower rate are its own, however short the queue is: with four packets of room, less than it asks for, the
+/// window stays where little is lost. (Losses that were taken for the path's made the window grow without end.)
+#[test]
+fn a_queue_that_is_too_short_is_no_path_that_loses() {
+    let result = share(line(24, 3, 4), 30, vec![thalweg(1, ThalwegConfig::default())]);
+    let link = &result.links[0];
+    let dropped = link.drops_full as f64 / (link.drops_full + link.packets) as f64;
+    assert!(dropped < 0.1, "{dropped}: {link:?}");
+    assert!(link.utilisation > 0.85, "{link:?}");
+}
+
+/// Beside one CUBIC it has between a quarter and two thirds in the end, with queues of half a bandwidth-delay product and of two; without
+/// competing it leaves the path to it. When CUBIC has gone the queue is short again.
+#[test]
+fn shares_with_a_sender_that_fills_the_queue() {
+    for buffer in [200, 400, 800] {
+        let beside = |compete| {
+            let flow = thalweg(1, ThalwegConfig { compete, ..ThalwegConfig::default() });
+            let goodputs = goodputs(&share(line(50, 50, buffer), 90, vec![flow, cubic()]));
+            goodputs[0] / (goodputs[0] + goodputs[1])
+        };
+        let (competing, yielding) = (beside(true), beside(false));
+        assert!((0.25..0.7).contains(&competing), "{competing} with {buffer} packets");
+        assert!(yielding < 0.2, "{yielding} with {buffer} packets");
+    }
+    let stops = GroupSpec { stop: Some(at(30)), ..cubic() };
+    let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(50));
+    let groups = vec![thalweg(1, ThalwegConfig::default()), stops];
+    let result = run(&Spec { groups, duration, warmup, ..pipe(line(50, 20, 500)) });
+    assert!(result.links[0].queue.mean_packets < 40.0, "{:?}", result.links[0].queue);
+    assert!(result.links[0].utilisation > 0.97, "{:?}", result.links[0]);
+}
+
+/// A second flow has its share within ten seconds, and the first has the path again within three when it has gone.
+#[test]
+fn flows_come_and_go() {
+    let late = GroupSpec { start: at(10), stop: Some(at(24)), ..thalweg(1, ThalwegConfig::default()) };
+    let groups = vec![thalweg(1, ThalwegConfig::default()), late];
+    let between = |from: u64, until: u64| {
+        let (duration, warmup) = (Duration::from_secs(until), Duration::from_secs(from));
+        run(&Spec { groups: groups.clone(), duration, warmup, ..pipe(line(50, 25, 1000)) })
+    };
+    let together = goodputs(&between(20, 24));
+    assert!(jain(&together) > 0.95, "{together:?}");
+    let alone = goodputs(&between(27, 30));
+    assert!(alone[0] > 46.0, "{alone:?}");
+}
+
+/// Flows that come one after the other are nearly equal a quarter of a minute later, where the round trip is thirty times the queue that
+/// they ask for. (By the rule of the queue alone the first has twice as much as the others.)
+#[test]
+fn who_comes_later_gets_its_share() {
+    let flow = |second| GroupSpec { start: at(second), ..thalweg(1, ThalwegConfig::default()) };
+    let groups = [0, 3, 6, 9].map(flow).to_vec();
+    let (duration, warmup) = (Duration::from_secs(40), Duration::from_secs(25));
+    let result = run(&Spec { groups, duration, warmup, ..pipe(line(100, 50, 1250)) });
+    assert!(jain(&goodputs(&result)) > 0.9, "{:?}", goodputs(&result));
+    assert!(result.links[0].utilisation > 0.95, "{:?}", result.links[0]);
+}
+
+/// A hundred flows that come within five seconds overflow the queue before anybody has seen it empty. None of their rates matters to what
+/// is lost, which must not make them hold the path to lose it: a fifth went again, and one flow had a third of the path.
+#[test]
+fn a_crowd_does_not_take_its_losses_for_the_paths() {
+    let crowd = GroupSpec { stagger: millis(50), ..thalweg(100, ThalwegConfig::default()) };
+    let result = share(line(100, 25, 625), 30, vec![crowd]);
+    let goodputs = goodputs(&result);
+    let of = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>() as f64;
+    let (sent, again) = (of(|flow| flow.sent_packets), of(|flow| flow.retransmissions));
+    println!("{goodputs:?} {} {}", jain(&goodputs), again / sent);
+    assert!(again < 0.1 * sent, "{}", again / sent);
+    assert!(jain(&goodputs) > 0.6, "{goodputs:?}");
+}
