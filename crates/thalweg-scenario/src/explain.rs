@@ -3,13 +3,14 @@
 use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
+use super::threads::threads;
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
-use thalweg_queue::{EcnTreatment, LossSpec, TokenBucketSpec};
+use thalweg_queue::{AckFilter, EcnTreatment, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
     WorkloadSpec,
@@ -41,6 +42,7 @@ pub fn explain(loaded: &Loaded) -> String {
     }
     let memory = memory(spec, paths);
     let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
+    let _ = writeln!(out, "Threads (`--threads`): {}.", threads(spec, [4, 16]));
     out
 }
 
@@ -299,7 +301,8 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     match &line.impairment.loss {
         LossSpec::None => {}
         LossSpec::Uniform { probability } => {
-            let _ = write!(text, "; loses {} %", probability * 100.0);
+            // A hundred times 0.07 is not 7.
+            let _ = write!(text, "; loses {} %", (probability * 1e10).round() / 1e8);
         }
         LossSpec::GilbertElliott { .. } => text.push_str("; loses packets in bursts"),
         LossSpec::List(packets) => {
@@ -330,6 +333,11 @@ fn beside(line: &DirectionSpec) -> String {
     }
     if line.ecn != EcnTreatment::Kept {
         let _ = write!(text, ", ECN \"{}\"", line.ecn.name());
+    }
+    match line.ack_filter {
+        AckFilter::None => {}
+        AckFilter::Conservative => text += ", ACKs filtered",
+        AckFilter::Newest => text += ", only the newest ACK of each flow",
     }
     text
 }

@@ -43,10 +43,10 @@ pub const PATHS: &[PathDescription] = &[
     },
     PathDescription {
         name: "cable",
-        about: "Cable, whose upstream waits for grants every 2 ms: 5 and 1 Mbit/s, 28 ms",
-        source: "connection profiles of WebPageTest; draft-white-tsvwg-lld",
+        about: "Cable, whose upstream waits for grants every 2 ms and sends the newest ACK of each flow: 5 and 1 Mbit/s, 28 ms",
+        source: "connection profiles of WebPageTest; draft-white-tsvwg-lld; US patent application 2004/0213278",
         keys: "rate = \"5 Mbit/s\"\ndelay = \"14 ms\"\nqueue = \"200 ms\"\n\
-               reverse = { rate = \"1 Mbit/s\", delay = \"13 ms\", aggregation = { every = \"2 ms\" } }",
+               reverse = { rate = \"1 Mbit/s\", delay = \"13 ms\", aggregation = { every = \"2 ms\" }, ack-filter = \"newest\" }",
     },
     PathDescription {
         name: "fibre",
@@ -57,7 +57,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "lte",
         about: "LTE that sleeps: 12 Mbit/s, 70 ms, and 260 ms to wake up after 11.6 s of nothing",
-        source: "connection profiles of WebPageTest; Huang et al., MobiSys 2012, table 2",
+        source: "connection profiles of WebPageTest; Huang et al., MobiSys 2012",
         keys: "rate = \"12 Mbit/s\"\ndelay = \"35 ms\"\nqueue = \"500 ms\"\n\
                sleep = [{ after = \"11576 ms\", wake = \"260.1 ms\" }]",
     },
@@ -110,7 +110,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "policed",
         about: "A mobile plan for videos: 1.5 Mbit/s after a burst, what comes faster is dropped",
-        source: "Flach et al., SIGCOMM 2016",
+        source: "after Flach et al., SIGCOMM 2016; rate and burst are chosen",
         keys: "rate = \"50 Mbit/s\"\ndelay = \"25 ms\"\n\
                queue = { discipline = \"policer\", rate = \"1.5 Mbit/s\", burst = \"60 kB\", capacity = \"100 ms\" }\n\
                reverse = { queue = \"100 ms\" }",
@@ -118,7 +118,7 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "shaped",
         about: "The same plan as it could be: 1.5 Mbit/s after a burst, what comes faster waits",
-        source: "Flach et al., SIGCOMM 2016",
+        source: "after Flach et al., SIGCOMM 2016; rate and burst are chosen",
         keys: "rate = \"50 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"300 ms\"\n\
                shaper = { rate = \"1.5 Mbit/s\", burst = \"60 kB\" }\n\
                reverse = { queue = \"100 ms\", shaper = \"none\" }",

@@ -10,6 +10,7 @@ mod explain;
 mod given;
 pub mod import;
 mod include;
+mod instead;
 mod keys;
 mod known_paths;
 mod lint;
@@ -20,20 +21,27 @@ mod resolve;
 mod schema;
 mod set;
 mod source;
+mod sweep;
 mod table;
+mod threads;
 mod tree;
 mod unknown_unit;
 mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
-pub use keys::host_table;
+pub use instead::{Fate, FormerOption, Instead};
+pub use keys::{host_table, hosts};
 pub use known_paths::{PATHS, PathDescription, known_path};
 pub use lint::{Memory, is_random, memory};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
 pub use schema::{schema, schema_with};
 pub use source::{Position, Source};
+pub use sweep::{
+    Drawn, List, Listed, Placed, Range, SweepFile, Values, Varied, Way, read_sweep, read_sweep_text,
+};
+pub use threads::threads;
 
 use diagnostic::Report;
 use include::Loader;
@@ -65,6 +73,8 @@ pub struct Loaded {
     pub scenario: Scenario,
     /// Warnings, in order of the file.
     pub warnings: Vec<Diagnostic>,
+    /// Options of the schemes in whose place [`Instead`] put another one, each once.
+    pub former: Vec<FormerOption>,
     paths: Paths,
     origins: Origins,
     sources: Sources,
@@ -74,6 +84,18 @@ impl Loaded {
     /// The simulation to run.
     pub fn spec(&self) -> &Spec {
         &self.scenario.spec
+    }
+
+    /// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there is nothing
+    /// else.
+    pub fn compared_flows(&self) -> Vec<usize> {
+        let groups = self.spec().groups.iter().zip(1..);
+        let reliable: Vec<usize> = groups
+            .clone()
+            .filter(|(group, _)| group.transport.properties().is_reliable())
+            .map(|(_, position)| position)
+            .collect();
+        if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
     }
 
     /// Routes, round-trip times and bandwidth-delay products.
@@ -166,9 +188,22 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
 /// # Errors
 /// As [`load`].
 pub fn load_with(path: &Path, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Vec<Diagnostic>> {
+    load_instead(path, sets, None, registry)
+}
+
+/// The same with another scheme for some flows.
+///
+/// # Errors
+/// As [`load`]; mistakes in the scheme are those of changes after `sets`.
+pub fn load_instead(
+    path: &Path,
+    sets: &[String],
+    instead: Option<Instead<'_>>,
+    registry: &Arc<Registry>,
+) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load(path, &mut report);
-    finish(table, sets, path.parent().unwrap_or(Path::new("")), report, loader)
+    finish(table, sets, instead, path.parent().unwrap_or(Path::new("")), report, loader)
 }
 
 /// Reads a scenario from a text; `name` is what messages call it, `directory` what its file names are relative to.
@@ -195,9 +230,24 @@ pub fn load_text_with(
     sets: &[String],
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
+    load_text_instead(name, text, directory, sets, None, registry)
+}
+
+/// The same with another scheme for some flows.
+///
+/// # Errors
+/// As [`load_instead`].
+pub fn load_text_instead(
+    name: &str,
+    text: &str,
+    directory: &Path,
+    sets: &[String],
+    instead: Option<Instead<'_>>,
+    registry: &Arc<Registry>,
+) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load_text(name, text, directory, &mut report);
-    finish(table, sets, directory, report, loader)
+    finish(table, sets, instead, directory, report, loader)
 }
 
 /// Reads the scenario `name` of `files`, which are part of the program and may include each other.
@@ -209,9 +259,23 @@ pub fn load_built_in(
     files: &'static [(&'static str, &'static str)],
     sets: &[String],
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    let (mut report, mut loader) = (Report::default(), Loader::with(files));
+    load_built_in_instead(name, files, sets, None, &Arc::default())
+}
+
+/// The same with another scheme for some flows, for a scenario that may use what `registry` has.
+///
+/// # Errors
+/// As [`load_instead`].
+pub fn load_built_in_instead(
+    name: &str,
+    files: &'static [(&'static str, &'static str)],
+    sets: &[String],
+    instead: Option<Instead<'_>>,
+    registry: &Arc<Registry>,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::with(files));
     let table = loader.load(Path::new(name), &mut report);
-    finish(table, sets, Path::new(""), report, loader)
+    finish(table, sets, instead, Path::new(""), report, loader)
 }
 
 /// TOML as JSON, for files that are not scenarios.
@@ -232,11 +296,18 @@ pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String>
 fn finish(
     mut table: tree::Table,
     sets: &[String],
+    instead: Option<Instead<'_>>,
     directory: &Path,
     mut report: Report,
     mut loader: Loader,
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    set::apply(sets, &mut table, directory, &mut loader, &mut report);
+    set::apply(sets, 1, &mut table, directory, &mut loader, &mut report);
+    let replaced = instead.map(|instead| {
+        let former = instead.former(&table);
+        set::apply(&instead.sets(), sets.len() + 1, &mut table, directory, &mut loader, &mut report);
+        former
+    });
+    let replaced = replaced.map(|former| instead::decode(former, &mut report)).unwrap_or_default();
     let whole = Span::whole(0);
     let links = table.get("link").map_or(0, |value| match &value.kind {
         tree::Kind::Array(items) => items.len(),
@@ -249,7 +320,8 @@ fn finish(
     if report.has_syntax_errors() {
         return Err(report.take());
     }
-    let (spec, origins, paths) = resolve::resolve(&document, links, whole, &loader.directories, &mut report);
+    let scope = resolve::Scope { links, whole, directories: &loader.directories, replaced };
+    let resolve::Resolved { spec, origins, paths, former } = resolve::resolve(&document, scope, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
     }
@@ -260,5 +332,5 @@ fn finish(
     let (title, description) = (text(&document.title), text(&document.description));
     let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
     let warnings = report.take();
-    Ok(Loaded { scenario, warnings, paths, origins, sources: report.into_sources() })
+    Ok(Loaded { scenario, warnings, former, paths, origins, sources: report.into_sources() })
 }

@@ -193,7 +193,14 @@ fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Opt
         }
         (_, Kind::String(text)) => {
             let message = format!("expected {}, found \"{text}\"", T::expected());
-            report.error("scenario.type", value.span, message);
+            let found = report.error("scenario.type", value.span, message);
+            if let Some(p) = text.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p)) {
+                found.label(if p < 1.0 {
+                    format!("did you mean {p:?}?")
+                } else {
+                    format!("did you mean \"{p} %\"?")
+                });
+            }
             return None;
         }
         _ => {

@@ -12,12 +12,19 @@ const MOST: usize = 1000;
 /// Applies arguments of the form `KEY=VALUE` to a scenario's tables.
 ///
 /// A key names tables and keys, separated by dots; a link or flow goes by its name or by its position from 1, and
-/// `*` means all of them. The value is TOML, or else text.
-pub fn apply(sets: &[String], table: &mut Table, directory: &Path, loader: &mut Loader, report: &mut Report) {
-    for (number, argument) in sets.iter().enumerate() {
-        let source = Source::argument(format!("--set {}", number + 1), argument.clone());
+/// `*` means all of them. The value is TOML, or else text. Messages number them from `first` on.
+pub fn apply(
+    sets: &[String],
+    first: usize,
+    table: &mut Table,
+    directory: &Path,
+    loader: &mut Loader,
+    report: &mut Report,
+) {
+    for (number, argument) in (first..).zip(sets) {
+        let source = Source::argument(format!("--set {number}"), argument.clone());
         let id = loader.add(source, directory, report);
-        if number >= MOST {
+        if number > MOST {
             report.error("scenario.set", Span::whole(id), format!("there are more than {MOST} changes"));
             return;
         }

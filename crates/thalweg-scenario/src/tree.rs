@@ -40,10 +40,12 @@ pub enum Kind {
 
 impl Kind {
     /// The name of the type in messages.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::String(_) => "text",
             Self::Integer(_) => "a whole number",
+            // TOML has `nan` and `inf`.
+            Self::Float(digits) if digits.ends_with(['n', 'f']) => "a number that is not finite",
             Self::Float(_) => "a number",
             Self::Boolean(_) => "true or false",
             Self::Datetime => "a date",

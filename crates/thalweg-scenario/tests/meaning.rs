@@ -20,7 +20,7 @@ use thalweg_queue::{
     SfqConfig, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
-use thalweg_sim::spec::{Framing, HostSpec, TransportSpec, WorkloadSpec};
+use thalweg_sim::spec::{Framing, HostSpec, NatKind, TransportSpec, WorkloadSpec};
 
 #[track_caller]
 fn read(text: &str) -> Loaded {
@@ -556,6 +556,22 @@ fn a_load_may_be_a_share_of_the_path() {
     assert!((gap("1.2 Mbit/s").as_secs_f64() - expected).abs() < 1e-9);
 }
 
+/// The means that the simulations of pFabric give for their distributions: 1138 and 5117 packets of 1460 B.
+#[test]
+fn tables_of_sizes_have_the_means_of_their_sources() {
+    for (file, packets) in [("websearch.csv", 1138.0), ("datamining.csv", 5117.0)] {
+        let text = format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n\
+             workload = {{ kind = \"poisson\", load = \"50 %\", size = {{ distribution = \"table\", file = \"{file}\" }} }}"
+        );
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let loaded = load_text("test.toml", &text, &folder, &[]).expect("the file is there");
+        let WorkloadSpec::Poisson { size, .. } = &loaded.spec().groups[0].workload else { panic!("{file}") };
+        let mean = size.mean() / 1460.0;
+        assert!((mean / packets - 1.0).abs() < 0.003, "{file}: {mean} packets");
+    }
+}
+
 /// A preset stands for usual values, for one flow or for all that can, and gives way to what is given anywhere; written out, the
 /// scenario has its values.
 #[test]
@@ -609,4 +625,23 @@ fn hosts_are_named_or_described() {
     let set = ["defaults.flow.host=linux-loaded".to_owned()];
     let all = load_text("all.toml", path, Path::new("."), &set).unwrap();
     assert_eq!(host(&all), Some(HostSpec::LINUX_LOADED));
+}
+
+/// Lines about real packets come to the specification, and are written out as they were read.
+#[test]
+fn what_is_about_real_packets_is_kept() {
+    let text = "[[link]]\nbetween = [\"home\", \"world\"]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"50 pkt\"\n\
+                nat = \"port-restricted\"\nnat-rebind = \"30 s\"\nudp-for = \"10 s\"\nblack-hole = \"1400 B\"\n\
+                [[flow]]\nfrom = \"home\"\nto = \"world\"\nmatch = \"udp 5060 dscp 46\"\n";
+    let loaded = read(text);
+    let spec = loaded.spec();
+    let middlebox = spec.links[0].middlebox;
+    assert_eq!(
+        (middlebox.nat, middlebox.nat_rebind),
+        (Some(NatKind::PortRestricted), Some(Duration::from_secs(30)))
+    );
+    assert_eq!(middlebox.udp_for, Some(Duration::from_secs(10)));
+    assert_eq!(spec.links[0].backward.impairment.largest, Some(Bytes::new(1400)));
+    assert_eq!(spec.groups[0].real.unwrap().to_string(), "udp 5060 dscp 46");
+    assert_eq!(read(&loaded.expanded()).spec(), spec);
 }

@@ -47,6 +47,14 @@ fn every_file_is_read_without_a_word() {
     }
 }
 
+/// As a fraction it has no exact percentage.
+#[test]
+fn losses_are_explained_as_they_were_given() {
+    let sets = ["link.*.loss=0.014851".to_owned()];
+    let text = load(&folder().join("lossy-long-path.toml"), &sets).unwrap().explain();
+    assert!(text.contains("loses 1.4851 %"), "{text}");
+}
+
 #[test]
 fn explanations_tell_of_frames_and_of_what_a_scheme_tolerates() {
     let sets =

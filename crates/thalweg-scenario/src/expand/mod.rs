@@ -8,7 +8,7 @@ mod transport;
 mod workload;
 
 use super::Scenario;
-use super::keys::{Document, Flow, FlowDefaults, Measure, ProcessingTable};
+use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable};
 use super::table::Fields;
 use super::writer::{Entries, key, text};
 use std::collections::BTreeMap;
@@ -47,6 +47,7 @@ pub fn expand(scenario: &Scenario) -> String {
         let mut entries = Entries::default();
         entries.put("name", text(&link.name));
         entries.put("between", format!("[{}, {}]", ends[0], ends[1]));
+        Link::write(link, &mut entries);
         entries.append(&forward);
         section(&mut out, "[[link]]", &entries);
         if forward != backward {

@@ -1,11 +1,12 @@
 //! Groups of flows, and the hosts of their own that flows may have.
 
-use super::super::bound::FieldOf;
+use super::super::bound::{FieldOf, plain};
 use super::super::diagnostic::Report;
 use super::super::quantity::Name;
 use super::super::schema::Definitions;
 use super::super::table::{Decode, table, wrong_type};
 use super::super::tree::{Kind, Value};
+use super::super::writer::text;
 use super::ProcessingTable;
 use super::host::HostKey;
 use super::line::Line;
@@ -14,7 +15,7 @@ use super::scheme::SchemeRef;
 use super::workload::Workload;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY};
+use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
 
 /// The priority of a flow: 1, the highest, to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,36 @@ impl Decode for Priority {
     }
     fn schema(_: &mut Definitions) -> serde_json::Value {
         json!({ "type": "integer", "minimum": 1, "maximum": LOWEST_PRIORITY })
+    }
+}
+
+plain! {
+    Match, Match: |packets| packets, |packets: &Self| text(&packets.to_string());
+}
+
+impl Decode for Match {
+    fn expected() -> String {
+        "packets by protocol, ports and DSCP, such as \"udp 5060\", \"tcp 8000-8010\" or \"dscp 46\""
+            .to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let given = match &value.kind {
+            Kind::String(given) => given,
+            _ => {
+                wrong_type::<Self>(value, report);
+                return None;
+            }
+        };
+        let found = given.parse();
+        if let Err(NoMatch) = found {
+            report
+                .error("scenario.match", value.span, format!("`{given}` says nothing of packets"))
+                .help("expected a protocol, \"tcp\" or \"udp\", perhaps a port or ports behind it, perhaps a DSCP: \"udp 5060 dscp 46\"");
+        }
+        found.ok()
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -95,6 +126,10 @@ table! {
         from: Name = "from" (required);
         /// The node where data goes.
         to: Name = "to" (required);
+        /// In a live network (`thalweg shell`), the packets of real programs between the two nodes that are this flow's, with its name
+        /// and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp 8000-8010" or "dscp 46". Without, none are. A
+        /// simulation does nothing with it.
+        real: Match = "match" => real;
         ..shared: FlowDefaults;
     }
 }

@@ -81,6 +81,22 @@ impl FieldOf<HostKey> for HostSpec {
     }
 }
 
+/// The hosts that were measured, by their names, with what they are.
+pub fn hosts() -> [(&'static str, String); 3] {
+    let hosts = [
+        (HostSpec::LINUX_SERVER, "A server under Linux with nothing else to do"),
+        (HostSpec::LINUX_LOADED, "The same while sixteen other threads are always busy"),
+        (HostSpec::LINUX_SHARED, "One processor of it, shared with one thread that is always busy"),
+    ];
+    hosts.map(|(spec, about)| {
+        let HostSpec { late, late_p99, away, away_every, .. } = spec;
+        let numbers = format!(
+            "wakes {late} late, {late_p99} at p99, and is away for {away} after each {away_every} of work"
+        );
+        (HostName(spec).word(), format!("{about}: {numbers}"))
+    })
+}
+
 /// A host as the table that describes it in a scenario.
 pub fn host_table(host: &HostSpec) -> String {
     let mut entries = Entries::default();

@@ -13,9 +13,9 @@ use super::queue::Queue;
 use super::scheme::words;
 use super::workload::Trace;
 use serde_json::json;
-use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::ImpairmentSpec;
-use thalweg_sim::spec::{DirectionSpec, Framing};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_queue::{AckFilter, ImpairmentSpec};
+use thalweg_sim::spec::{DirectionSpec, Framing, LinkSpec, NatKind};
 
 table! {
     /// A line: a transmitter with its queue, and a wire.
@@ -39,6 +39,8 @@ table! {
         corrupt: Probability = "corrupt" or "0.0" => impairment.corrupt;
         /// Packets that are held back, so that later ones pass them.
         reorder: Reorder = "reorder";
+        /// Packets that are larger than this, headers counted, vanish, and nobody is told: a black hole for path MTU discovery.
+        black_hole: Bytes = "black-hole" => impairment.largest;
         /// What the line puts around each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and padding.
         framing: FramingName = "framing" or r#""none""# => framing;
         /// A token bucket before the transmitter, whose rate holds in the long run; "none" for none.
@@ -53,6 +55,10 @@ table! {
         /// "ect1-to-ect0" before the queue; "marks-lost" where the queue's marks are, as in a simple tunnel; "tunnel-compatible" in a
         /// tunnel whose outer header is Not-ECT (RFC 6040, section 4.3), so that the queue drops where it would mark.
         ecn: EcnName = "ecn" or r#""kept""# => ecn;
+        /// Which acknowledgements of the window transport leave the queue, "fcfs", before their turn, because one that has come tells
+        /// all that they do: "none"; "conservative", the first of two of a flow, as Linux's CAKE does it; "newest", all of a flow, and
+        /// the newest takes the place of the first, as in cable modems. What they tell selectively, of copies and as duplicates is kept.
+        ack_filter: AckFilterName = "ack-filter" or r#""none""# => ack_filter;
         /// Changes while the run goes on.
         schedule: Vec<At<ScheduleEntry>> = "schedule";
     }
@@ -72,6 +78,16 @@ impl Line {
 }
 
 words! {
+    /// The kind of an address translator, by its word.
+    NatName: NatKind {
+        "full-cone" => NatKind::FullCone,
+        "restricted" => NatKind::Restricted,
+        "port-restricted" => NatKind::PortRestricted,
+        "symmetric" => NatKind::Symmetric,
+    }
+}
+
+words! {
     /// The framing that a line puts around each packet, by its word.
     FramingName: Framing {
         "none" => Framing::None,
@@ -79,9 +95,18 @@ words! {
     }
 }
 
+words! {
+    /// The acknowledgements that a line filters, by its word.
+    AckFilterName: AckFilter {
+        "none" => AckFilter::None,
+        "conservative" => AckFilter::Conservative,
+        "newest" => AckFilter::Newest,
+    }
+}
+
 table! {
     /// A full-duplex link. Its keys hold for both directions, apart from what `reverse` says.
-    Link "link" {
+    Link "link" for LinkSpec {
         /// Its name; without one it is its ends, joined by `-`.
         name: Name = "name";
         /// The nodes at its ends, two names.
@@ -89,6 +114,14 @@ table! {
         /// A path that is known by name, from the first node, where the server is, to the second, where the user is: what it says
         /// holds where the link does not say otherwise. `thalweg list paths` lists them.
         path: PathName = "path";
+        /// In a live network (`thalweg shell`), an address translator at the first node: that and what is behind it are inside, and what
+        /// leaves has its address. "full-cone", "restricted", "port-restricted" or "symmetric" (RFC 3489, section 5); none without. A
+        /// simulation has no addresses.
+        nat: NatName = "nat" => middlebox.nat;
+        /// The translator gives UDP other ports each time that so long has passed.
+        nat_rebind: Duration = "nat-rebind" => middlebox.nat_rebind;
+        /// In a live network, a firewall that lets UDP between two ports pass for so long, from its first packet on.
+        udp_for: Duration = "udp-for" => middlebox.udp_for;
         /// What is different in the direction from the second node to the first.
         reverse: Line = "reverse";
         ..line: Line;

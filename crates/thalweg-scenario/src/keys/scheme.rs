@@ -24,6 +24,11 @@ impl Common {
     pub fn fields() -> Vec<Field> {
         COMMON.top().map(Field::described).collect()
     }
+
+    /// True for a key of it.
+    pub fn has(key: &str) -> bool {
+        COMMON.find(key).is_some()
+    }
 }
 
 const COMMON: Keys = thalweg_catalog::schemes::window::keys(&[], &[]);

@@ -13,6 +13,9 @@ use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 /// A queue without management that holds more than so many bandwidth-delay products keeps packets waiting for that long.
 const DEEP_BUFFER: f64 = 10.0;
 
+/// The help for a load that a queue cannot hold.
+const GROWS: &str = "what is waiting grows until the run ends, and results depend on how long it is";
+
 /// The rate of payload that a flow of a group is given in the long run, where its workload says so whatever the
 /// network does; `None` for flows that always have more, end, or wait for answers.
 pub(in super::super) fn offered(group: &GroupSpec) -> Option<Rate> {
@@ -43,17 +46,25 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
     }
     let mut told = Vec::new();
     for (hop, (offered, (_, number))) in loads {
-        let rate = nominal_rate(direction(spec, hop));
+        let line = direction(spec, hop);
+        let policer =
+            line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < nominal_rate(line));
+        let rate = policer.unwrap_or_else(|| nominal_rate(line));
         let slowest = checked.paths.groups[number].as_ref().and_then(GroupPath::bottleneck_hop);
-        if offered > rate.as_f64() && slowest.is_none_or(|slowest| slowest == hop) && !told.contains(&number)
-        {
+        let is_first = policer.is_some() || slowest.is_none_or(|slowest| slowest == hop);
+        if offered > rate.as_f64() && is_first && !told.contains(&number) {
             told.push(number);
             let link = &spec.links[hop as usize / 2].name;
             let offered = Rate::from_bits_per_sec(offered as u64);
-            let message = format!("{offered} are offered to `{link}`, which carries {rate}");
-            report
-                .warn("scenario.load", checked.origins.groups[number].table, message)
-                .help("what is waiting grows until the run ends, and results depend on how long it is");
+            let (what, help) = match (policer, line.onset.shaper) {
+                (Some(_), _) => {
+                    ("whose policer lets in", "what is beyond it is dropped, however fast the line is")
+                }
+                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper lets pass", GROWS),
+                _ => ("which carries", GROWS),
+            };
+            let message = format!("{offered} are offered to `{link}`, {what} {rate}");
+            report.warn("scenario.load", checked.origins.groups[number].table, message).help(help);
         }
     }
 }

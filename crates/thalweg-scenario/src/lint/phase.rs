@@ -27,17 +27,30 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
         let drops_tail =
             line.queue.config::<FcfsConfig>().is_some() && line.queue.limit() != Limit::Unlimited;
         let flows: u64 = groups.iter().map(|&number| u64::from(spec.groups[number].count)).sum();
-        if !drops_tail || flows < 2 || !fills(checked, hop, &groups) || is_stirred(checked, hop) {
-            continue;
-        }
-        let Some(&first) = groups.first() else { continue };
         let time =
             groups.iter().map(|&number| service_time(line, packet_sizes(&spec.groups[number].transport).0));
         let time = time.max().unwrap_or_default();
-        let message = format!(
-            "nothing is random about packets at the drop-tail queue of `{}`: it may always drop the same flow's",
-            spec.links[hop as usize / 2].name
-        );
+        let late = lateness(checked, hop);
+        if !drops_tail
+            || flows < 2
+            || !fills(checked, hop, &groups)
+            || is_stirred(checked, hop)
+            || late >= time
+        {
+            continue;
+        }
+        let Some(&first) = groups.first() else { continue };
+        let name = &spec.links[hop as usize / 2].name;
+        let message = if late.is_zero() {
+            format!(
+                "nothing is random about packets at the drop-tail queue of `{name}`: it may always drop the same flow's"
+            )
+        } else {
+            format!(
+                "hosts make packets late by {late} at random, which is less than one takes at the drop-tail queue of `{name}` \
+                 ({time}): it may always drop the same flow's"
+            )
+        };
         let help = format!(
             "`overhead = \"{}\"` in [defaults.flow] (a packet's time there) breaks the phase; \"0 s\" keeps it on purpose",
             rounded_up(time)
@@ -82,6 +95,17 @@ fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
             || links.any(random_packets)
             || has_random_access(group)
     })
+}
+
+/// The most by which hosts are late of those whose flows cross a direction, but for one time in a hundred. Where that is less than a
+/// packet's time on the line the order of arrivals stays what it was.
+fn lateness(checked: &Checked<'_>, hop: DirectionId) -> Duration {
+    let crossing = checked.paths.groups.iter().zip(&checked.spec.groups).filter(|(path, _)| {
+        let path = path.as_ref();
+        path.is_some_and(|path| path.forward.contains(&hop) || path.backward.contains(&hop))
+    });
+    let hosts = crossing.filter_map(|(_, group)| group.host.as_ref());
+    hosts.map(|host| host.late_p99.saturating_sub(host.late)).max().unwrap_or_default()
 }
 
 fn has_random_access(group: &GroupSpec) -> bool {

@@ -2,7 +2,7 @@
 
 use thalweg_queue::delay::{Each, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::{DirectionSpec, SizeSpec, Spec, WorkloadSpec};
+use thalweg_sim::spec::{DirectionSpec, HostSpec, SizeSpec, Spec, WorkloadSpec};
 
 /// True if anything in the scenario is drawn at random, so that replications differ.
 pub fn is_random(spec: &Spec) -> bool {
@@ -12,8 +12,17 @@ pub fn is_random(spec: &Spec) -> bool {
     });
     links.chain(access).any(random_line)
         || spec.groups.iter().any(|group| {
-            !group.spread.is_zero() || !group.overhead.is_zero() || random_workload(&group.workload)
+            group.transport.properties().draws()
+                || !group.spread.is_zero()
+                || !group.overhead.is_zero()
+                || group.host.as_ref().is_some_and(random_host)
+                || random_workload(&group.workload)
         })
+}
+
+/// Chance has a say in when a host answers, or when it works.
+fn random_host(host: &HostSpec) -> bool {
+    host.late_p99 > host.late || !(host.away.is_zero() || host.away_every.is_zero())
 }
 
 pub(super) fn random_line(line: &DirectionSpec) -> bool {

@@ -3,9 +3,10 @@
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes};
 use super::Checked;
+use super::load::rounded;
 use std::collections::BTreeMap;
 use thalweg_catalog::family::ReceiveWindow;
-use thalweg_proto::units::{Bytes, Time};
+use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
@@ -65,9 +66,11 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
     let bulk = spec.groups.iter().zip(&checked.origins.groups);
     if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
         let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
-        report.warn("scenario.warmup", origin.table, message).help(
-            "means of a run without end are those after its start, say `warmup = \"5 s\"`; \"0 s\" counts all on purpose",
-        );
+        // Of a short run most is left to count.
+        let warmup = rounded(spec.duration / 4).min(Duration::from_secs(5));
+        report.warn("scenario.warmup", origin.table, message).help(format!(
+            "means of a run without end are those after its start, say `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
+        ));
     }
 }
 

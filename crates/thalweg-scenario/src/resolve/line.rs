@@ -208,6 +208,12 @@ impl Resolver<'_> {
         spec.queue = self.queue(queue.as_ref(), span, place, pending);
         (spec.jitter, spec.variation) = self.jitter(line.jitter.as_ref());
         self.medium(&line, &spec);
+        if let (Some(filter), false) = (&line.ack_filter, spec.may_filter()) {
+            let span = if super::is_default(filter.span) { span } else { filter.span };
+            self.report
+                .error("scenario.conflict", span, "acknowledgements are filtered only in a queue \"fcfs\"")
+                .help("leave `ack-filter` out, or give this direction such a queue");
+        }
         spec
     }
 

@@ -13,6 +13,7 @@ mod scheme;
 mod traffic;
 
 use super::diagnostic::Report;
+use super::instead::{FormerOption, Replaced};
 use super::keys::{Document, Link, Named, ProcessingTable, Queue, SchemeTable, Schemes};
 use super::path::Paths;
 use super::source::Span;
@@ -20,7 +21,7 @@ use super::table::{At, Fields};
 use line::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
+use thalweg_sim::spec::{LinkSpec, Middlebox, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
@@ -89,6 +90,9 @@ pub(super) struct Resolver<'a> {
     pub used_schemes: BTreeSet<String>,
     /// The transports of schemes by name that were made without a word, and are the same on every path.
     transports: BTreeMap<String, TransportSpec>,
+    /// The schemes in whose place others were put, and what became of their options.
+    pub replaced: Replaced,
+    former: BTreeSet<FormerOption>,
     pub nodes: BTreeMap<String, NodeId>,
     /// The scheme of the group at hand, where it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
@@ -100,15 +104,33 @@ pub(super) struct Resolver<'a> {
     pub nodes_incomplete: bool,
 }
 
-/// Resolves a document; what is wrong goes to the report, and then the result means nothing. The file has so many
-/// `links`, of which the document lacks those that were not understood.
-pub fn resolve(
-    document: &Document,
-    links: usize,
-    whole: Span,
-    directories: &[PathBuf],
-    report: &mut Report,
-) -> (Spec, Origins, Paths) {
+/// A document's surroundings.
+pub struct Scope<'a> {
+    /// The links of the file, of which the document lacks those that were not understood.
+    pub links: usize,
+    /// The place of the file.
+    pub whole: Span,
+    /// The directory that files named in each source are relative to.
+    pub directories: &'a [PathBuf],
+    /// The schemes in whose place others were put.
+    pub replaced: Replaced,
+}
+
+/// A document that was resolved.
+pub struct Resolved {
+    /// The simulation to run.
+    pub spec: Spec,
+    /// The places that its parts were written at.
+    pub origins: Origins,
+    /// Routes, round-trip times and bandwidth-delay products.
+    pub paths: Paths,
+    /// Options of schemes that were replaced.
+    pub former: Vec<FormerOption>,
+}
+
+/// Resolves a document; what is wrong goes to the report, and then the result means nothing.
+pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Resolved {
+    let Scope { links, whole, directories, replaced } = scope;
     let mut document = document.clone();
     document.inherit(Document::defaults());
     let mut origins = Origins {
@@ -123,6 +145,8 @@ pub fn resolve(
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
         transports: BTreeMap::new(),
+        replaced,
+        former: BTreeSet::new(),
         nodes: BTreeMap::new(),
         unsettled: None,
         unsettled_load: None,
@@ -161,7 +185,8 @@ pub fn resolve(
             feedback.settle(&mut spec, &paths, resolver.report);
         }
     }
-    (spec, origins, paths)
+    let former = resolver.former.into_iter().collect();
+    Resolved { spec, origins, paths, former }
 }
 
 /// True for the place of a default, which no file has.
@@ -221,7 +246,15 @@ impl Resolver<'_> {
             let (directions, origin) = self.link_lines(link, &name, document, number, &mut pending);
             let [forward, backward] = directions;
             origins.links.push(origin);
-            spec.links.push(LinkSpec { name, a, b, forward, backward });
+            if let (Some(at), None) = (&link.nat_rebind, &link.nat) {
+                let message = "ports are those of an address translator, and there is none";
+                self.report
+                    .error("scenario.conflict", at.span, message)
+                    .help("say which: nat = \"symmetric\"");
+            }
+            let mut made = LinkSpec { name, a, b, forward, backward, middlebox: Middlebox::default() };
+            link.fill(&mut made);
+            spec.links.push(made);
         }
         pending
     }

@@ -23,11 +23,17 @@ pub(super) struct PendingScheme {
 }
 
 impl Resolver<'_> {
-    /// The transport of a flow.
-    pub(super) fn transport(&mut self, scheme: &At<SchemeRef>, document: &Document) -> Option<TransportSpec> {
-        let (name, table, span) = match &scheme.value {
+    /// The transport of a flow, whose scheme was put in the place of a `former` one.
+    pub(super) fn transport(
+        &mut self,
+        scheme: &At<SchemeRef>,
+        former: Option<&At<SchemeRef>>,
+        document: &Document,
+    ) -> Option<TransportSpec> {
+        let former = former.and_then(|former| self.in_place(former));
+        let (name, mut table, span) = match &scheme.value {
             SchemeRef::Name(name) => {
-                if let Some(transport) = self.transports.get(&name.0) {
+                if let Some(transport) = self.transports.get(&name.0).filter(|_| former.is_none()) {
                     return Some(transport.clone());
                 }
                 let options = split_options(&name.0).filter(|_| !self.schemes.contains_key(&name.0));
@@ -40,8 +46,24 @@ impl Resolver<'_> {
             SchemeRef::Table(name, table) => (name.0.clone(), table.clone(), scheme.span),
         };
         let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
-        let is_named = matches!(scheme.value, SchemeRef::Name(_));
+        let is_named = former.is_none() && matches!(scheme.value, SchemeRef::Name(_));
+        if let Some(former) = former {
+            let is_same = former.description.name == table.description.name;
+            self.former.extend(table.given.take_over(former.description.name, &former.given, is_same));
+        }
         self.build(name, is_named, table, shared.map(|at| &at.value), span)
+    }
+
+    /// The scheme with the options that a flow gives it in place; none where it gives none.
+    fn in_place(&mut self, scheme: &At<SchemeRef>) -> Option<SchemeTable> {
+        match &scheme.value {
+            SchemeRef::Table(_, table) => Some(table.clone()),
+            SchemeRef::Name(name) => {
+                let (base, options) =
+                    split_options(&name.0).filter(|_| !self.schemes.contains_key(&name.0))?;
+                self.with_options(base, options, scheme.span)
+            }
+        }
     }
 
     /// The scheme of that name, and where it is described.

@@ -106,7 +106,8 @@ impl Resolver<'_> {
             self.report.error("scenario.range", at.span, "a group must have at least one flow");
         }
         let scheme = keys.scheme.as_ref();
-        let transport = scheme.and_then(|scheme| self.transport(scheme, document));
+        let former = self.replaced.get(&number).map(|own| own.clone().or_else(|| shared.scheme.clone()));
+        let transport = scheme.and_then(|scheme| self.transport(scheme, former.flatten().as_ref(), document));
         pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
         let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
         pending.loads.extend(self.unsettled_load.take().map(|load| PendingLoad { group: number, ..load }));

@@ -178,8 +178,12 @@ fn line() -> BoxedStrategy<Vec<String>> {
             key("aggregation", one(&["\"none\"", "{ every = \"2 ms\" }", "{ every = \"4 ms\", packets = 64 }"])),
             key("ecn", one(&["\"kept\"", "\"bleached\"", "\"ect1-to-ect0\"", "\"marks-lost\"", "\"tunnel-compatible\""])),
         ]),
+        one(&["\"none\"", "\"conservative\"", "\"newest\""]),
     )
-        .prop_map(|(rate, delay, queue, mut more)| {
+        .prop_map(|(rate, delay, queue, mut more, filter)| {
+            // Said each time, as a queue of another discipline may stand where what is inherited has one.
+            let is_fcfs = !queue.contains("discipline") || queue.contains("fcfs");
+            more.push(format!("ack-filter = {}", if is_fcfs { &filter } else { "\"none\"" }));
             more.extend([rate, format!("delay = {delay}"), format!("queue = {queue}")]);
             more
         })
@@ -247,7 +251,20 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         keys.insert(0, "base = \"adaptive-ack\"".to_owned());
         keys
     });
-    prop_oneof![6 => window, 1 => rack, 1 => adaptive, 1 => sscop(), 1 => sscop_rate(), 1 => two_level()]
+    let media = some(vec![
+        key("fps", one(&["10", "60"])),
+        key("min-rate", one(&["\"20 kbit/s\"", "\"1 Mbit/s\""])),
+        key("max-rate", one(&["\"2 Mbit/s\""])),
+        key("ecn", one(&["\"classic\"", "\"none\""])),
+        key("key-interval", one(&["\"2 s\"", "\"off\""])),
+        key("frame-spread", one(&["0", "\"30 %\""])),
+        key("competes", one(&["false"])),
+    ])
+    .prop_map(|mut keys| {
+        keys.insert(0, "base = \"scream\"".to_owned());
+        keys
+    });
+    prop_oneof![6 => window, 1 => rack, 1 => adaptive, 1 => media, 1 => sscop(), 1 => sscop_rate(), 1 => two_level()]
 }
 
 fn two_level() -> impl Strategy<Value = Vec<String>> {
@@ -358,26 +375,61 @@ fn workload() -> impl Strategy<Value = String> {
     ]
 }
 
-fn access() -> impl Strategy<Value = String> {
-    (rate(), time(), any::<bool>()).prop_map(|(rate, delay, sides)| {
+/// The model that describes the hosts of a scenario.
+#[derive(Clone, Copy, Debug)]
+enum Hosts {
+    Processing,
+    Threads,
+}
+
+/// A host by its name, or by some of its keys, which are measured together.
+fn host() -> impl Strategy<Value = String> {
+    let keys = some(vec![
+        (0u32..5000, 0u32..5000)
+            .prop_map(|(late, more)| format!("late = \"{late} us\", late-p99 = \"{} us\"", late + more))
+            .boxed(),
+        (1u32..5000, 1u32..5000)
+            .prop_map(|(every, away)| format!("away-every = \"{every} us\", away = \"{away} us\""))
+            .boxed(),
+        key("granularity", time()),
+        key("coalescing", time()),
+        key("call", time()),
+        key("packet", time()),
+        key("byte", one(&["\"0.224 ns\""])),
+        key("buffer", one(&["\"9 kB\"", "\"212992 B\""])),
+    ]);
+    prop_oneof![
+        one(&["\"linux-server\"", "\"linux-loaded\"", "\"linux-shared\""]),
+        keys.prop_map(|keys| format!("{{ {} }}", keys.join(", "))),
+    ]
+}
+
+fn access(hosts: Hosts) -> impl Strategy<Value = String> {
+    (rate(), time(), any::<bool>()).prop_map(move |(rate, delay, sides)| {
+        let works = match hosts {
+            Hosts::Processing => ", processing = { packet = \"70 us\" }",
+            Hosts::Threads => "",
+        };
         let more = if sides {
-            ", source = { delay = \"3 ms\", processing = { packet = \"70 us\" } }, sink = { reverse = { rate = \"1 Mbit/s\" } }"
+            format!(
+                ", source = {{ delay = \"3 ms\"{works} }}, sink = {{ reverse = {{ rate = \"1 Mbit/s\" }} }}"
+            )
         } else {
-            ""
+            String::new()
         };
         format!("{{ rate = {rate}, delay = {delay}{more} }}")
     })
 }
 
-fn flow() -> impl Strategy<Value = String> {
-    let keys = some(vec![
+fn flow(hosts: Hosts) -> impl Strategy<Value = String> {
+    let mut keys = vec![
         key("count", one(&["1", "7", "1000"])),
         key("workload", workload()),
         key("start", time()),
         key("spread", time()),
         key("stagger", time()),
         key("stop", time()),
-        key("access", access()),
+        key("access", access(hosts)),
         key("control-channel", time()),
         key(
             "scheme",
@@ -390,8 +442,11 @@ fn flow() -> impl Strategy<Value = String> {
                 "{ base = \"newreno\", ack = \"9 B\" }",
             ]),
         ),
-    ]);
-    (keys, any::<bool>()).prop_map(|(keys, back)| {
+    ];
+    if matches!(hosts, Hosts::Threads) {
+        keys.push(key("host", host()));
+    }
+    (some(keys), any::<bool>()).prop_map(|(keys, back)| {
         let (from, to) = if back { ("n9", "n0") } else { ("n0", "n9") };
         format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\n{}\n", keys.join("\n"))
     })
@@ -399,6 +454,10 @@ fn flow() -> impl Strategy<Value = String> {
 
 /// A chain of links with flows from end to end.
 pub fn scenario() -> impl Strategy<Value = String> {
+    prop_oneof![scenario_between(Hosts::Processing), scenario_between(Hosts::Threads)]
+}
+
+fn scenario_between(hosts: Hosts) -> impl Strategy<Value = String> {
     let top = some(vec![
         key("title", one(&["\"a \\\"title\\\" \\\\ µ\"", "'''\n two\nlines'''"])),
         key("duration", one(&["\"10 s\"", "\"1 min\"", "\"250 ms\""])),
@@ -406,25 +465,38 @@ pub fn scenario() -> impl Strategy<Value = String> {
         key("seed", one(&["7", "18446744073709551615"])),
         key("ties", one(&["\"lot\"", "\"order\""])),
     ]);
+    let defaults = (one(&["", "host = \"linux-server\""]), access(hosts)).prop_map(move |(host, access)| {
+        let host = if matches!(hosts, Hosts::Threads) { host } else { String::new() };
+        format!("[defaults.flow]\nscheme = \"vegas\"\naccess = {access}\n{host}")
+    });
+    let works = match hosts {
+        Hosts::Processing => "[node.n0]\nprocessing = { packet = \"70 us\", byte = \"0.05 us\" }",
+        Hosts::Threads => "",
+    };
     let tables = some(vec![
         key("[measure]\ninterval", one(&["\"off\"", "\"10 ms\"\nflows = 3\nevery-event = true"])),
-        key("[node.n0]\nprocessing", one(&["{ packet = \"70 us\", byte = \"0.05 us\" }"])),
+        Just(works.to_owned()).boxed(),
         common().prop_map(|keys| format!("[defaults.scheme]\n{}", keys.join("\n"))).boxed(),
-        access().prop_map(|access| format!("[defaults.flow]\nscheme = \"vegas\"\naccess = {access}")).boxed(),
+        defaults.boxed(),
         Just("[scheme.vegas]\ngamma = \"2 pkt\"".to_owned()).boxed(),
     ]);
     let links = vec((line(), proptest::option::of(line())), 1..4);
-    (top, tables, scheme_body(), links, vec(flow(), 1..4)).prop_map(|(top, tables, scheme, links, flows)| {
-        let mut text =
-            format!("{}\n{}\n[scheme.mine]\n{}\n", top.join("\n"), tables.join("\n"), scheme.join("\n"));
-        let count = links.len();
-        for (place, (line, reverse)) in links.into_iter().enumerate() {
-            let to = if place + 1 == count { 9 } else { place + 1 };
-            text.push_str(&format!("[[link]]\nbetween = [\"n{place}\", \"n{to}\"]\n{}\n", line.join("\n")));
-            if let Some(reverse) = reverse {
-                text.push_str(&format!("[link.reverse]\n{}\n", reverse.join("\n")));
+    (top, tables, scheme_body(), links, vec(flow(hosts), 1..4)).prop_map(
+        |(top, tables, scheme, links, flows)| {
+            let mut text =
+                format!("{}\n{}\n[scheme.mine]\n{}\n", top.join("\n"), tables.join("\n"), scheme.join("\n"));
+            let count = links.len();
+            for (place, (line, reverse)) in links.into_iter().enumerate() {
+                let to = if place + 1 == count { 9 } else { place + 1 };
+                text.push_str(&format!(
+                    "[[link]]\nbetween = [\"n{place}\", \"n{to}\"]\n{}\n",
+                    line.join("\n")
+                ));
+                if let Some(reverse) = reverse {
+                    text.push_str(&format!("[link.reverse]\n{}\n", reverse.join("\n")));
+                }
             }
-        }
-        text + &flows.concat()
-    })
+            text + &flows.concat()
+        },
+    )
 }

@@ -1,0 +1,311 @@
+//! Sweep files: a scenario, and what is varied in it.
+//!
+//! [`read_sweep`] reads a file and reports all mistakes at once. A varied key is one that `--set` takes, and a value of it is kept as
+//! the text that stands in the file, so that what is wrong with it in a scenario can be told at its place ([`SweepFile::placed`]).
+
+mod vary;
+
+pub use vary::{Drawn, List, Listed, Range, Values, Varied, Way};
+
+use super::diagnostic::{Diagnostic, Report, Severity};
+use super::include::LARGEST_FILE;
+use super::source::{Source, Span, read_text};
+use super::table::{At, Decode, table, wrong_type};
+use super::tree::{self, Kind, Table, Value};
+use std::path::Path;
+use std::sync::Arc;
+
+table! {
+    /// A sweep: a scenario, and what is varied in it.
+    Keys "sweep" {
+        /// The scenario: a file, found from the folder of this one, or the name of a built-in scenario.
+        scenario: String = "scenario" (required);
+        /// Changes for all points, as `--set` takes them.
+        set: Vec<At<String>> = "set";
+        /// Schemes that all flows of reliable transports use in turn, as `compare` has them.
+        schemes: Vec<At<String>> = "schemes";
+        /// The groups of flows that `schemes` are for, by name; without, all of reliable transports.
+        flows: Vec<At<String>> = "flows";
+        /// The first seed of every point; without, the scenario's.
+        seed: u64 = "seed";
+        /// Runs of each point, with the seeds SEED, SEED + 1, ...: the same for all points.
+        reps: u32 = "reps";
+        /// Runs of each point until the 95 % interval of a metric is that narrow, a share of its mean ("goodput 2 %").
+        until: String = "until";
+        /// But not more than this.
+        most_reps: u32 = "most-reps";
+        /// Every combination of these values.
+        grid: Tree = "grid";
+        /// Points one by one.
+        list: Vec<At<Tree>> = "list";
+        /// Points at random.
+        random: Tree = "random";
+        /// Points at random, of which each key has one in each of as many equal parts of its range as there are points.
+        latin: Tree = "latin-hypercube";
+    }
+}
+
+/// A table with whatever keys.
+#[derive(Clone, Debug, Default)]
+pub struct Tree(Table);
+
+impl Decode for Tree {
+    fn expected() -> String {
+        "a table".to_owned()
+    }
+
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Table(table) => Some(Self(table.clone())),
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+
+    fn schema(_definitions: &mut super::schema::Definitions) -> serde_json::Value {
+        serde_json::json!({ "type": "object" })
+    }
+}
+
+/// A text of a sweep file and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The text.
+    pub text: String,
+    /// The bytes of the file in which it stands.
+    pub place: core::ops::Range<usize>,
+}
+
+/// A sweep file that was read.
+#[derive(Clone, Debug)]
+pub struct SweepFile {
+    /// The file.
+    pub source: Arc<Source>,
+    /// The scenario's file, or the name of a built-in one.
+    pub scenario: Placed,
+    /// Changes for all points.
+    pub sets: Vec<Placed>,
+    /// Schemes that all points have in turn; none where the scenario's own stay.
+    pub schemes: Vec<Placed>,
+    /// The groups of flows that have these schemes; none where all of reliable transports have.
+    pub flows: Vec<Placed>,
+    /// The first seed of every point; without, the scenario's.
+    pub seed: Option<u64>,
+    /// Runs of each point, where a number was said.
+    pub replications: Option<u32>,
+    /// The metric and the interval that end the runs of a point.
+    pub until: Option<Placed>,
+    /// The most runs of a point where an interval ends them.
+    pub most_replications: Option<u32>,
+    /// The keys that are varied: every combination of these.
+    pub varied: Vec<Varied>,
+}
+
+impl SweepFile {
+    /// A diagnostic of an error at bytes of the file.
+    pub fn error(&self, place: core::ops::Range<usize>, message: String, help: Option<String>) -> Diagnostic {
+        let source = Arc::clone(&self.source);
+        Diagnostic { help, ..Diagnostic::new(Severity::Error, "sweep.value", source, place, message) }
+    }
+
+    /// A diagnostic of the change `key=value` at the place where the file says it; `key` and `value` are the texts with their places.
+    #[must_use]
+    pub fn placed(&self, found: &Diagnostic, key: &Placed, value: &Placed) -> Diagnostic {
+        let before = key.text.len() + 1;
+        let is_written = self.source.text().get(key.place.clone()) == Some(key.text.as_str());
+        let place = if found.span.end < before && is_written {
+            key.place.start + found.span.start..key.place.start + found.span.end
+        } else if found.span.start < before {
+            key.place.clone()
+        } else {
+            let within = |at: usize| (value.place.start + at - before).min(value.place.end);
+            within(found.span.start)..within(found.span.end.max(before))
+        };
+        Diagnostic { source: Arc::clone(&self.source), span: place, ..found.clone() }
+    }
+}
+
+/// Reads the sweep file at `path`.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_sweep(path: &Path) -> Result<SweepFile, Vec<Diagnostic>> {
+    let name = path.display().to_string();
+    match read_text(path, LARGEST_FILE) {
+        Ok(text) => read_sweep_text(&name, &text),
+        Err(error) => {
+            let mut report = Report::default();
+            let source = report.add_source(Source::new(name.as_str(), ""));
+            report.error("sweep.file", Span::whole(source), format!("`{name}` cannot be read: {error}"));
+            Err(report.take())
+        }
+    }
+}
+
+/// Reads a sweep from a text; `name` is what messages call it.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let id = report.add_source(Source::new(name, text));
+    let source = Arc::clone(report.source(id));
+    let table = tree::parse(id, &mut report);
+    let value = Value { kind: Kind::Table(table), span: Span::whole(id) };
+    let Some(keys) = Keys::decode(&value, &mut report) else { return Err(report.take()) };
+    if report.has_syntax_errors() {
+        return Err(report.take());
+    }
+    if let (Some(reps), Some(_)) = (&keys.reps, &keys.until) {
+        report
+            .error("sweep.value", reps.span, "`reps` and `until` do not go together")
+            .help("say one of them");
+    }
+    if let (Some(flows), None) = (&keys.flows, &keys.schemes) {
+        report
+            .error("sweep.value", flows.span, "`flows` is for `schemes`")
+            .help("say which schemes these flows have in turn");
+    }
+    if let (Some(most), None) = (&keys.most_reps, &keys.until) {
+        report
+            .error("sweep.value", most.span, "`most-reps` is for `until`")
+            .help("`reps` is a fixed number of runs");
+    }
+    for count in [&keys.reps, &keys.most_reps].into_iter().flatten().filter(|count| count.value == 0) {
+        report.error("sweep.value", count.span, "there must be a run at least");
+    }
+    let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: bytes(span) };
+    let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<Placed> {
+        list.iter().flat_map(|list| &list.value).map(|of| placed(of.span, &of.value)).collect()
+    };
+    let mut varied = Vec::new();
+    let trees = [(Way::Grid, &keys.grid), (Way::Random, &keys.random), (Way::LatinHypercube, &keys.latin)];
+    for (way, tree) in trees {
+        if let Some(tree) = tree {
+            varied.extend(vary::varied(way, &tree.value.0, tree.span, &source, &mut report));
+        }
+    }
+    if let Some(rows) = &keys.list {
+        let rows: Vec<(&Table, Span)> = rows.value.iter().map(|row| (&row.value.0, row.span)).collect();
+        varied.extend(vary::listed(&rows, &source, &mut report));
+    }
+    vary::once(&varied, id, &mut report);
+    let schemes = texts(&keys.schemes);
+    for (position, scheme) in schemes.iter().enumerate() {
+        if schemes[..position].iter().any(|other| other.text == scheme.text) {
+            let message = format!("the scheme `{}` is given twice", scheme.text);
+            report.error("sweep.value", Span::new(id, scheme.place.clone()), message);
+        }
+    }
+    if report.errors() > 0 {
+        return Err(report.take());
+    }
+    let Some(scenario) = keys.scenario else { return Err(report.take()) };
+    Ok(SweepFile {
+        source,
+        scenario: placed(scenario.span, &scenario.value),
+        sets: texts(&keys.set),
+        schemes,
+        flows: texts(&keys.flows),
+        seed: keys.seed.map(|seed| seed.value),
+        replications: keys.reps.map(|reps| reps.value),
+        until: keys.until.map(|until| placed(until.span, &until.value)),
+        most_replications: keys.most_reps.map(|most| most.value),
+        varied,
+    })
+}
+
+fn bytes(span: Span) -> core::ops::Range<usize> {
+    span.start as usize..span.end as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"
+scenario = "dumbbell"
+set = ["duration=2 s"]
+schemes = ["cubic", "vegas"]
+until = "goodput 2 %"
+most-reps = 30
+
+[grid]
+link.core.rate = ["10 Mbit/s", "100 Mbit/s"]
+"flow.1.count" = [1, 2]
+
+[latin-hypercube]
+points = 5
+seed = 7
+link.core.delay = { from = "1.0 ms", to = "100.0 ms", scale = "log" }
+link.core.queue = ["1 bdp", "2 bdp"]
+
+[[list]]
+"flow.1.start" = "0 s"
+warmup = "1 s"
+[[list]]
+"flow.1.start" = "1 s"
+warmup = "0 s"
+"#;
+
+    #[test]
+    fn a_file_says_what_is_varied() {
+        let sweep = read_sweep_text("s.toml", WHOLE).unwrap();
+        assert_eq!((sweep.scenario.text.as_str(), sweep.most_replications), ("dumbbell", Some(30)));
+        let [Varied::Grid(grid), Varied::Drawn(drawn), Varied::List(list)] = sweep.varied.as_slice() else {
+            panic!("{:?}", sweep.varied)
+        };
+        let names: Vec<&str> = grid.iter().map(|of| of.key.text.as_str()).collect();
+        assert_eq!(names, ["link.core.rate", "flow.1.count"]);
+        assert_eq!(grid[0].values[1].text, "\"100 Mbit/s\"");
+        assert_eq!(&sweep.source.text()[grid[0].values[1].place.clone()], "\"100 Mbit/s\"");
+        assert_eq!((drawn.points, drawn.seed, drawn.is_latin), (5, 7, true));
+        let Values::Range(range) = &drawn.values[0].1 else { panic!() };
+        assert_eq!((range.from, range.to, range.decimals), (1.0, 100.0, 1));
+        assert!(range.is_logarithmic && range.unit == "ms");
+        assert_eq!(range.at(0.5), "\"10.0 ms\"");
+        assert_eq!(
+            list.keys.iter().map(|key| key.text.as_str()).collect::<Vec<_>>(),
+            ["flow.1.start", "warmup"]
+        );
+        assert_eq!(list.rows[1][0].text, "\"1 s\"");
+    }
+
+    /// The first message about a file, with its line.
+    fn complaint(text: &str) -> (usize, String) {
+        let found = read_sweep_text("s.toml", text).unwrap_err();
+        (found[0].line(), found[0].message.clone())
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_lines() {
+        for (text, line, words) in [
+            ("set = []", 1, "needs `scenario`"),
+            ("scenario = \"x\"\ngird = 1", 2, "no key `gird`"),
+            ("scenario = \"x\"\n[grid]\nrate = 5", 3, "expected a list of values"),
+            ("scenario = \"x\"\n[grid]\nrate = []", 3, "has no value"),
+            ("scenario = \"x\"\n[grid]\nrate = [1, 1]", 3, "twice"),
+            ("scenario = \"x\"\n[random]\na = [1]", 2, "needs `points`"),
+            ("scenario = \"x\"\n[random]\npoints = 2\na = { from = \"1 ms\", to = \"1 s\" }", 4, "one unit"),
+            ("scenario = \"x\"\n[random]\npoints = 2\na = { from = 3, to = 1 }", 4, "not below"),
+            (
+                "scenario = \"x\"\n[random]\npoints = 2\na = { from = 0, to = 1, scale = \"log\" }",
+                4,
+                "above 0",
+            ),
+            ("scenario = \"x\"\n[random]\npoints = 2\na = { from = 0, to = 1, scale = \"lin\" }", 4, "`lin`"),
+            ("scenario = \"x\"\n[random]\npoints = 2\na = 1", 4, "expected a range"),
+            ("scenario = \"x\"\n[grid]\na = [1]\n[random]\npoints = 1\na = [2]", 6, "varied twice"),
+            ("scenario = \"x\"\n[[list]]\na = 1\n[[list]]\nb = 1", 4, "has no `a`"),
+            ("scenario = \"x\"\nschemes = [\"a\", \"a\"]", 2, "given twice"),
+            ("scenario = \"x\"\nflows = [\"a\"]", 2, "is for `schemes`"),
+            ("scenario = \"x\"\nreps = 0", 2, "a run at least"),
+            ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "do not go together"),
+        ] {
+            let (at, message) = complaint(text);
+            assert!(message.contains(words) && at == line, "{text}: line {at}: {message}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The keys that a sweep varies, and the values that they take.
+
+use super::{Placed, bytes};
+use crate::diagnostic::Report;
+use crate::source::{Source, Span};
+use crate::tree::{Key, Kind, Table, Value};
+
+/// The most points of a table of random ones.
+const MOST_POINTS: u32 = 1_000_000;
+
+/// The ways of choosing points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Every combination.
+    Grid,
+    /// Each independent of the others.
+    Random,
+    /// Spread evenly over every key's range.
+    LatinHypercube,
+}
+
+/// Keys that are varied together.
+#[derive(Clone, Debug)]
+pub enum Varied {
+    /// Every combination of the values of these keys.
+    Grid(Vec<Listed>),
+    /// One row after the other.
+    List(List),
+    /// Points that are drawn.
+    Drawn(Drawn),
+}
+
+/// A key with all its values.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The key.
+    pub key: Placed,
+    /// The values, in the file's words.
+    pub values: Vec<Placed>,
+}
+
+/// Rows of values.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// The keys, in the order of the first row.
+    pub keys: Vec<Placed>,
+    /// The values of each row, in the order of the keys.
+    pub rows: Vec<Vec<Placed>>,
+}
+
+/// Points that are drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The number of points.
+    pub points: u32,
+    /// The seed of the draws.
+    pub seed: u64,
+    /// They form a Latin hypercube.
+    pub is_latin: bool,
+    /// The keys, with the values that they are drawn from.
+    pub values: Vec<(Placed, Values)>,
+}
+
+/// The values that are drawn from.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// Any of these.
+    OneOf(Vec<Placed>),
+    /// Any between two.
+    Range(Range),
+}
+
+/// The values between two, which are as fine as these are written: whole numbers between whole numbers.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// The least.
+    pub from: f64,
+    /// The largest.
+    pub to: f64,
+    /// The unit of both; empty for bare numbers.
+    pub unit: String,
+    /// Digits behind the point.
+    pub decimals: usize,
+    /// Equal factors are as likely as each other, not equal steps.
+    pub is_logarithmic: bool,
+    /// The place of the range.
+    pub place: core::ops::Range<usize>,
+}
+
+impl Range {
+    /// The value at a share of the range, from 0 to 1, in TOML.
+    pub fn at(&self, share: f64) -> String {
+        let value = if self.is_logarithmic {
+            // Correctly rounded steps, so that every machine writes the same digits.
+            let ratio = libm::log(self.to / self.from);
+            self.from * libm::exp(share * ratio)
+        } else {
+            self.from + share * (self.to - self.from)
+        };
+        let number = format!("{:.*}", self.decimals, value.clamp(self.from, self.to));
+        if self.unit.is_empty() { number } else { format!("\"{number} {}\"", self.unit) }
+    }
+}
+
+/// The keys of a table that chooses points in one `way`.
+pub(super) fn varied(
+    way: Way,
+    table: &Table,
+    span: Span,
+    source: &Source,
+    report: &mut Report,
+) -> Option<Varied> {
+    let is_drawn = way != Way::Grid;
+    let own = |key: &Key| is_drawn && (key.name == "points" || key.name == "seed");
+    let leaves = leaves(table, own, source);
+    if way == Way::Grid {
+        let grid = leaves.into_iter().filter_map(|(key, value)| listed_key(key, value, source, report));
+        return Some(Varied::Grid(grid.collect()));
+    }
+    let number = |name: &str| table.entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value);
+    let points = match number("points") {
+        Some(value) => whole(value, 1, u64::from(MOST_POINTS), report),
+        None => {
+            report
+                .error("sweep.value", span, "it needs `points`")
+                .help("say how many points there are, as points = 100");
+            None
+        }
+    };
+    let seed = number("seed").map_or(Some(1), |value| whole(value, 0, u64::MAX, report));
+    let mut values = Vec::new();
+    for (key, value) in leaves {
+        let drawn = match &value.kind {
+            Kind::Array(_) => {
+                listed_key(key.clone(), value, source, report).map(|of| Values::OneOf(of.values))
+            }
+            Kind::Table(of) => range(of, value.span, report).map(Values::Range),
+            _ => {
+                report
+                    .error(
+                        "sweep.value",
+                        value.span,
+                        format!("expected a range or a list, found {}", value.kind.name()),
+                    )
+                    .help("such as { from = \"10 ms\", to = \"100 ms\" } or [\"10 ms\", \"100 ms\"]");
+                None
+            }
+        };
+        values.extend(drawn.map(|drawn| (key, drawn)));
+    }
+    let points = u32::try_from(points?).ok()?;
+    Some(Varied::Drawn(Drawn { points, seed: seed?, is_latin: way == Way::LatinHypercube, values }))
+}
+
+/// The rows of `list`, which have the same keys.
+pub(super) fn listed(rows: &[(&Table, Span)], source: &Source, report: &mut Report) -> Option<Varied> {
+    let mut keys: Vec<Placed> = Vec::new();
+    let mut listed = Vec::new();
+    for (position, (table, span)) in rows.iter().enumerate() {
+        let leaves = leaves(table, |_| false, source);
+        if position == 0 {
+            keys = leaves.iter().map(|(key, _)| key.clone()).collect();
+        }
+        for (key, _) in leaves.iter().filter(|(key, _)| keys.iter().all(|other| other.text != key.text)) {
+            let message = format!("the first row of `list` has no `{}`", key.text);
+            report
+                .error("sweep.value", Span::new(span.source, key.place.clone()), message)
+                .help("all rows have the same keys");
+        }
+        let mut row = Vec::new();
+        for key in &keys {
+            match leaves.iter().find(|(other, _)| other.text == key.text) {
+                Some((_, value)) => row.push(raw(value, source)),
+                None => {
+                    let message = format!("this row of `list` has no `{}`", key.text);
+                    report.error("sweep.value", *span, message).help("all rows have the same keys");
+                }
+            }
+        }
+        listed.push(row);
+    }
+    Some(Varied::List(List { keys, rows: listed }))
+}
+
+/// Tells of keys that are varied more than once.
+pub(super) fn once(varied: &[Varied], id: u32, report: &mut Report) {
+    let keys = |of: &Varied| -> Vec<Placed> {
+        match of {
+            Varied::Grid(grid) => grid.iter().map(|of| of.key.clone()).collect(),
+            Varied::List(list) => list.keys.clone(),
+            Varied::Drawn(drawn) => drawn.values.iter().map(|(key, _)| key.clone()).collect(),
+        }
+    };
+    let mut all: Vec<Placed> = varied.iter().flat_map(keys).collect();
+    all.sort_by_key(|key| key.place.start);
+    for (position, key) in all.iter().enumerate() {
+        if all[..position].iter().any(|other| other.text == key.text) {
+            report.error(
+                "sweep.value",
+                Span::new(id, key.place.clone()),
+                format!("`{}` is varied twice", key.text),
+            );
+        }
+    }
+}
+
+/// The keys of a table with their values, in the order of the file.
+fn leaves<'v>(table: &'v Table, is_own: impl Fn(&Key) -> bool, source: &Source) -> Vec<(Placed, &'v Value)> {
+    let mut leaves = Vec::new();
+    for (key, value) in table.entries.iter().filter(|(key, _)| !is_own(key)) {
+        gather(&[key], value, source, &mut leaves);
+    }
+    leaves.sort_by_key(|(key, _)| key.place.start);
+    leaves
+}
+
+/// Finds the values below a key: keys with dots and tables in each other mean the same.
+fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec<(Placed, &'v Value)>) {
+    match &value.kind {
+        Kind::Table(table) if !is_range(table) && !table.entries.is_empty() => {
+            for (key, value) in &table.entries {
+                gather(&[keys, &[key]].concat(), value, source, leaves);
+            }
+        }
+        _ => {
+            let text = keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>().join(".");
+            let last = keys.last().map_or(0..0, |key| bytes(key.span));
+            // A key whose parts stand in several places is told by its last one.
+            let whole = last.end.saturating_sub(text.len())..last.end;
+            let is_whole = source.text().get(whole.clone()).is_some_and(|written| written == text);
+            let place = if is_whole { whole } else { last };
+            leaves.push((Placed { text, place }, value));
+        }
+    }
+}
+
+/// `from` and `to` are keys of flows as well, but there their values are lists.
+fn is_range(table: &Table) -> bool {
+    table.get("from").is_some_and(|from| !matches!(from.kind, Kind::Array(_) | Kind::Table(_)))
+        && table.get("to").is_some()
+}
+
+fn raw(value: &Value, source: &Source) -> Placed {
+    let place = bytes(value.span);
+    Placed { text: source.text().get(place.clone()).unwrap_or_default().to_owned(), place }
+}
+
+fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) -> Option<Listed> {
+    let Kind::Array(items) = &value.kind else {
+        let message = format!("expected a list of values, found {}", value.kind.name());
+        report.error("sweep.value", value.span, message).help("such as [\"10 Mbit/s\", \"100 Mbit/s\"]");
+        return None;
+    };
+    if items.is_empty() {
+        report.error("sweep.value", value.span, format!("`{}` has no value", key.text));
+        return None;
+    }
+    let values: Vec<Placed> = items.iter().map(|item| raw(item, source)).collect();
+    for (position, one) in values.iter().enumerate() {
+        if values[..position].iter().any(|other| other.text == one.text) {
+            let span = Span::new(value.span.source, one.place.clone());
+            report.error("sweep.value", span, format!("{} stands here twice", one.text));
+            return None;
+        }
+    }
+    Some(Listed { key, values })
+}
+
+fn whole(value: &Value, least: u64, most: u64, report: &mut Report) -> Option<u64> {
+    let number = match &value.kind {
+        Kind::Integer(digits) => digits.parse::<u64>().ok().filter(|number| (least..=most).contains(number)),
+        _ => None,
+    };
+    if number.is_none() {
+        report.error("sweep.value", value.span, format!("expected a whole number from {least} to {most}"));
+    }
+    number
+}
+
+fn range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
+    let (mut ends, mut is_logarithmic) = ([None, None], false);
+    for (key, value) in &table.entries {
+        match key.name.as_str() {
+            "from" => ends[0] = quantity(value, report),
+            "to" => ends[1] = quantity(value, report),
+            "scale" => match &value.kind {
+                Kind::String(text) if text == "log" => is_logarithmic = true,
+                Kind::String(text) if text == "linear" => {}
+                Kind::String(text) => {
+                    let message = format!("there is no scale `{text}`");
+                    report.error("sweep.value", value.span, message).names(text, ["linear", "log"]);
+                }
+                _ => {
+                    report.error("sweep.value", value.span, "expected \"linear\" or \"log\"");
+                }
+            },
+            name => {
+                let message = format!("a range has no key `{name}`");
+                report.error("scenario.unknown-key", key.span, message).names(name, ["from", "to", "scale"]);
+            }
+        }
+    }
+    let [Some((from, from_decimals, unit)), Some((to, to_decimals, other))] = ends else { return None };
+    if unit != other {
+        report
+            .error("sweep.value", span, format!("`{unit}` and `{other}`: both ends of a range have one unit"))
+            .help("write both in the same unit; values are as fine as they are written, so \"1.00 ms\" gives hundredths");
+        return None;
+    }
+    if from >= to {
+        report.error("sweep.value", span, "`from` is not below `to`");
+        return None;
+    }
+    if is_logarithmic && from <= 0.0 {
+        report.error("sweep.value", span, "a logarithmic range begins above 0");
+        return None;
+    }
+    let decimals = from_decimals.max(to_decimals);
+    Some(Range { from, to, unit, decimals, is_logarithmic, place: bytes(span) })
+}
+
+/// A number with its digits behind the point and its unit, of a value such as `"12.5 ms"` or `3`.
+fn quantity(value: &Value, report: &mut Report) -> Option<(f64, usize, String)> {
+    let text = match &value.kind {
+        Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),
+        _ => "",
+    };
+    let end = text.find(|c: char| !(c.is_ascii_digit() || ".-+".contains(c))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let decimals = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+    match number.parse::<f64>().ok().filter(|number| number.is_finite() && decimals <= 15) {
+        Some(number) => Some((number, decimals, unit.trim().to_owned())),
+        None => {
+            report.error("sweep.value", value.span, "expected a number, with its unit where it has one");
+            None
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The gain of several threads in one run, in words.
+
+use thalweg_sim::cut::{Bound, Outlook, outlook};
+use thalweg_sim::spec::Spec;
+
+/// Says how much faster a run of `spec` is on some numbers of threads, and what bounds that.
+pub fn threads<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
+    let outlooks: Vec<(usize, Outlook)> = numbers.into_iter().zip(outlook(spec, numbers)).collect();
+    let Some((_, last)) = outlooks.last() else { return String::new() };
+    let why = why(&last.bound);
+    let gains: Vec<String> = outlooks
+        .iter()
+        .filter(|(_, outlook)| outlook.parts > 1)
+        .map(|(number, outlook)| format!("{:.1} times as fast on {number}", outlook.speedup))
+        .collect();
+    match (gains.as_slice(), why) {
+        ([], Some(why)) => format!("one alone, as {why}"),
+        ([], None) => "one alone".to_owned(),
+        (gains, Some(why)) => format!("a run is about {}: {why}", gains.join(", ")),
+        (gains, None) => format!("a run is about {}", gains.join(", ")),
+    }
+}
+
+fn why(bound: &Bound) -> Option<String> {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    Some(match bound {
+        Bound::Threads => return None,
+        Bound::Feedback => "routers tell sources, and number what they say across the network".to_owned(),
+        Bound::Gates => "gates act at once on all flows of their nodes".to_owned(),
+        Bound::Foreign(name) => format!("`{name}` is not of this project and may not expect several threads"),
+        Bound::Transfers => {
+            "connections of transfers that arrive at random are numbered as they open, so that all flows stay together".to_owned()
+        }
+        Bound::Link { name: [link, from, to], share } => {
+            format!("`{link}` from {from} to {to}, with what no delay separates from it, has {} of the work", percent(*share))
+        }
+        Bound::Flows { name, share } => {
+            format!("flows that no delay separates, of `{name}` among them, have {} of the work", percent(*share))
+        }
+        Bound::Delays(least) => format!("delays of {least} leave little to do between two looks at each other"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_text;
+    use std::path::Path;
+
+    fn said(text: &str) -> String {
+        let loaded = load_text("threads.toml", text, Path::new(""), &[]).unwrap();
+        super::threads(loaded.spec(), [4, 16])
+    }
+
+    const LINK: &str =
+        "duration = \"10 s\"\n[[link]]\nname = \"core\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\n";
+
+    /// The sentence names the link, the flows or the delay that keeps threads apart.
+    #[test]
+    fn the_bound_is_named() {
+        let apart =
+            "count = 100\nfrom = \"a\"\nto = \"b\"\naccess = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n";
+        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\n{apart}"));
+        assert!(
+            text.starts_with("a run is about 3.") && text.contains("on 16: `core` from a to b"),
+            "{text}"
+        );
+        let text =
+            said(&format!("{LINK}delay = \"0 s\"\n[[flow]]\nname = \"g\"\nfrom = \"a\"\nto = \"b\"\n"));
+        assert!(text.starts_with("one alone, as") && text.contains("100 % of the work"), "{text}");
+        let random = "workload = { kind = \"poisson\", load = \"500 Mbit/s\", size = \"10 kB\" }\n";
+        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nname = \"g\"\n{apart}{random}"));
+        assert!(text.contains("arrive at random"), "{text}");
+        let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
+        assert!(short.contains("delays of 1 ns"), "{short}");
+    }
+}
