@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration as WallTime, Instant};
 use thalweg_sim::spec::Spec;
-use thalweg_sim::trace::Tracer;
+use thalweg_sim::trace::{NoTrace, Tracer};
 use thalweg_sim::{RunResult, Simulation, SpecError, Status};
 
 /// One simulation of a batch.
@@ -19,6 +19,8 @@ pub struct Job {
     pub seed: u64,
     /// Stop after so many events, as an interrupted run did.
     pub events: Option<u64>,
+    /// The threads that may share the simulation, where it can be cut, nothing is traced, and it does not stop after so many events.
+    pub threads: usize,
 }
 
 /// The progress of a batch, and the wish to end it; shared with whatever shows the progress or has the wish.
@@ -89,60 +91,97 @@ pub fn run<T: Tracer + Send>(
     mut each: impl FnMut(usize, RunResult, Run, T),
     mut tick: impl FnMut(),
 ) -> Result<(), Failed> {
+    let work = |number: usize| {
+        let outcome = simulate(number, &jobs[number], progress, tracer(number));
+        if outcome.is_err() {
+            progress.stop.store(true, Ordering::Relaxed);
+        }
+        outcome
+    };
+    let mut failed = None;
+    let done = |number, outcome: Outcome<T>| match outcome {
+        _ if failed.is_some() => {}
+        Ok((result, run, tracer)) => each(number, result, run, tracer),
+        Err(error) => failed = Some(Failed { job: number, error }),
+    };
+    spread(jobs.len(), threads, &progress.stop, work, done, &mut tick);
+    failed.map_or(Ok(()), Err)
+}
+
+/// Does `work` for each number below `count`, on up to `threads` threads, until `stop` is set: then what has begun ends, and nothing
+/// else begins. `each` gets what came of it in the order of numbers, as soon as all before are there, on the calling thread; `tick` is
+/// called there several times a second.
+pub fn spread<R: Send>(
+    count: usize,
+    threads: usize,
+    stop: &AtomicBool,
+    work: impl Fn(usize) -> R + Sync,
+    mut each: impl FnMut(usize, R),
+    mut tick: impl FnMut(),
+) {
     let next = AtomicUsize::new(0);
-    let work = |results: &Sender<(usize, Outcome<T>)>| {
+    let serve = |results: &Sender<(usize, R)>| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(number).filter(|_| !progress.is_stopped()) else { return };
-            let outcome = simulate(number, job, progress, tracer(number));
-            if outcome.is_err() {
-                progress.stop.store(true, Ordering::Relaxed);
+            if number >= count || stop.load(Ordering::Relaxed) {
+                return;
             }
-            if results.send((number, outcome)).is_err() {
+            if results.send((number, work(number))).is_err() {
                 return;
             }
         }
     };
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
-            let (sender, work) = (sender.clone(), &work);
-            scope.spawn(move || work(&sender));
+        for _ in 0..threads.clamp(1, count.max(1)) {
+            let (sender, serve) = (sender.clone(), &serve);
+            scope.spawn(move || serve(&sender));
         }
         // The channel closes when the last worker is done.
         drop(sender);
-        // Jobs begin in order and each that began has a result, so no result waits for one that never comes.
+        // Numbers begin in order and each that began has a result, so no result waits for one that never comes.
         let (mut early, mut due) = (BTreeMap::new(), 0);
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok((number, outcome)) => {
-                    early.insert(number, outcome);
+                Ok((number, result)) => {
+                    early.insert(number, result);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-            while let Some(outcome) = early.remove(&due) {
-                let (result, run, tracer) = outcome.map_err(|error| Failed { job: due, error })?;
-                each(due, result, run, tracer);
+            while let Some(result) = early.remove(&due) {
+                each(due, result);
                 due += 1;
             }
             tick();
         }
-    })
+    });
 }
 
 /// The measurements of a simulation, in both forms, with its tracer.
 type Outcome<T> = Result<(RunResult, Run, T), SpecError>;
 
+/// Runs one job on this thread, until its end or until `stop` is set.
+///
+/// # Errors
+///
+/// A specification that cannot be simulated, or not to its end.
+pub fn one(job: &Job, stop: &Arc<AtomicBool>) -> Result<(RunResult, Run), SpecError> {
+    let progress = Progress::new(core::slice::from_ref(job), Arc::clone(stop));
+    simulate(0, job, &progress, NoTrace).map(|(result, run, _)| (result, run))
+}
+
 fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T) -> Outcome<T> {
     let spec = Spec { seed: job.seed, ..Spec::clone(&job.spec) };
-    let mut simulation = Simulation::new(&spec, tracer)?;
+    let threads = if job.events.is_some() { 1 } else { job.threads };
+    let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
     let most = job.events.unwrap_or(u64::MAX);
-    let mut stride = MOST_STRIDE;
+    let most_stride = if simulation.is_parallel() { STRIDE_OF_THREADS } else { MOST_STRIDE };
+    let mut stride = most_stride;
     while !progress.is_stopped() {
         let began = Instant::now();
         let status = simulation.advance(stride.min(most - simulation.events()));
-        stride = next_stride(stride, began.elapsed());
+        stride = next_stride(stride, most_stride, began.elapsed());
         progress.simulated[number].store(simulation.now().as_picos(), Ordering::Relaxed);
         progress.events[number].store(simulation.events(), Ordering::Relaxed);
         if status != Status::Running || simulation.events() == most {
@@ -160,13 +199,15 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
 const PICOS_PER_MICRO: u128 = 1_000_000;
 /// Events between two looks at the wish to stop, at most: mostly less than a millisecond.
 const MOST_STRIDE: u64 = 1 << 10;
+/// The same of several threads, which begin with each stride and end with it.
+const STRIDE_OF_THREADS: u64 = 1 << 18;
 /// Longer than this nobody should wait for a run to stop.
 const PATIENCE: WallTime = WallTime::from_millis(200);
 
 /// The number of events before the next look, when the last `stride` took so long: with one event a window of a
 /// million packets may leave.
-fn next_stride(stride: u64, took: WallTime) -> u64 {
-    if took > PATIENCE { (stride / 16).max(1) } else { (stride * 2).min(MOST_STRIDE) }
+fn next_stride(stride: u64, most: u64, took: WallTime) -> u64 {
+    if took > PATIENCE { (stride / 16).max(1) } else { (stride * 2).min(most) }
 }
 /// The time between two showings of the progress.
 const TICK: WallTime = WallTime::from_millis(100);
@@ -176,11 +217,10 @@ mod tests {
     use super::*;
     use crate::results::samples::spec;
     use thalweg_sim::spec::NodeId;
-    use thalweg_sim::trace::NoTrace;
 
     fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {
         let spec = Arc::new(spec());
-        seeds.map(|seed| Job { spec: Arc::clone(&spec), seed, events: None }).collect()
+        seeds.map(|seed| Job { spec: Arc::clone(&spec), seed, events: None, threads: 1 }).collect()
     }
 
     fn results(jobs: &[Job], threads: usize) -> Vec<RunResult> {
@@ -193,9 +233,13 @@ mod tests {
     #[test]
     fn a_run_whose_events_take_long_looks_often_for_the_wish_to_stop() {
         let (slow, fast) = (WallTime::from_secs(3), WallTime::from_micros(300));
-        let strides = core::iter::successors(Some(MOST_STRIDE), |&stride| Some(next_stride(stride, slow)));
+        let strides =
+            core::iter::successors(Some(MOST_STRIDE), |&stride| Some(next_stride(stride, MOST_STRIDE, slow)));
         assert_eq!(strides.take(5).collect::<Vec<_>>(), [1024, 64, 4, 1, 1]);
-        assert_eq!((next_stride(1, fast), next_stride(MOST_STRIDE, fast)), (2, MOST_STRIDE));
+        assert_eq!(
+            (next_stride(1, MOST_STRIDE, fast), next_stride(MOST_STRIDE, MOST_STRIDE, fast)),
+            (2, MOST_STRIDE)
+        );
     }
 
     #[test]
@@ -230,7 +274,7 @@ mod tests {
     fn a_specification_without_sense_ends_the_batch() {
         let mut spec = spec();
         spec.groups[0].to = NodeId(7);
-        let jobs = [Job { spec: Arc::new(spec), seed: 1, events: None }];
+        let jobs = [Job { spec: Arc::new(spec), seed: 1, events: None, threads: 1 }];
         let progress = Progress::new(&jobs, Arc::default());
         let failed = run(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| (), || ()).unwrap_err();
         assert_eq!((failed.job, failed.error), (0, SpecError::NoNode { of: "flow".to_owned() }));

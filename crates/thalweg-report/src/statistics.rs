@@ -36,6 +36,12 @@ impl Estimate {
         Some(Self { mean, ci95, std_dev, min, max, n })
     }
 
+    /// The same with an interval whose half width is at least `least`.
+    #[must_use]
+    pub fn no_narrower(self, least: f64) -> Self {
+        Self { ci95: self.ci95.map(|half| half.max(least)), ..self }
+    }
+
     /// True if zero lies outside the interval; `None` without an interval.
     pub fn excludes_zero(&self) -> Option<bool> {
         self.ci95.map(|half| self.mean.abs() > half)
@@ -123,8 +129,17 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 /// Where both were measured under the same random numbers, what they have in common cancels, and the interval is
 /// narrower than that of either.
 pub fn paired_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Estimate> {
-    let pairs = base.iter().zip(other);
-    let differences: Vec<f64> = pairs.filter_map(|(base, other)| Some((*other)? - (*base)?)).collect();
+    let pairs: Vec<(f64, f64)> =
+        base.iter().zip(other).filter_map(|(base, other)| Some(((*base)?, (*other)?))).collect();
+    let differences: Vec<f64> = pairs.iter().map(|(base, other)| other - base).collect();
+    // Differences that are alike come out as different as the values were rounded.
+    let largest = pairs.iter().map(|(base, other)| base.abs().max(other.abs())).fold(0.0, f64::max);
+    let first = *differences.first()?;
+    if differences.iter().all(|difference| (difference - first).abs() <= 16.0 * f64::EPSILON * largest) {
+        let none = (differences.len() > 1).then_some(0.0);
+        let n = differences.len() as u64;
+        return Some(Estimate { mean: first, ci95: none, std_dev: none, min: first, max: first, n });
+    }
     Estimate::of(&differences)
 }
 
@@ -328,6 +343,17 @@ mod tests {
         let difference = difference.unwrap();
         assert_eq!((difference.mean, difference.n, difference.ci95), (1.0, 2, Some(0.0)));
         assert_eq!(paired_difference(&[None], &[Some(1.0)]), None);
+    }
+
+    /// In binary 0.105 - 0.1, 0.205 - 0.2 and 0.705 - 0.7 are three numbers.
+    #[test]
+    fn differences_that_only_rounding_tells_apart_are_alike() {
+        let (base, other) = ([Some(0.1), Some(0.2), Some(0.7)], [Some(0.105), Some(0.205), Some(0.705)]);
+        let difference = paired_difference(&base, &other).unwrap();
+        assert_eq!((difference.ci95, difference.std_dev), (Some(0.0), Some(0.0)));
+        near(difference.mean, 0.005, 1e-15);
+        let apart = paired_difference(&base, &[Some(0.105), Some(0.205), Some(0.705 + 1e-12)]).unwrap();
+        assert!(apart.ci95.unwrap() > 1e-13);
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn runs(text: &str, seeds: &[u64]) -> Vec<Run> {
         .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()));
     let spec = Arc::new(loaded.spec().clone());
     let jobs: Vec<Job> =
-        seeds.iter().map(|&seed| Job { spec: Arc::clone(&spec), seed, events: None }).collect();
+        seeds.iter().map(|&seed| Job { spec: Arc::clone(&spec), seed, events: None, threads: 1 }).collect();
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::new();
     batch::run(&jobs, THREADS, &progress, |_| NoTrace, |_, _, run, _| runs.push(run), || ()).unwrap();

@@ -91,7 +91,8 @@ function fillFlows(run) {
   });
   const parts = sortableTable(heads, rows, "flow-table");
   if (run.flow_count > run.flows.length) parts.push(element("p", { class: "note" }, `${run.flows.length} of ${run.flow_count} flows: those with the lowest and the highest goodput. results.json has all.`));
-  const sinks = run.flows.filter((row) => row[flowColumn("segments")] !== null || row[flowColumn("unread_max_bytes")] !== null);
+  const sinkColumns = ["segments", "unread_max_bytes", "frames_encoded"].map(flowColumn);
+  const sinks = run.flows.filter((row) => sinkColumns.some((column) => row[column] !== null));
   if (sinks.length) {
     const sinkHeads = [["name", "Sink"], ...headsFor(model.sink_heads, sinks, flowColumn)];
     const sinkRows = sinks.map((row) => element("tr", {}, sinkHeads.map(([name, , unit]) => cellOf(row[flowColumn(name)], unit))));

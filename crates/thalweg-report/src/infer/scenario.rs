@@ -6,7 +6,7 @@ use thalweg_catalog::{Kind, Place, Registry, SchemeDescription, TextError, Value
 use thalweg_proto::units::{Duration, Rate};
 
 /// The scenario that simulates the recorded scheme on `path` for as long as was recorded. The file of the capacity trace, if
-/// there is one, is called `trace`.
+/// there is one, is called `trace`; `host` is what is at its ends, as scenarios have it, where that is known.
 ///
 /// # Errors
 ///
@@ -15,6 +15,7 @@ pub fn scenario(
     recording: &Recording,
     path: &Path,
     trace: &str,
+    host: Option<&str>,
     registry: &Registry,
 ) -> Result<String, TextError> {
     let mut text =
@@ -27,15 +28,20 @@ pub fn scenario(
     let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", millis(seconds));
     text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
+    let more = |why: &str| if path.was_filled { String::new() } else { format!(" # or more{why}") };
     match path.trace {
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
-        None => text.push_str(&format!("rate = \"{}\"\n", path.rate)),
+        None => text.push_str(&format!(
+            "rate = \"{}\"{}\n",
+            path.rate,
+            more(" (it was never filled: others may get more)")
+        )),
     }
     // The packet's own transmission is in its round trip.
     let size = data + header.unwrap_or(0);
     let own = path.rate.transmission_time(thalweg_proto::units::Bytes::new(u64::from(size)));
     let _ = writeln!(text, "delay = \"{}\"", micros(path.round_trip.saturating_sub(own) / 2));
-    let _ = writeln!(text, "queue = \"{} B\"", path.queue.get());
+    let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), more(""));
     match path.losses {
         Losses::Independent(share) => {
             let _ = writeln!(text, "loss = {share:.6}");
@@ -54,7 +60,11 @@ pub fn scenario(
     };
     let _ = writeln!(text, "reverse = {{ {back}loss = 0 }} # what is lost on the way back does not show\n");
     let _ = writeln!(text, "[[flow]]\nname = \"transfer\"\nfrom = \"here\"\nto = \"there\"");
-    let _ = writeln!(text, "scheme = \"{name}\"\nworkload = \"bulk\"\n\n[scheme.{name}]");
+    let _ = writeln!(text, "scheme = \"{name}\"\nworkload = \"bulk\"");
+    if let Some(host) = host {
+        let _ = writeln!(text, "host = {host}");
+    }
+    let _ = writeln!(text, "\n[scheme.{name}]");
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
     text.push_str(&options(description, &live, path.rate));
     Ok(text)

@@ -51,7 +51,8 @@ fn a_steady_path_is_found() {
     assert_eq!((path.losses, path.was_filled, path.trace.clone()), (Losses::Independent(0.0), true, None));
     // 20 ms at 12 Mbit/s are 30 kB; the product of rate and round trip is 60 kB, and nothing was dropped.
     assert!((55_000..65_000).contains(&path.queue.get()), "{:?}", path.queue);
-    let text = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
+    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    assert!(!text.contains("or more"), "{text}");
     let loaded = load_text("as-recorded.toml", &text, std::path::Path::new(""), &[]);
     assert!(loaded.is_ok(), "{text}");
 }
@@ -95,6 +96,12 @@ fn nothing_is_said_of_a_queue_that_was_never_there() {
     }
     let path = Path::infer(&recording).unwrap();
     assert!(!path.was_filled && !path.queue_was_full, "{path:?}");
+    // Whoever reads the scenario alone learns it, too.
+    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    for key in ["rate = ", "queue = "] {
+        let line = text.lines().find(|line| line.starts_with(key)).unwrap();
+        assert!(line.contains("# or more"), "{line}");
+    }
     let Losses::Independent(share) = path.losses else { panic!("{:?}", path.losses) };
     assert!((share - 1.0 / 90.0).abs() < 0.001 && path.overflows == 0, "{path:?}");
 }
@@ -106,7 +113,7 @@ fn a_rate_that_varies_becomes_a_trace() {
     let trace = path.trace.as_ref().expect("it varies");
     trace.check().unwrap();
     within(trace.mean_rate(), 24.0, 0.1);
-    let text = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
+    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     assert!(text.contains("trace = \"path.trace\""), "{text}");
 }
 
@@ -116,13 +123,13 @@ fn what_real_ends_make_of_options_is_simulated() {
     let steady = recorded(0.02, |_| false, |_| 1.0);
     let path = Path::infer(&steady).unwrap();
     let recording = Recording { scheme: "newreno:rto.floor=150ms,delayed-ack=false".to_owned(), ..steady };
-    let text = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
+    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     for line in ["rto.floor = \"150 ms\"", "rto.margin = \"150 ms\"", "delayed-ack = false"] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     assert!(!text.contains("delayed-ack.every"), "{text}");
     let unknown = Recording { scheme: "qubic".to_owned(), ..recording };
-    assert!(scenario(&unknown, &path, "path.trace", &Registry::default()).is_err());
+    assert!(scenario(&unknown, &path, "path.trace", None, &Registry::default()).is_err());
 }
 
 /// The one guard against a second list of schemes: of every scheme the live text, what a recording of it becomes and the
@@ -143,7 +150,7 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
         assert_eq!((found.name, &read), (description.name, &live), "{text}");
 
         let recording = Recording { scheme: text.clone(), ..steady.clone() };
-        let scenario = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
+        let scenario = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
         let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
             .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
         let is_of_marks = |found: &&thalweg_scenario::Diagnostic| found.code == "scenario.marks";

@@ -2,7 +2,7 @@
 
 use super::table::{Align, Table};
 use super::text::{Scale, Style, rate, seconds};
-use crate::results::{Metric, Tables, Unit};
+use crate::results::{Metric, Metrics, Of, Tables, Unit};
 use crate::statistics::Estimate;
 
 /// The value of a cell.
@@ -12,8 +12,8 @@ pub(crate) enum Datum {
     One(f64),
     /// The mean over runs.
     Mean(Estimate),
-    /// A difference, the mean of what it is a difference to, and that it is more than chance among all that are shown.
-    Difference(Estimate, f64, bool),
+    /// A difference, and that it is more than chance among all that are shown.
+    Difference(Estimate, bool),
 }
 
 impl Datum {
@@ -52,7 +52,7 @@ pub(super) fn columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
 }
 
 /// The headings of metrics that stand side by side: what several share is written once.
-pub(crate) fn heads_of(metrics: &[Metric]) -> Vec<String> {
+pub fn heads_of(metrics: &[Metric]) -> Vec<String> {
     let mut last = "";
     let head = |metric: &Metric| {
         let (family, rest) = metric.line().head;
@@ -89,6 +89,23 @@ pub(super) fn table(
     table
 }
 
+/// A table of means of the network, with cells before them under the headings `lead`.
+pub fn means(lead: &[&str], rows: &[(Vec<String>, &Metrics)], style: Style) -> String {
+    let lead: Vec<(&str, Align)> = lead.iter().map(|head| (*head, Align::Left)).collect();
+    let row = |(lead, metrics): &(Vec<String>, &'_ Metrics)| {
+        let metrics: Metrics = (*metrics).clone();
+        let value = move |metric: Metric| metrics.get(metric.name(Of::Network)).copied().map(Datum::Mean);
+        Row { lead: lead.clone(), value: Box::new(value), trail: Vec::new() }
+    };
+    let rows: Vec<Row<'_>> = rows.iter().map(row).collect();
+    table(Tables::MEANS, &lead, &rows, &[], style).render(style)
+}
+
+/// A value with its unit.
+pub fn value(metric: Metric, value: f64) -> String {
+    one(metric, value)
+}
+
 /// A value in words.
 pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> String {
     match value {
@@ -96,22 +113,15 @@ pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> Strin
         Some(Datum::One(value)) => one(metric, value),
         Some(Datum::Mean(estimate)) => {
             let scale = scale(metric, estimate.mean);
-            scale.estimate(&as_exact_as_measured(metric, estimate, estimate.mean), style)
+            scale.estimate(&estimate, style)
         }
-        Some(Datum::Difference(estimate, base, survives)) => {
-            let shown = as_exact_as_measured(metric, estimate, base);
+        Some(Datum::Difference(estimate, survives)) => {
             // A difference of nearly nothing is shown in the unit of its interval.
-            let scale = scale(metric, shown.mean.abs().max(shown.ci95.unwrap_or(0.0)));
-            let text = scale.estimate(&shown, style);
-            if survives && shown.excludes_zero() == Some(true) { format!("{text} {MARK}") } else { text }
+            let scale = scale(metric, estimate.mean.abs().max(estimate.ci95.unwrap_or(0.0)));
+            let text = scale.estimate(&estimate, style);
+            if survives { format!("{text} {MARK}") } else { text }
         }
     }
-}
-
-/// A percentile is no more exact than the buckets of its histogram, however alike the runs are.
-fn as_exact_as_measured(metric: Metric, estimate: Estimate, value: f64) -> Estimate {
-    let least = if metric.line().is_percentile { RESOLUTION * value.abs() } else { 0.0 };
-    Estimate { ci95: estimate.ci95.map(|half| half.max(least)), ..estimate }
 }
 
 fn one(metric: Metric, value: f64) -> String {
@@ -145,9 +155,6 @@ fn scale(metric: Metric, size: f64) -> Scale {
 /// Stands behind differences that are more than chance among all that are shown.
 pub(super) const MARK: char = '*';
 
-/// The relative exactness of the percentiles of the simulator's histograms.
-const RESOLUTION: f64 = 0.016;
-
 #[cfg(test)]
 mod tests {
     //! Proves that what is uncertain is shown in units that can be read.
@@ -158,7 +165,7 @@ mod tests {
         let metric = Metric::DelayMean;
         let estimate =
             Estimate { mean: 434e-9, ci95: Some(1.28e-3), std_dev: None, min: 0.0, max: 0.0, n: 10 };
-        let shown = words(metric, Some(Datum::Difference(estimate, 0.05, false)), Style::PLAIN);
+        let shown = words(metric, Some(Datum::Difference(estimate, false)), Style::PLAIN);
         assert_eq!(shown, "0.0 +/- 1.3 ms");
     }
 }

@@ -5,7 +5,7 @@ use super::summary::{direction, has_transfers, mean_row, mean_size_words, sectio
 use super::table::{Align, Table, shorten};
 use super::text::Style;
 use super::verdict::{Decisions, verdicts};
-use crate::results::{Difference, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables};
+use crate::results::{Difference, GroupMetrics, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables};
 use std::collections::BTreeMap;
 
 /// The tables and the verdict of a comparison.
@@ -23,8 +23,9 @@ pub(super) fn comparison(
             text.push_str(&section(&sizes_table(schemes, style), style));
         }
     }
+    text.push_str(&section(&media_table(schemes, style), style));
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
-    let marks = Marks { decisions: Decisions::of(schemes) };
+    let marks = Marks { decisions: Decisions::of(schemes, margin) };
     let paired: String = PLACES
         .iter()
         .map(|place| section(&differences_table(*place, differences, &marks, style), style))
@@ -80,10 +81,16 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
     let mut rows: Vec<Row<'_>> = Vec::new();
     let groups = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(0, |summary| summary.groups.len());
     let shown = if groups < 2 { 0 } else { groups.min(MOST_ROWS / schemes.len().max(1)) };
+    let has_place = |group: &GroupMetrics| place == Tables::MEANS || has_transfers(&group.metrics);
+    let of_first = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(&[][..], |of| &of.groups);
+    if of_first.iter().filter(|group| has_place(group)).count() < 2 {
+        // The table of the schemes is that of the one group.
+        return Table::new([("", Align::Left)]);
+    }
     for group in 0..shown {
         for of in schemes {
             if let Some(group) = of.summary.as_ref().and_then(|summary| summary.groups.get(group))
-                && (place == Tables::MEANS || has_transfers(&group.metrics))
+                && has_place(group)
             {
                 rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, Of::Group));
             }
@@ -91,6 +98,21 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
     }
     let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+}
+
+/// The frames of live media beside each scheme, group by group.
+fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for of in schemes {
+        let groups = of.summary.iter().flat_map(|summary| &summary.groups);
+        let has = |group: &&GroupMetrics| group.metrics.contains_key(Metric::FramesEncoded.name(Of::Group));
+        for group in groups.filter(has) {
+            rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, Of::Group));
+        }
+    }
+    rows.truncate(MOST_ROWS);
+    columns::table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
+        .first_column(NAME_COLUMNS)
 }
 
 /// Completion times by size, where there is more than one class; not more than fit on a screen.
@@ -142,7 +164,7 @@ fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_
             rows.push(Row::new(difference.scheme.clone(), move |metric| {
                 let paired = difference.totals.get(metric.name(Of::Network))?;
                 let is_marked = marks.is_marked(difference, metric, paired);
-                Some(Datum::Difference(paired.difference, paired.base(), is_marked))
+                Some(Datum::Difference(paired.difference, is_marked))
             }));
         }
     }
@@ -172,16 +194,20 @@ impl Marks<'_> {
         let survive = tested.iter().filter(|(.., paired)| paired.survives()).count();
         let marked = tested.iter().filter(|(of, metric, paired)| self.is_marked(of, *metric, paired)).count();
         let count = tested.len();
-        let open = if marked < survive { ", and in the verdict below where there is one" } else { "" };
+        let open =
+            if marked < survive { ", and as the verdict below on the same metric decides" } else { "" };
         match (count, survive) {
             (0, _) => String::new(),
             (1, _) if marked == survive => "; one interval".to_owned(),
             (_, 0) => {
-                format!("; each interval by itself: by Holm's method for all {count} none excludes zero")
+                format!(
+                    "; each interval by itself: by Holm's method for all {count} differences here none excludes zero"
+                )
             }
             _ => {
                 format!(
-                    "; each interval by itself, {MARK} excludes zero also by Holm's method for all {count}{open}"
+                    "; each interval by itself, {MARK} excludes zero also by Holm's method for all {count} differences \
+                     here{open}"
                 )
             }
         }

@@ -19,9 +19,9 @@ pub(super) struct Contest<'a> {
     pub of: String,
     /// A remark without which the values would be misunderstood; empty where there is none.
     pub note: String,
-    /// The schemes of which the values count what came before counting began, with the share of it.
+    /// The schemes of which the values count what came before counting began, with the share of it: they take no part.
     pub from_before: Vec<(&'a str, f64)>,
-    /// The schemes that have values; the best first.
+    /// The schemes that take part, the best first.
     pub rivals: Vec<Rival<'a>>,
 }
 
@@ -40,13 +40,31 @@ impl Rival<'_> {
     }
 }
 
-/// All that the schemes compete in. Where transfers end, how soon they do comes first.
-pub(super) fn contests(schemes: &[SchemeResults]) -> Vec<Contest<'_>> {
-    let found = [completion(schemes), goodput(schemes), delay(schemes), fairness(schemes)];
-    found.into_iter().flatten().filter(|contest| contest.rivals.len() > 1).collect()
+/// All that the schemes compete in. Where transfers end, how soon they do comes first. Shares below `margin` decide nothing.
+pub(super) fn contests(schemes: &[SchemeResults], margin: f64) -> Vec<Contest<'_>> {
+    let found = [
+        completion(schemes, margin),
+        goodput(schemes, margin),
+        delay(schemes, margin),
+        fairness(schemes, margin),
+    ];
+    let mut found: Vec<Contest<'_>> =
+        found.into_iter().flatten().filter(|contest| contest.rivals.len() > 1).collect();
+    for contest in &mut found {
+        let early = |rival: &Rival<'_>| contest.from_before.iter().any(|(scheme, _)| *scheme == rival.scheme);
+        contest.rivals.retain(|rival| !early(rival));
+        if matches!(contest.metric, Metric::CompletionMean | Metric::DelayMean) {
+            contest.note.insert_str(0, &otherwise(schemes, contest, margin));
+        }
+    }
+    // What a scheme pays for what it carries is said once.
+    if let Some(first) = found.first_mut() {
+        first.note.push_str(&wasted(schemes));
+    }
+    found
 }
 
-fn completion(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+fn completion(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
     let groups = measured(schemes, |group| group.get(Metric::CompletionMean));
     if groups.is_empty() {
         return None;
@@ -60,14 +78,14 @@ fn completion(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         than: "less than",
         scale: Scale::of_time,
         of: over(&groups),
-        note: unfinished(schemes, &groups),
+        note: unfinished(schemes, &groups, margin),
         from_before: Vec::new(),
         rivals,
     })
 }
 
 /// The goodput of flows that always had more to send: what others carry is set by what is offered, not by their scheme.
-fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
     let greedy = flows(schemes, |wanting| wanting > 0);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
     if greedy.is_empty() {
@@ -86,12 +104,12 @@ fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: Scale::of_rate,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_before: from_before(schemes, &greedy),
+        from_before: from_before(schemes, &greedy, margin),
         rivals: rivals(schemes, true, sum),
     })
 }
 
-fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+fn delay(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
     let groups = measured(schemes, |group| group.get(Metric::DelayMean));
     if groups.is_empty() {
         return None;
@@ -103,14 +121,14 @@ fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         than: "less than",
         scale: Scale::of_time,
         of: over(&groups),
-        note: never_came(schemes, &groups),
+        note: never_came(schemes, &groups, margin),
         from_before: Vec::new(),
         rivals: rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::DelayMean))),
     })
 }
 
 /// Jain's index of the flows that had more to send under every scheme: others got what they asked for.
-fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
     let runs = schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete).count();
     let greedy = flows(schemes, |wanting| wanting == runs);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
@@ -130,14 +148,14 @@ fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: |_| Scale::COUNT,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_before: from_before(schemes, &greedy),
+        from_before: from_before(schemes, &greedy, margin),
         rivals: rivals(schemes, true, index),
     })
 }
 
-/// The schemes of which more than a few of the bytes that these flows delivered had come during the warm-up and waited for losses to
+/// The schemes of which more than `margin` of the bytes that these flows delivered had come during the warm-up and waited for losses to
 /// be repaired, with their share. Such goodput can be more than the network carries.
-fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize]) -> Vec<(&'a str, f64)> {
+fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Vec<(&'a str, f64)> {
     let share = |of: &SchemeResults| {
         let complete = of.runs.iter().filter(|run| run.complete);
         let counted = complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow)));
@@ -147,7 +165,7 @@ fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize]) -> Vec<(&'a st
         if all > 0.0 { before / all } else { 0.0 }
     };
     let shares = schemes.iter().map(|of| (of.scheme.as_str(), share(of)));
-    shares.filter(|(_, share)| *share > FEW).collect()
+    shares.filter(|(_, share)| *share > margin).collect()
 }
 
 /// The schemes with a value in some complete run, the best first. Where all runs of every scheme are one run, it counts
@@ -174,10 +192,10 @@ fn rivals<'a>(
 }
 
 /// The positions of the groups that have a value in some complete run.
-fn measured(schemes: &[SchemeResults], value: fn(&Group) -> Option<f64>) -> Vec<usize> {
+fn measured(schemes: &[SchemeResults], value: impl Fn(&Group) -> Option<f64>) -> Vec<usize> {
     let complete = || schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete);
     let groups = complete().map(|run| run.groups.len()).max().unwrap_or(0);
-    let has = |&group: &usize| complete().any(|run| run.groups.get(group).and_then(value).is_some());
+    let has = |&group: &usize| complete().any(|run| run.groups.get(group).and_then(&value).is_some());
     (0..groups).filter(has).collect()
 }
 
@@ -190,6 +208,42 @@ fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Opti
     match values.as_slice() {
         [one] => Some(*one),
         several => statistics::geometric_mean(several),
+    }
+}
+
+/// The groups in which another scheme than the first over all groups is ahead of it by more than `margin` and, where there are several
+/// runs, than chance; empty where there are none.
+fn otherwise(schemes: &[SchemeResults], contest: &Contest<'_>, margin: f64) -> String {
+    let (metric, scale) = (contest.metric, contest.scale);
+    let groups = measured(schemes, |group| group.get(metric));
+    let Some(first) = contest.rivals.first().filter(|_| groups.len() > 1) else { return String::new() };
+    let found: Vec<String> = groups
+        .iter()
+        .filter_map(|&group| {
+            let rivals =
+                rivals(schemes, false, |run| run.groups.get(group).and_then(|group| group.get(metric)));
+            let ours = rivals.iter().find(|rival| rival.scheme == first.scheme)?;
+            let best = rivals.first().filter(|best| best.mean < ours.mean * (1.0 - margin))?;
+            let lead = statistics::paired_difference(&ours.values, &best.values)?;
+            let name = &schemes.iter().flat_map(|of| &of.runs).find_map(|run| run.groups.get(group))?.name;
+            let value = |of: f64| scale(of).value(of);
+            (lead.excludes_zero() != Some(false)).then(|| {
+                format!(
+                    "in `{name}` {} is ahead of {} ({} for {})",
+                    best.scheme,
+                    first.scheme,
+                    value(best.mean),
+                    value(ours.mean)
+                )
+            })
+        })
+        .collect();
+    match found.as_slice() {
+        [] => String::new(),
+        [one, two, three, rest @ ..] if !rest.is_empty() => {
+            format!(" But {one}, {two}, {three}, and so it is in {} more groups.", rest.len())
+        }
+        all => format!(" But {}.", all.join(", ")),
     }
 }
 
@@ -220,9 +274,9 @@ fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize
     (0..wanting.len()).filter(|&flow| enough(wanting[flow])).collect()
 }
 
-/// A remark on the schemes whose transfers did not all end, where that is more than a few: times are of those that
-/// did.
-fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
+/// A remark on transfers that did not end, where under some scheme they are more than `margin` of them: times are of those that
+/// did, and those that take longest are missing first. Then it tells of every scheme, so that they can be compared.
+fn unfinished(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
         let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
@@ -234,22 +288,55 @@ fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
         });
         open as f64 / (ended + open).max(1) as f64
     };
-    let late: Vec<String> = schemes
+    match each_share(schemes, share, margin) {
+        None => String::new(),
+        Some(each) => format!(" Not ended within the run, and not in these times: {each}."),
+    }
+}
+
+/// The share that each scheme has of something, in words; none where no scheme has more than `margin` of it.
+fn each_share(
+    schemes: &[SchemeResults],
+    share: impl Fn(&SchemeResults) -> f64,
+    margin: f64,
+) -> Option<String> {
+    let shares: Vec<(&str, f64)> = schemes.iter().map(|of| (of.scheme.as_str(), share(of))).collect();
+    let each = shares.iter().map(|(scheme, share)| format!("{scheme} {}", in_words(*share)));
+    shares.iter().any(|(_, share)| *share > margin).then(|| each.collect::<Vec<_>>().join(", "))
+}
+
+/// A share that is not zero is not told as zero.
+fn in_words(share: f64) -> String {
+    Scale::PERCENT.fixed(share, if share > 0.0 && share < 0.0095 { 2 } else { 1 })
+}
+
+/// A remark on schemes under which very much of what was sent again and again never arrived, of transports that repair losses:
+/// others pay for what those carry.
+fn wasted(schemes: &[SchemeResults]) -> String {
+    let share = |of: &SchemeResults| {
+        let counted = of.runs.iter().filter(|run| run.complete);
+        let reliable =
+            counted.flat_map(|run| &run.groups).filter(|group| group.get(Metric::Jitter).is_none());
+        let (sent, lost) = reliable.fold((0.0, 0.0), |(sent, lost), group| {
+            (sent + group.or_zero(Metric::Sent), lost + group.or_zero(Metric::Lost))
+        });
+        if sent > 0.0 { lost / sent } else { 0.0 }
+    };
+    let much: Vec<String> = schemes
         .iter()
         .map(|of| (of, share(of)))
-        .filter(|(_, share)| *share > FEW)
-        .map(|(of, share)| format!("{} {}", of.scheme, Scale::PERCENT.fixed(share, 1)))
+        .filter(|(_, share)| *share > MUCH)
+        .map(|(of, share)| format!("{} {}", of.scheme, in_words(share)))
         .collect();
-    if late.is_empty() {
-        String::new()
-    } else {
-        format!(" Not ended within the run, and not in these times: {}.", late.join(", "))
+    match much.as_slice() {
+        [] => String::new(),
+        much => format!(" Lost on the way, of all that was sent: {}.", much.join(", ")),
     }
 }
 
 /// The share of datagrams, of those groups that nobody sends again, that has no delay because it was lost, in words; empty where
 /// that is little under every scheme. A queue that drops what is late makes delays short.
-fn never_came(schemes: &[SchemeResults], groups: &[usize]) -> String {
+fn never_came(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
         let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
@@ -259,15 +346,11 @@ fn never_came(schemes: &[SchemeResults], groups: &[usize]) -> String {
         });
         if sent > 0.0 { lost / sent } else { 0.0 }
     };
-    let shares: Vec<f64> = schemes.iter().map(share).collect();
-    if shares.iter().all(|share| *share <= FEW) {
-        return String::new();
+    match each_share(schemes, share, margin) {
+        None => String::new(),
+        Some(each) => format!(" Delays are of those datagrams that arrived; lost were: {each}."),
     }
-    let each = schemes.iter().zip(shares);
-    let each: Vec<String> =
-        each.map(|(of, share)| format!("{} {}", of.scheme, Scale::PERCENT.fixed(share, 1))).collect();
-    format!(" Delays are of those datagrams that arrived; lost were: {}.", each.join(", "))
 }
 
-/// A share of transfers, datagrams or bytes that changes little.
-const FEW: f64 = 0.01;
+/// A share of lost packets that no scheme which repairs losses should need.
+const MUCH: f64 = 0.1;

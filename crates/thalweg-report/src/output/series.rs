@@ -14,7 +14,7 @@ pub struct RunKey<'a> {
 }
 
 /// The subject of a series: the flow's name, or the link's with its ends.
-pub(crate) fn subject(result: &RunResult, series: &Series) -> String {
+pub fn subject(result: &RunResult, series: &Series) -> String {
     let position = series.subject as usize;
     if series.quantity.is_of_flow() {
         return result.flows.get(position).map(|flow| flow.name.clone()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The words on what had not settled when counting began.
 
+use super::text::listed;
 use super::text::{Scale, Style, plain_seconds};
-use super::verdict::listed;
 use crate::results::{Document, Drift};
 
 /// A sentence for each scheme of which goodput still drifted, with the warm-up that it takes.

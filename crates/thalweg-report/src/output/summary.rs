@@ -57,7 +57,8 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
         0.0 => String::new(),
         warmup => format!(", the first {} not counted", plain_seconds(warmup)),
     };
-    (style.clean(title), format!("{} simulated{warmup}; {seeds}", plain_seconds(document.duration_s)))
+    let done = if document.runs().any(|(_, run)| run.is_live()) { "live" } else { "simulated" };
+    (style.clean(title), format!("{} {done}{warmup}; {seeds}", plain_seconds(document.duration_s)))
 }
 
 /// The sentence on runs that were made until an interval was narrow enough, or until no more were allowed.
@@ -106,8 +107,11 @@ fn run_text(run: &Run, style: Style) -> String {
     text.push_str(&section(&groups_table(&run.groups, style), style));
     text.push_str(&section(&sinks_table(&run.flows, style), style));
     text.push_str(&section(&segments_table(&run.flows, style), style));
+    text.push_str(&section(&media_table(&run.flows, style), style));
     text.push_str(&section(&links_table(&run.links, style), style));
-    text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
+    if !run.is_live() {
+        text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
+    }
     text
 }
 
@@ -224,6 +228,12 @@ fn segments_table(flows: &[Flow], style: Style) -> Table {
     of_flows(Tables::TWO_LEVEL, "Two-level", &flows.iter().filter(has).collect::<Vec<_>>(), style)
 }
 
+/// The frames of flows of live media.
+fn media_table(flows: &[Flow], style: Style) -> Table {
+    let has = |flow: &&Flow| flow.get(Metric::FramesEncoded).is_some();
+    of_flows(Tables::MEDIA, "Media", &flows.iter().filter(has).collect::<Vec<_>>(), style)
+}
+
 fn of_flows(place: Tables, head: &str, some: &[&Flow], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for flow in some.iter().take(MOST_ROWS) {
@@ -275,6 +285,8 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     text.push_str(&section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
     text.push_str(&section(&mean_groups_table(Tables::MEANS, "Group", summary, style), style));
     text.push_str(&section(&mean_sinks_table(summary, style), style));
+    let frames = [Metric::FramesEncoded];
+    text.push_str(&section(&mean_table(summary, Tables::MEDIA_MEANS, "Media", &frames, style), style));
     let mut rows: Vec<Row<'_>> = Vec::new();
     for link in summary.links.iter().take(MOST_ROWS) {
         let name = direction(&link.name, &link.from, &link.to, style);
@@ -328,16 +340,20 @@ pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
 /// The table of the segments of two-level flow control, and of the data that waited to be read, of groups that have
 /// either.
 fn mean_sinks_table(summary: &Summary, style: Style) -> Table {
-    let sinks = [Metric::Segments, Metric::UnreadMax];
+    mean_table(summary, Tables::SINK_MEANS, "Sink", &[Metric::Segments, Metric::UnreadMax], style)
+}
+
+/// A table of the groups that have any of these metrics.
+fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style: Style) -> Table {
     let has =
-        |group: &&GroupMetrics| sinks.iter().any(|metric| group.metrics.contains_key(metric.name(Of::Group)));
+        |group: &&GroupMetrics| of.iter().any(|metric| group.metrics.contains_key(metric.name(Of::Group)));
     let some: Vec<&GroupMetrics> = summary.groups.iter().filter(has).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
     rows.extend(
         some.iter().take(MOST_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
     );
-    let lead = [("Sink", Align::Left)];
-    let mut table = columns::table(Tables::SINK_MEANS, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+    let lead = [(head, Align::Left)];
+    let mut table = columns::table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
     more(&mut table, some.len(), "groups");
     table
 }

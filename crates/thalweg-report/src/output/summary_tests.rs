@@ -2,8 +2,9 @@ use super::summary;
 use crate::output::Style;
 use crate::results::samples::{header, result};
 use crate::results::{Document, Run};
-use thalweg_proto::units::{Bytes, Duration};
-use thalweg_sim::{Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
+use thalweg_proto::frames::{Encoded, Shown};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
     mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
@@ -93,6 +94,32 @@ fn with_transfers(means: &[u64]) -> Vec<Run> {
 }
 
 /// The times that transfers took are the first thing said where transfers end, and are given by size.
+/// Flows of live media have a table of their own; others are not in it.
+#[test]
+fn frames_have_a_table() {
+    let mut result = result(1, 10);
+    let seconds = Duration::from_secs;
+    result.flows[1].media = Some(Box::new(MediaResult {
+        encoded: Encoded { frames: 250, bytes: 1_250_000, skipped: 3, time: seconds(10) },
+        rate: Some(Rate::from_mbits_per_sec(1)),
+        shown: Shown { frames: 240, lost: 4, undecodable: 6, late: 5, freezes: 2, frozen: seconds(1) },
+        delay: Summary {
+            count: 246,
+            p50: Duration::from_millis(80),
+            p95: Duration::from_millis(120),
+            p99: Duration::from_millis(400),
+            ..Summary::default()
+        },
+    }));
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("shy.2 ")).collect();
+    let words = |of: &str| rows.iter().any(|row| row.split_whitespace().collect::<Vec<_>>().join(" ") == of);
+    assert!(words("shy.2 1.000 Mbit/s 250 4 6 5 80.00 ms 120.0 ms 400.0 ms"), "{text}");
+    assert!(words("shy.2 2 1.000 s"), "{text}");
+    assert_eq!(text.matches("\nMedia ").count(), 2, "{text}");
+    fits(&text);
+}
+
 #[test]
 fn completion_times_come_first() {
     let first_table =
@@ -163,7 +190,7 @@ fn a_clear_winner_is_named_with_its_lead() {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "cubic carried most: 95.60 Mbit/s, 4.600 Mbit/s (5.1 %) more than newreno; the paired 95 % \
                     interval of that difference, 3.92 to 5.28 Mbit/s, excludes zero, also by Holm's method for the 6 \
-                    comparisons made here (p < 0.001). tahoe is last with 50.00 Mbit/s.";
+                    comparisons of all verdicts (p < 0.001). tahoe is last with 50.00 Mbit/s.";
     assert!(joined.contains(expected), "{text}");
     fits(&text);
 }
@@ -229,4 +256,16 @@ fn schemes_of_groups_can_be_told_apart() {
     fits(&text);
     result.groups[0].scheme = "vegas".to_owned();
     assert!(shown(&result).contains(" cubic:~rue "), "{}", shown(&result));
+}
+
+/// Real packets come when they come: another run has another fingerprint.
+#[test]
+fn a_live_run_says_that_it_is_one() {
+    let mut runs = runs(&[75]);
+    runs[0].groups.iter_mut().for_each(|group| group.scheme = thalweg_sim::live::SCHEME.to_owned());
+    let text = summary(&Document::of_runs(header(&[1]), runs), Style::PLAIN);
+    assert!(
+        text.contains("30 s live, ") && !text.contains("simulated") && !text.contains("Fingerprint"),
+        "{text}"
+    );
 }

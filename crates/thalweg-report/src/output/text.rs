@@ -208,6 +208,15 @@ pub fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Names in a sentence: "a", "a and b", "a, b and c".
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
 /// A time without needless zeros, for sentences: `30 s`, `0.5 s`.
 pub(crate) fn plain_seconds(seconds: f64) -> String {
     format!("{seconds} s")

@@ -1,7 +1,7 @@
 //! Verdicts on schemes: which won, by how much, and how sure that is.
 
 use super::contest::{Contest, contests};
-use super::text::Scale;
+use super::text::{Scale, listed};
 use crate::results::{Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
@@ -42,7 +42,7 @@ pub enum Certainty {
 /// The verdict on each thing that can be decided. A difference is none that is below `margin`, a share of
 /// the worse one's value.
 pub fn verdicts(schemes: &[SchemeResults], margin: f64) -> Vec<Verdict> {
-    let contests = contests(schemes);
+    let contests = contests(schemes, margin);
     let tests = Tests::of(&contests);
     let judge =
         |(number, contest): (usize, &Contest<'_>)| Judge { contest, number, tests: &tests, margin }.verdict();
@@ -57,8 +57,8 @@ pub(super) struct Decisions<'a> {
 
 impl<'a> Decisions<'a> {
     /// Those on these schemes.
-    pub fn of(schemes: &'a [SchemeResults]) -> Self {
-        let contests = contests(schemes);
+    pub fn of(schemes: &'a [SchemeResults], margin: f64) -> Self {
+        let contests = contests(schemes, margin);
         Self { tests: Tests::of(&contests), contests }
     }
 
@@ -73,7 +73,7 @@ impl<'a> Decisions<'a> {
         let (Some(a), Some(b)) = (place(scheme), place(against)) else { return false };
         let is_more = contest.rivals[a].mean > contest.rivals[b].mean;
         let p = self.tests.p(number, a.min(b), a.max(b));
-        contest.from_before.is_empty() && is_more == (difference > 0.0) && p.is_some_and(|p| p < 0.05)
+        is_more == (difference > 0.0) && p.is_some_and(|p| p < 0.05)
     }
 }
 
@@ -131,7 +131,7 @@ impl Judge<'_> {
     /// The verdict: which scheme won, by how much over the next one, and whether that may be chance.
     fn verdict(&self) -> Option<Verdict> {
         let rivals = &self.contest.rivals;
-        if !self.contest.from_before.is_empty() {
+        if rivals.len() < 2 {
             return Some(self.unsettled());
         }
         let leads: Vec<Lead> = (1..rivals.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
@@ -143,7 +143,8 @@ impl Judge<'_> {
         let is_behind = |lead: &Lead| lead.certainty == Certainty::Significant;
         let (behind, mut first) = (of(is_behind), of(|lead| lead.certainty != Certainty::Significant));
         first.insert(0, rivals[0].scheme.to_owned());
-        let sentence = format!("{}{}{}", self.first(&leads), self.last(&leads), self.contest.note);
+        let Contest { note, .. } = self.contest;
+        let sentence = format!("{}{}{}{note}", self.first(&leads), self.last(&leads), self.left_out());
         let leader = (next.certainty != Certainty::Equal).then(|| rivals[0].scheme.to_owned());
         Some(Verdict {
             subject: self.contest.subject,
@@ -158,33 +159,55 @@ impl Judge<'_> {
 
     /// No verdict, with what to do for one.
     fn unsettled(&self) -> Verdict {
-        let Contest { subject, from_before, rivals, .. } = self.contest;
-        let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
-        let shares: Vec<String> = from_before.iter().map(share).collect();
-        let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+        let Contest { subject, from_before, rivals, note, .. } = self.contest;
+        let all =
+            rivals.iter().map(|rival| rival.scheme).chain(from_before.iter().map(|(scheme, _)| *scheme));
         Verdict {
             subject,
             leader: None,
             certainty: Certainty::Unsettled,
-            first: rivals.iter().map(|rival| rival.scheme.to_owned()).collect(),
+            first: all.map(str::to_owned).collect(),
             behind: Vec::new(),
             comparisons: self.tests.p.len(),
-            sentence: format!(
-                "No verdict on {subject}: the goodput of {} counts data that came during the warm-up and was held back by losses \
-                 being repaired; set a later `warmup`, or a longer `duration`.",
-                listed(&shares)
-            ),
+            sentence: format!("No verdict on {subject}: {}{note}", self.early()),
         }
     }
 
-    /// The lead over the rival at a position; `None` where there is no seed under which both have a value.
+    /// That some schemes are not judged, and why; empty where all are.
+    fn left_out(&self) -> String {
+        let names: Vec<&str> = self.contest.from_before.iter().map(|(scheme, _)| *scheme).collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        if names.is_empty() {
+            return String::new();
+        }
+        format!(" {} {verb} not judged: {}", listed(&names), self.early())
+    }
+
+    /// The reason why schemes are not judged, and what to do.
+    fn early(&self) -> String {
+        let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
+        let shares: Vec<String> = self.contest.from_before.iter().map(share).collect();
+        let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+        format!(
+            "the goodput of {} counts data that came during the warm-up and was held back by losses being repaired; set a later \
+             `warmup`, or a longer `duration`.",
+            listed(&shares)
+        )
+    }
+
+    /// The lead of the first over the rival at a position; `None` where there is no seed under which both have a value.
     fn lead(&self, position: usize) -> Option<Lead> {
-        let (best, other) = (&self.contest.rivals[0], &self.contest.rivals[position]);
+        self.lead_of(0, position)
+    }
+
+    /// The lead of a rival over one behind it.
+    fn lead_of(&self, better: usize, position: usize) -> Option<Lead> {
+        let (best, other) = (&self.contest.rivals[better], &self.contest.rivals[position]);
         let by = statistics::paired_difference(&other.values, &best.values)?;
         let size = by.mean.abs();
         let share = |of: f64| if of == 0.0 { 0.0 } else { of / other.mean.abs() };
         let relative = share(size);
-        let p = self.tests.p(self.number, 0, position);
+        let p = self.tests.p(self.number, better, position);
         let half = by.ci95.filter(|_| p.is_some());
         let certainty = match (half, p) {
             (Some(half), _) if share(size + half) < self.margin => Certainty::Equal,
@@ -206,7 +229,13 @@ impl Judge<'_> {
         if lead.relative.is_finite() {
             by.push_str(&format!(" ({})", Scale::PERCENT.fixed(lead.relative, 1)));
         }
-        let single = if lead.by.n == 1 { " in this one run" } else { "" };
+        // Of several runs only one may have a value of both, as where few transfers end.
+        let is_rare = lead.by.n == 1 && best.values.len() > 1;
+        let single = match lead.by.n {
+            1 if is_rare => " in the one run in which both have a value",
+            1 => " in this one run",
+            _ => "",
+        };
         match lead.certainty {
             Certainty::Equal => {
                 let equal = leads.iter().take_while(|lead| lead.certainty == Certainty::Equal).count();
@@ -216,6 +245,9 @@ impl Judge<'_> {
                     listed(&names),
                     percent(self.margin)
                 )
+            }
+            Certainty::SingleRun if is_rare => {
+                format!("{first} {won}: {mean}{of}; {by} {than} {second}{single}.")
             }
             Certainty::SingleRun => {
                 let same = if lead.by.n > 1 {
@@ -247,14 +279,21 @@ impl Judge<'_> {
         }
     }
 
-    /// The sentence on the last one, where there are more than those of the first sentence.
+    /// The sentence on the last one, where there are more than those of the first sentence: it is behind the next to last by as
+    /// much, and as surely, as a winner is ahead. Of several that are not told apart all are named.
     fn last(&self, leads: &[Lead]) -> String {
         let Contest { rivals, scale, .. } = self.contest;
-        let (Some(last), Some(lead)) = (rivals.last(), leads.last()) else { return String::new() };
-        if leads.len() < 2 || !matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun) {
+        let is_decided =
+            |lead: &Lead| matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun);
+        let end = rivals.len() - 1;
+        // Those before the last that are not told apart from it.
+        let alike = |&place: &usize| self.lead_of(place, end).is_none_or(|lead| !is_decided(&lead));
+        let from = end - (1..end).rev().take_while(alike).count();
+        if leads.len() < 2 || !leads[from - 1..].iter().all(is_decided) {
             return String::new();
         }
-        let value = scale(last.mean).value(last.mean);
+        let last = &rivals[end];
+        let value = |of: f64| scale(of).value(of);
         let (more, less) = (last.mean.max(rivals[0].mean), last.mean.min(rivals[0].mean));
         let ratio = match more / less {
             times if times.is_finite() && times >= 2.0 => {
@@ -263,7 +302,14 @@ impl Judge<'_> {
             }
             _ => String::new(),
         };
-        format!(" {} is last with {value}{ratio}.", last.scheme)
+        let names: Vec<&str> = rivals[from..].iter().map(|rival| rival.scheme).collect();
+        match names.as_slice() {
+            [_] => format!(" {} is last with {}{ratio}.", last.scheme, value(last.mean)),
+            names => {
+                let (nearer, farther) = (value(rivals[from].mean), value(last.mean));
+                format!(" {} are last with {nearer} to {farther}, and not told apart.", listed(names))
+            }
+        }
     }
 
     /// The size of a lead, with its unit.
@@ -283,19 +329,10 @@ impl Judge<'_> {
         match lead.p {
             Some(p) if count > 1 => {
                 let p = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
-                format!("{word} by Holm's method for the {count} comparisons made here ({p})")
+                format!("{word} by Holm's method for the {count} comparisons of all verdicts ({p})")
             }
             _ => String::new(),
         }
-    }
-}
-
-/// "a", "a and b", "a, b and c".
-pub(super) fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
     }
 }
 

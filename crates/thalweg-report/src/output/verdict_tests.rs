@@ -116,6 +116,28 @@ fn completion_times_come_first_and_goodput_is_not_won_by_what_was_offered() {
     assert!(found[0].sentence.starts_with(expected), "{}", found[0].sentence);
 }
 
+/// The mean over groups, each with the same weight, may have another order than that of most transfers.
+#[test]
+fn groups_in_which_another_scheme_is_ahead_are_told() {
+    let runs = |millis: [u64; 2]| {
+        let run = |seed: u64| {
+            let mut run = with_transfers(Duration::from_millis(100), seed);
+            for (group, millis) in run.groups.iter_mut().zip(millis) {
+                group.transfers.completion.mean = Duration::from_millis(millis + seed);
+            }
+            run
+        };
+        (1..4).map(run).collect::<Vec<RunResult>>()
+    };
+    let found = |a, b| judged(&[("a", runs(a)), ("b", runs(b))], MARGIN)[0].sentence.clone();
+    let apart = found([170, 138], [237, 103]);
+    let expected = " But in `bold` b is ahead of a (105.0 ms for 140.0 ms).";
+    assert!(apart.starts_with("a completed transfers soonest: ") && apart.ends_with(expected), "{apart}");
+    for other in [[237, 140], [237, 138], [237, 137]] {
+        assert!(!found([170, 138], other).contains(" But "), "{other:?}");
+    }
+}
+
 #[test]
 fn transfers_that_did_not_end_are_told() {
     let mut late = with_transfers(Duration::from_millis(100), 1);
@@ -123,9 +145,46 @@ fn transfers_that_did_not_end_are_told() {
     let found =
         judged(&[("a", vec![with_transfers(Duration::from_millis(300), 1)]), ("b", vec![late])], MARGIN);
     assert!(
-        found[0].sentence.ends_with("Not ended within the run, and not in these times: b 50.0 %."),
+        found[0].sentence.ends_with("Not ended within the run, and not in these times: a 0.0 %, b 50.0 %."),
         "{found:?}"
     );
+    // One that is beyond the margin is told with all others.
+    let open = |unfinished: [u64; 2]| {
+        let run = |(scheme, open): (&'static str, u64)| {
+            let mut run = with_transfers(Duration::from_millis(100), 1);
+            for group in &mut run.groups {
+                group.transfers.completion.count = 10_000 - open;
+                group.transfers.unfinished = open;
+            }
+            (scheme, vec![run])
+        };
+        let found = judged(&[("a", unfinished[0]), ("b", unfinished[1])].map(run), MARGIN);
+        found[0].sentence.split_once(" Not ended").map(|(_, rest)| rest.to_owned())
+    };
+    assert_eq!(
+        open([98, 110]).as_deref(),
+        Some(" within the run, and not in these times: a 1.0 %, b 1.1 %.")
+    );
+    assert_eq!(open([98, 90]), None);
+}
+
+/// The leader's mean is over two runs, its lead over the other of one.
+#[test]
+fn a_lead_in_the_only_run_with_both_is_not_told_of_all_runs() {
+    let late = |seed| {
+        let mut run = with_transfers(Duration::ZERO, seed);
+        run.groups.iter_mut().for_each(|group| group.transfers.completion = Summary::default());
+        run.flows.iter_mut().for_each(|flow| flow.finished = None);
+        run
+    };
+    let ended = |millis, seed| with_transfers(Duration::from_millis(millis), seed);
+    let found =
+        judged(&[("a", vec![ended(100, 1), ended(200, 2)]), ("b", vec![late(1), ended(300, 2)])], MARGIN);
+    let sentence = &about(&found, "completion time").sentence;
+    assert!(sentence.starts_with("a completed transfers soonest: 150.0 ms"), "{sentence}");
+    let lead = " ms (33.3 %) less than b in the one run in which both have a value.";
+    assert!(sentence.contains(lead), "{sentence}");
+    assert!(!sentence.contains("this one run"), "{sentence}");
 }
 
 /// A flow that was given less to carry than it could is not in Jain's index: 10 and 75 Mbit/s are two flows of a fair network
@@ -142,7 +201,8 @@ fn fairness_is_among_those_that_wanted_more() {
     };
     // (10 + 10 + 75)^2 / (3 (100 + 100 + 5625))
     assert!((index(false).unwrap() - 9025.0 / 17_475.0).abs() < 1e-12);
-    assert_eq!(index(true), Some(1.0));
+    // One is left, and shares with nobody.
+    assert_eq!(index(true), None);
     let mut asked = with_goodput(&[70, 75, 72]);
     asked
         .iter_mut()
@@ -237,6 +297,63 @@ fn goodput_that_came_before_counting_began_wins_nothing() {
                     losses being repaired; set a later `warmup`, or a longer `duration`.";
     assert_eq!(verdict.sentence, expected);
     assert_eq!(judged(1, "goodput").leader.as_deref(), Some("late"));
+    // Others are judged without it.
+    let three = |percent| {
+        let late = (1..=3).map(|seed| late(seed, percent)).collect();
+        let others = [("calm", with_goodput(&[75, 76, 77])), ("slow", with_goodput(&[65, 66, 67]))];
+        about(&judged_by_usual(&[others.to_vec(), vec![("late", late)]].concat()), "goodput").clone()
+    };
+    let verdict = three(9);
+    assert_eq!((verdict.certainty, verdict.leader.as_deref()), (Certainty::Significant, Some("calm")));
+    let expected = " late is not judged: the goodput of late (9.0 %) counts data that came during the warm-up and was held back by \
+                    losses being repaired; set a later `warmup`, or a longer `duration`.";
+    assert!(verdict.sentence.ends_with(expected), "{}", verdict.sentence);
+    assert!(!verdict.first.contains(&"late".to_owned()), "{verdict:?}");
+    assert_eq!(three(1).leader.as_deref(), Some("late"));
+}
+
+fn judged_by_usual(schemes: &[(&str, Vec<RunResult>)]) -> Vec<Verdict> {
+    judged(schemes, MARGIN)
+}
+
+/// Whoever is last is behind the next to last by as much, and as surely, as a winner is ahead of the next.
+#[test]
+fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
+    let last = |c: &[u64], d: &[u64], margin| {
+        let verdict = goodput(&[("a", &[75, 76, 77]), ("b", &[70, 71, 72]), ("c", c), ("d", d)], margin);
+        assert_eq!(verdict.leader.as_deref(), Some("a"), "{}", verdict.sentence);
+        verdict.sentence.rsplit_once("). ").map(|(_, last)| last.to_owned()).unwrap_or_default()
+    };
+    assert_eq!(
+        last(&[50, 51, 52], &[20, 21, 22], MARGIN),
+        "d is last with 41.00 Mbit/s, of which the first has 2.3 times as much."
+    );
+    // Within the margin, and by what may be chance.
+    let together = "c and d are last with 41.20 Mbit/s to 41.00 Mbit/s, and not told apart.";
+    assert!(
+        last(&[20, 21, 22], &[20, 21, 22], MARGIN)
+            .ends_with("c and d are last with 41.00 Mbit/s to 41.00 Mbit/s, and not told apart.")
+    );
+    assert!(last(&[20, 25, 22], &[24, 19, 21], MARGIN).ends_with("and not told apart."), "{together}");
+    assert!(last(&[30, 31, 32], &[20, 21, 22], 0.01).starts_with("d is last"));
+}
+
+/// Goodput that was bought with packets of which hardly any arrives is told with its price.
+#[test]
+fn what_was_lost_on_the_way_is_told_where_it_is_much() {
+    let run = |lost: u64| {
+        let mut result = result(1, 75);
+        for flow in &mut result.flows {
+            (flow.sent_packets, flow.counts.lost_data) = (1000, lost);
+        }
+        result
+    };
+    let said = |lost| {
+        let found = judged(&[("calm", vec![run(5)]), ("floods", vec![run(lost)])], MARGIN);
+        about(&found, "goodput").sentence.clone()
+    };
+    assert!(said(950).ends_with(" Lost on the way, of all that was sent: floods 95.0 %."), "{}", said(950));
+    assert!(!said(90).contains("Lost"), "{}", said(90));
 }
 
 /// Means over all packets and verdicts over groups may disagree, of which tables then mark nothing.
@@ -259,8 +376,8 @@ fn tables_mark_no_difference_that_the_verdict_leaves_open() {
     };
     let open = compared([[25, 50], [25, 30], [25, 20]]);
     assert!(open.contains("No clear winner in mean delay") && !open.contains("ms *"), "{open}");
-    assert!(open.contains("and in the verdict below"), "{open}");
+    assert!(open.contains("and as the verdict below"), "{open}");
     let sure = compared([[40, 80], [40, 82], [40, 84]]);
     assert!(sure.contains("a had the shortest mean delay") && sure.contains("ms *"), "{sure}");
-    assert!(!sure.contains("and in the verdict below"), "{sure}");
+    assert!(!sure.contains("and as the verdict below"), "{sure}");
 }

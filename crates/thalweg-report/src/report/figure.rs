@@ -79,7 +79,10 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
         panels.extend(plots.unwrap_or(&[Plot::Queue]).iter().flat_map(|plot| sight.compared(*plot, schemes)));
     } else if let Some((_, run)) = document.runs().next() {
         let all = plots.unwrap_or(&Plot::ALL).iter();
-        panels.extend(all.filter_map(|plot| alone(*plot, plot.title(), sight.of_run("", run, *plot))));
+        panels.extend(all.filter_map(|plot| {
+            let (lines, note) = sight.of_run("", run, *plot);
+            alone(*plot, &format!("{}{note}", plot.title()), lines)
+        }));
     }
     Figure { title, bars, panels, from, to }.render()
 }
@@ -93,8 +96,8 @@ struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// The lines of a run: those of its flows, or of its bottlenecks.
-    fn of_run(&self, scheme: &str, run: &Run, plot: Plot) -> Vec<Line> {
+    /// The lines of a run: those of its flows, or of its bottlenecks; and where these are more than a picture shows, how many.
+    fn of_run(&self, scheme: &str, run: &Run, plot: Plot) -> (Vec<Line>, String) {
         let links = bottlenecks(self.document);
         let place = |one: &One| match plot {
             Plot::Queue => links.iter().position(|(name, _)| *name == one.subject),
@@ -104,8 +107,15 @@ impl Sight<'_> {
         let mut lines: Vec<Line> =
             all.filter_map(|one| self.line(one, &label(&links, run, &one.subject), place(one)?)).collect();
         lines.sort_by_key(|line| line.colour);
+        let all = match plot {
+            Plot::Queue => lines.len(),
+            _ => lines.len().max(run.flows.len()),
+        };
         lines.truncate(MOST_LINES);
-        lines
+        let kind = if plot == Plot::Queue { "queues" } else { "flows" };
+        let note =
+            if all > MOST_LINES { format!(" of {} of {all} {kind}", lines.len()) } else { String::new() };
+        (lines, note)
     }
 
     /// The queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme; of the first seed.
@@ -130,10 +140,11 @@ impl Sight<'_> {
         }
         let of =
             |of: &SchemeResults| Some((of.scheme.clone(), self.of_run(&of.scheme, of.runs.first()?, plot)));
-        let found: Vec<(String, Vec<Line>)> = schemes.iter().filter_map(of).collect();
+        let found: Vec<_> = schemes.iter().filter_map(of).collect();
         // Schemes are compared by eye: they have one scale.
-        let most = found.iter().map(|(_, lines)| most(lines)).fold(0.0, f64::max);
-        let panel = |(scheme, lines)| panel(plot, &format!("{scheme}: {}", plot.title()), lines, most);
+        let most = found.iter().map(|(_, (lines, _))| most(lines)).fold(0.0, f64::max);
+        let panel =
+            |(scheme, (lines, note))| panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, most);
         found.into_iter().filter_map(panel).collect()
     }
 
@@ -236,6 +247,7 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::samples::{header, result};
+    use thalweg_sim::{FlowResult, Series};
 
     #[test]
     fn a_run_has_lines_and_a_comparison_bars() {
@@ -254,6 +266,23 @@ mod tests {
         );
         assert_eq!(svg.matches("class=\"bar").count(), 8);
         assert!(svg.contains("class=\"interval\"") && svg.contains("Mbit/s"), "{svg}");
+    }
+
+    #[test]
+    fn flows_that_a_picture_has_no_room_for_are_counted() {
+        let mut many = result(1, 75);
+        let (flow, points) = (many.flows[2].clone(), many.series[0].clone());
+        for number in 0..7 {
+            many.flows.push(FlowResult { name: format!("more.{number}"), ..flow.clone() });
+            many.series.push(Series { subject: 3 + number, ..points.clone() });
+        }
+        many.series.extend((0..2).map(|subject| Series { subject, ..points.clone() }));
+        let mut series = AllSeries::default();
+        series.add(RunKey { scheme: "", seed: 1 }, &many);
+        let document = Document::of_runs(header(&[1]), vec![Run::of(&many)]);
+        let svg = figure(&document, &series, &View::default());
+        assert_eq!(svg.matches("class=\"line").count(), 8);
+        assert!(svg.contains("Window of 8 of 10 flows, segments"), "{svg}");
     }
 
     #[test]

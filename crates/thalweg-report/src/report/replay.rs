@@ -160,7 +160,7 @@ impl Tracer for Recorder {
             Step::Queued | Step::Duplicated => self.came(record),
             Step::Transmitted => self.began(record),
             Step::Arrived => self.ended(record, Fate::Arrived),
-            Step::Dropped => self.ended(record, Fate::Dropped),
+            Step::Dropped | Step::Filtered => self.ended(record, Fate::Dropped),
             Step::Lost => self.ended(record, Fate::Lost),
             Step::Sent | Step::Corrupted | Step::Delivered => {}
         }

@@ -132,6 +132,10 @@ impl Tables {
     pub const TRANSFERS: Self = Self(1 << 12);
     /// The same by size.
     pub const SIZES: Self = Self(1 << 13);
+    /// Frames of live media: of flows of a single run.
+    pub const MEDIA: Self = Self(1 << 14);
+    /// The same over several runs: of groups.
+    pub const MEDIA_MEANS: Self = Self(1 << 15);
     /// Bars of schemes in reports and pictures.
     pub const BARS: Self = Self(1 << 11);
 
@@ -309,6 +313,12 @@ impl Metric {
         line.network_name.filter(|_| of == Of::Network).unwrap_or(line.name)
     }
 
+    /// The least half width of an interval of it, as a share of the value: a percentile is no more exact than the buckets of its
+    /// histogram, however alike the runs are.
+    pub const fn exactness(self) -> f64 {
+        if self.line().is_percentile { RESOLUTION } else { 0.0 }
+    }
+
     /// The metrics of a kind of subject, in the order of the table.
     pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> {
         let members = &MEMBERS[of as usize];
@@ -325,6 +335,9 @@ impl Metric {
         (column != ABSENT).then_some(usize::from(column))
     }
 }
+
+/// The relative exactness of the percentiles of the simulator's histograms.
+const RESOLUTION: f64 = 0.016;
 
 /// The mark of a metric that has no column.
 const ABSENT: u8 = u8::MAX;

@@ -3,8 +3,8 @@
 
 use super::metric::{FlowView, Joined, Line, Members, SUBJECTS, Tables, Unit, columns, members};
 use thalweg_proto::transport::Limit;
-use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::{FlowResult, Ratios, RunResult, Summary, TwoLevelCounts};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_sim::{FlowResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
 
 macro_rules! metrics {
     ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {
@@ -33,6 +33,7 @@ const TRANSFERS: Tables = Tables::TRANSFERS.and(Tables::SIZES);
 const TRAFFIC: Tables = FLOWS.and(GROUPS).and(PAGE);
 const SINKS: Tables = Tables::SINKS.and(Tables::SINK_MEANS).and(Tables::PAGE_SINKS);
 const TWO_LEVEL: Tables = Tables::TWO_LEVEL.and(Tables::SINK_MEANS).and(Tables::PAGE_SINKS);
+const MEDIA: Tables = Tables::MEDIA.and(Tables::MEDIA_MEANS).and(Tables::PAGE_SINKS);
 const LINKS: Tables = Tables::LINKS.and(Tables::LINK_MEANS).and(Tables::PAGE_LINKS);
 
 metrics! {
@@ -128,6 +129,10 @@ metrics! {
     DelayP50 = Line::new("delay_p50_s", Unit::Time).shown("Delay", "p50", FLOWS.and(GROUPS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p50))
         .of_group(|of| of_samples(&of.delay, |of| of.p50));
+    /// Their 95th percentile.
+    DelayP95 = Line::new("delay_p95_s", Unit::Time).percentile()
+        .of_flow(|of| of_samples(&of.flow.delay, |of| of.p95))
+        .of_group(|of| of_samples(&of.delay, |of| of.p95));
     /// Their 99th percentile; of the network the largest of its groups'.
     DelayP99 = Line::new("delay_p99_s", Unit::Time).shown("Delay", "p99", TRAFFIC.and(MEANS).and(BARS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p99))
@@ -139,7 +144,7 @@ metrics! {
         .of_group(|of| of_samples(&of.delay, |of| of.max));
 
     /// Jain's index of the goodput of the flows that wanted more: (Σx)² / (n Σx²), from 1/n to 1; of the network over all such
-    /// flows, whatever their group; none where there are none.
+    /// flows, whatever their group; none where there are fewer than two.
     Jain = Line::new("jain", Unit::Number).shown("Jain", "", GROUPS.and(MEANS).and(BARS))
         .of_group(|of| of.jain).of_network(RunResult::jain);
     /// The fairness variance of the SEIF thesis: (1/n) Σ(x - mean)² of the flows' throughput in kbit/s.
@@ -216,6 +221,47 @@ metrics! {
     ReceiverBufferBytes = Line::new("receiver_buffer_max_bytes", Unit::Bytes).within("two_level").most()
         .of_flow(|of| two_level(of.flow, |of| of.receiver_bytes.get()));
 
+    /// Of live media (`scream`): the mean rate of the encoder.
+    MediaRate = Line::new("media_rate_bps", Unit::Rate).within("media").shown("Encoded", "", MEDIA).summed()
+        .of_flow(|of| media(of.flow)?.rate.map(Rate::as_f64));
+    /// Frames that were encoded.
+    FramesEncoded = Line::new("frames_encoded", Unit::Count).within("media").shown("Frames", "", Tables::MEDIA).summed()
+        .of_flow(|of| count(media(of.flow)?.encoded.frames));
+    /// Frames that were not encoded, as what was before them waited to be sent.
+    FramesSkipped = Line::new("frames_skipped", Unit::Count).within("media").summed()
+        .of_flow(|of| count(media(of.flow)?.encoded.skipped));
+    /// Frames that were shown: whole, and decodable.
+    FramesShown = Line::new("frames_shown", Unit::Count).within("media").summed()
+        .of_flow(|of| count(media(of.flow)?.shown.frames));
+    /// Frames of which something never arrived.
+    FramesLost = Line::new("frames_lost", Unit::Count).within("media").shown("Frames", "lost", MEDIA).summed()
+        .of_flow(|of| count(media(of.flow)?.shown.lost));
+    /// Whole frames that could not be decoded, as one before them was lost and no key frame had come.
+    FramesUndecodable = Line::new("frames_undecodable", Unit::Count).within("media").shown("Frames", "undecodable", MEDIA)
+        .summed().of_flow(|of| count(media(of.flow)?.shown.undecodable));
+    /// Whole frames that took longer than `late`.
+    FramesLate = Line::new("frames_late", Unit::Count).within("media").shown("Frames", "late", MEDIA).summed()
+        .of_flow(|of| count(media(of.flow)?.shown.late));
+    /// Whole frames, of which delays were measured.
+    FrameDelays = Line::new("frame_delay_samples", Unit::Count).within("media").summed()
+        .of_flow(|of| count(media(of.flow)?.delay.count));
+    /// The median time from the capture of a frame to its whole arrival; of many flows the mean of theirs.
+    FrameDelayP50 = Line::new("frame_delay_p50_s", Unit::Time).within("media").shown("Frame delay", "p50", MEDIA).percentile()
+        .mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p50));
+    /// The 95th percentile of these times; of many flows the mean of theirs.
+    FrameDelayP95 = Line::new("frame_delay_p95_s", Unit::Time).within("media").shown("Frame delay", "p95", MEDIA).percentile()
+        .mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p95));
+    /// Their 99th percentile; of many flows the mean of theirs.
+    FrameDelayP99 = Line::new("frame_delay_p99_s", Unit::Time).within("media").shown("Frame delay", "p99", MEDIA).percentile()
+        .mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p99));
+    /// Times that the picture froze: the time from one shown frame to the next was at least max(3 average, average + 150 ms), with
+    /// the average over the last 30 (W3C webrtc-stats, freezeCount).
+    Freezes = Line::new("freezes", Unit::Count).within("media").shown("Freezes", "", MEDIA).summed()
+        .of_flow(|of| count(media(of.flow)?.shown.freezes));
+    /// The time for which it was frozen (W3C webrtc-stats, totalFreezesDuration).
+    Frozen = Line::new("frozen_s", Unit::Time).within("media").shown("Frozen", "", MEDIA).summed()
+        .of_flow(|of| Some(media(of.flow)?.shown.frozen.as_secs_f64()));
+
     /// The share of time, of that for which it is known what held the sender back, in which the congestion window was full.
     HeldByWindow = Line::new("congestion_window", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::CongestionWindow));
     /// The share in which the receiver's window was full.
@@ -238,6 +284,12 @@ metrics! {
         .of_link(|of| count(of.rate.as_bits_per_sec()).filter(|&rate| rate > 0.0));
     /// The share of time in which the transmitter was busy.
     Utilisation = Line::new("utilisation", Unit::Share).shown("Used", "", LINKS).of_link(|of| Some(of.utilisation));
+    /// The rate of the tokens of a policer: an arrival that finds none is dropped.
+    PolicerRate = Line::new("policer_rate_bps", Unit::Rate).shown("Policer", "rate", LINKS).rare()
+        .of_link(|of| of.policer.and_then(|(rate, _)| count(rate.as_bits_per_sec())));
+    /// The bytes transmitted as a share of what a policer's rate lets in, beside its burst.
+    PolicerUse = Line::new("policer_used", Unit::Share).shown("Policer", "used", LINKS).rare()
+        .of_link(|of| of.policer.map(|(_, used)| used));
     /// Packets transmitted.
     LinkPackets = Line::new("packets", Unit::Packets).of_link(|of| count(of.packets));
     /// Bytes transmitted.
@@ -257,6 +309,8 @@ metrics! {
     DropsFull = Line::new("drops_full", Unit::Packets).of_link(|of| count(of.drops_full));
     /// Packets dropped by the discipline, before the queue was full.
     DropsEarly = Line::new("drops_early", Unit::Packets).of_link(|of| count(of.drops_early));
+    /// Acknowledgements that `ack-filter` took out of the queue.
+    Filtered = Line::new("filtered", Unit::Packets).shown("Filtered", "", LINKS).rare().of_link(|of| count(of.filtered));
     /// Packets marked.
     Marks = Line::new("marks", Unit::Packets).shown("Marks", "", LINKS).rare().of_link(|of| count(of.marks));
     /// Messages to sources that the router sent because of the queue.
@@ -312,6 +366,10 @@ fn share(of: &FlowView<'_>) -> Option<f64> {
 
 fn two_level(flow: &FlowResult, value: fn(&TwoLevelCounts) -> u64) -> Option<f64> {
     flow.two_level.as_deref().and_then(|counts| count(value(counts)))
+}
+
+fn media(flow: &FlowResult) -> Option<&MediaResult> {
+    flow.media.as_deref()
 }
 
 /// The share of the time in which `limit` held the sender back, of that for which it is known what did.

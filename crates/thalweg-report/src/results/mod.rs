@@ -191,6 +191,14 @@ impl Document {
         }
     }
 
+    /// The schemes that are compared; none where there is no comparison.
+    pub fn schemes(&self) -> Vec<&str> {
+        match &self.body {
+            Body::Comparison { schemes, .. } => schemes.iter().map(|of| of.scheme.as_str()).collect(),
+            Body::Run { .. } | Body::Replications { .. } => Vec::new(),
+        }
+    }
+
     /// Every run, with the scheme that it ran where schemes were compared.
     pub fn runs(&self) -> impl Iterator<Item = (Option<&str>, &Run)> {
         let (plain, schemes): (&[Run], &[SchemeResults]) = match &self.body {

@@ -154,6 +154,11 @@ macro_rules! with_values {
 with_values!(Group, Link, Flow);
 
 impl Run {
+    /// True for a run of real packets.
+    pub fn is_live(&self) -> bool {
+        self.groups.iter().any(|group| group.scheme == sim::live::SCHEME)
+    }
+
     /// The document's form of what the simulator measured. Series are left out: they have files of their own.
     pub fn of(result: &sim::RunResult) -> Self {
         let sum = result.flows.iter().map(|flow| flow.goodput.as_bits_per_sec()).sum();

@@ -51,6 +51,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         smoothed_rtt: Duration::ZERO,
         segment_delay: SegmentDelay::default(),
         two_level: None,
+        media: None,
         unread_peak: None,
         limits: [71, 0, 0, 9, 20, 0, 0].map(Duration::from_millis),
     }
@@ -66,6 +67,7 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         packets: 250_000,
         bytes: Bytes::new(312_500_000),
         utilisation: 0.987,
+        policer: None,
         queue: QueueResult {
             mean_packets: 101.25,
             mean_bytes: 151_875.0,
@@ -74,6 +76,7 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         },
         drops_full: if bottleneck { 36 } else { 0 },
         drops_early: 0,
+        filtered: 0,
         feedback: 0,
         feedback_bytes: Bytes::ZERO,
         marks: 0,
@@ -151,6 +154,7 @@ pub(crate) fn spec() -> Spec {
         b: NodeId(1),
         forward: direction.clone(),
         backward: direction,
+        middlebox: Default::default(),
     };
     let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);
     let workload = WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) };

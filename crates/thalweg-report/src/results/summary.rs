@@ -118,6 +118,11 @@ fn link_key(link: &Link) -> LinkKey {
 }
 
 impl Summary {
+    /// The means over the complete ones of `runs`, without links; `None` where none is.
+    pub fn without_links(runs: &[Run]) -> Option<Self> {
+        Self::of(runs, &[])
+    }
+
     /// The means over the complete ones of `runs`; `None` where none is.
     pub(super) fn of(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
         let mut complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
@@ -129,20 +134,21 @@ impl Summary {
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: estimates(complete.iter().map(|run| group_values(run, position))),
+            metrics: estimates(Of::Group, complete.iter().map(|run| group_values(run, position))),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
             metrics: estimates(
+                Of::Link,
                 complete.iter().map(|run| find_link(run, key).map(|link| link.values.named().collect())),
             ),
         };
         Some(Self {
             runs: all,
             different,
-            totals: estimates(complete.iter().map(|run| Some(run.totals.named().collect()))),
+            totals: estimates(Of::Network, complete.iter().map(|run| Some(run.totals.named().collect()))),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
             sizes: sizes_of(&complete),
@@ -161,7 +167,7 @@ fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
             let class = run.sizes.iter().find(|class| class.from_bytes == from_bytes);
             Some(class.map_or_else(none, |class| class.values.named().collect()))
         });
-        SizeMetrics { from_bytes, below_bytes, metrics: estimates(values) }
+        SizeMetrics { from_bytes, below_bytes, metrics: estimates(Of::SizeClass, values) }
     };
     classes.into_iter().map(of).collect()
 }
@@ -185,18 +191,20 @@ impl Difference {
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: differences(&pairs, |run| group_values(run, position)),
+            metrics: differences(Of::Group, &pairs, |run| group_values(run, position)),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
-            metrics: differences(&pairs, |run| find_link(run, key).map(|link| link.values.named().collect())),
+            metrics: differences(Of::Link, &pairs, |run| {
+                find_link(run, key).map(|link| link.values.named().collect())
+            }),
         };
         Some(Self {
             scheme: other.0.clone(),
             against: base.0.clone(),
-            totals: differences(&pairs, |run| Some(run.totals.named().collect())),
+            totals: differences(Of::Network, &pairs, |run| Some(run.totals.named().collect())),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
         })
@@ -222,15 +230,26 @@ pub(super) fn correct(differences: &mut [Difference]) {
 /// The values of one subject in one run, by metric.
 type Named = Vec<(&'static str, Option<f64>)>;
 
-fn estimates(runs: impl Iterator<Item = Option<Named>>) -> Metrics {
+/// The least half width of intervals of metrics, as shares of their values, by name.
+fn exactness(of: Of) -> BTreeMap<&'static str, f64> {
+    Metric::all_of(of).map(|metric| (metric.name(of), metric.exactness())).collect()
+}
+
+fn estimates(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in runs.flatten().flatten() {
         values.entry(name).or_default().extend(value);
     }
-    values.into_iter().filter_map(|(name, values)| Some((name.to_owned(), Estimate::of(&values)?))).collect()
+    let exactness = exactness(of);
+    let estimate = |(name, values): (&str, Vec<f64>)| {
+        let estimate = Estimate::of(&values)?;
+        let least = exactness.get(name).map_or(0.0, |share| share * estimate.mean.abs());
+        Some((name.to_owned(), estimate.no_narrower(least)))
+    };
+    values.into_iter().filter_map(estimate).collect()
 }
 
-fn differences(pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Named>) -> Metrics<Paired> {
+fn differences(of: Of, pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Named>) -> Metrics<Paired> {
     let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
     for (base, other) in pairs {
         let (Some(base), Some(other)) = (values(base), values(other)) else { continue };
@@ -240,8 +259,11 @@ fn differences(pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Named>) -
             column.other.push(other);
         }
     }
-    let metric =
-        |(name, column): (&str, Column)| Some((name.to_owned(), Paired::of(&column.base, &column.other)?));
+    let exactness = exactness(of);
+    let metric = |(name, column): (&str, Column)| {
+        let exactness = exactness.get(name).copied().unwrap_or(0.0);
+        Some((name.to_owned(), Paired::of(&column.base, &column.other, exactness)?))
+    };
     columns.into_iter().filter_map(metric).collect()
 }
 
@@ -253,20 +275,13 @@ struct Column {
 }
 
 impl Paired {
-    /// The mean of what it is a difference to; zero where that is not known.
-    pub(crate) fn base(&self) -> f64 {
-        self.relative
-            .filter(|relative| *relative != 0.0)
-            .map_or(0.0, |relative| self.difference.mean / relative)
-    }
-
     /// True if it is more than chance among all that are tested.
     pub fn survives(&self) -> bool {
-        self.p_holm.is_some_and(|p| p < 0.05)
+        self.p_holm.is_some_and(|p| p < 0.05) && self.excludes_zero == Some(true)
     }
 
-    /// The paired difference of `other` to `base`.
-    pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Self> {
+    /// The paired difference of `other` to `base`, whose values are exact to a share of them.
+    pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>], exactness: f64) -> Option<Self> {
         let difference = paired_difference(base, other)?;
         let paired: Vec<f64> = base.iter().zip(other).filter_map(|(base, other)| other.and(*base)).collect();
         let mean = crate::statistics::mean(&paired)?;
@@ -274,6 +289,7 @@ impl Paired {
         let still = |values: &[Option<f64>]| values.windows(2).all(|pair| pair[0] == pair[1]);
         // Where nothing changes with the seed, nothing is known of chance.
         let p_value = difference.p_value().filter(|_| !(still(base) && still(other)));
+        let difference = difference.no_narrower(exactness * mean.abs());
         Some(Self { difference, relative, excludes_zero: difference.excludes_zero(), p_value, p_holm: None })
     }
 }

@@ -12,6 +12,7 @@ use crate::statistics::Estimate;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use thalweg_catalog::nearest::nearest;
 
 /// The replications that are always made: with fewer, chance alone often makes an interval narrow.
 pub const LEAST_RUNS: usize = 10;
@@ -93,6 +94,7 @@ impl Goal {
                 let Some(estimate) = Estimate::of(&runs.iter().filter_map(value).collect::<Vec<_>>()) else {
                     continue;
                 };
+                let estimate = estimate.no_narrower(self.metric.exactness() * estimate.mean.abs());
                 let half = if fingerprints.len() == 1 { Some(0.0) } else { estimate.ci95 };
                 let Some(half) = half.filter(|_| estimate.mean != 0.0) else { continue };
                 let share = half / estimate.mean.abs();
@@ -143,8 +145,14 @@ impl FromStr for Goal {
         let share = share.ok_or("expected a share above 0 %, such as 2 %")? / 100.0;
         let metric = find(name).ok_or_else(|| {
             let known: Vec<String> = Metric::all_of(Of::Network).map(word).collect();
-            format!("there is no metric `{}`; known are {}", name.trim(), known.join(", "))
+            let nearest = nearest(name.trim(), known.iter().map(String::as_str));
+            let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+            format!("there is no metric `{}`{meant}; known are {}", name.trim(), known.join(", "))
         })?;
+        if share < metric.exactness() {
+            let least = metric.exactness() * 100.0;
+            return Err(format!("percentiles are exact to {least} %: ask for no less, or for a mean"));
+        }
         Ok(Self { metric, share })
     }
 }
@@ -188,7 +196,9 @@ mod tests {
         for text in ["goodput", "goodput 0 %", "goodput two %", "2 %", "", "goodput -1 %"] {
             assert!(text.parse::<Goal>().is_err(), "{text}");
         }
-        assert!("godput 2 %".parse::<Goal>().unwrap_err().contains("goodput"));
+        assert!("godput 2 %".parse::<Goal>().unwrap_err().contains("did you mean `goodput`?"));
+        assert!("completion p99 1 %".parse::<Goal>().unwrap_err().contains("1.6 %"));
+        assert!("completion p99 2 %".parse::<Goal>().is_ok());
     }
 
     #[test]

@@ -273,7 +273,7 @@ check("the load is that at the cursor", (await loads()) !== average && (await lo
 
 // A document without runs is a page without plots.
 const folder = join(pictures, "none");
-execFileSync(thalweg, ["run", "web", "--set", "duration=1 s", "--quiet", "--out", folder], { stdio: ["ignore", "ignore", "inherit"] });
+execFileSync(thalweg, ["run", "web", "--set", "duration=1 s", "--set", "warmup=0 s", "--quiet", "--out", folder], { stdio: ["ignore", "ignore", "inherit"] });
 const results = JSON.parse(readFileSync(join(folder, "results.json"), "utf8"));
 writeFileSync(join(folder, "results.json"), JSON.stringify({ ...results, runs: [] }));
 execFileSync(thalweg, ["report", folder, "--quiet"]);

@@ -131,7 +131,9 @@ impl Tracer for Sequence {
         match record.step {
             Step::Sent => self.on_sent(record),
             Step::Delivered => self.on_end(record, Fate::Arrived(record.time)),
-            Step::Dropped | Step::Lost | Step::Corrupted => self.on_end(record, Fate::Lost(record.time)),
+            Step::Dropped | Step::Filtered | Step::Lost | Step::Corrupted => {
+                self.on_end(record, Fate::Lost(record.time));
+            }
             _ => {}
         }
     }
