@@ -66,7 +66,7 @@ impl Knowledge {
                 add(&mut self.ids, destination);
                 add(&mut self.bodies, (destination, known.bytes[9..].to_vec()));
             }
-            Some(Packet::Version { .. } | Packet::OtherHello { .. }) | None => {}
+            Some(Packet::Version { .. } | Packet::OtherHello { .. } | Packet::Told(_)) | None => {}
         }
         self.datagrams.push(known);
         true
@@ -124,6 +124,9 @@ impl Knowledge {
             Some(Packet::Protected { destination }) => {
                 let number = datagram.get(9..HEADER).map_or(0, |bytes| bytes[bytes.len() - 1]);
                 format!("packet {number} to {}", self.name(destination))
+            }
+            Some(Packet::Told(told)) => {
+                format!("router's message about {}", self.name(ConnectionId(told.head.connection)))
             }
             None => "nonsense".to_owned(),
         }

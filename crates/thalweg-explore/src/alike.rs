@@ -87,7 +87,7 @@ fn states_of_windows_are_told_apart() {
 /// Times are told apart from the same times under another clock: few merge.
 #[test]
 fn states_of_controllers_are_told_apart() {
-    for name in ["sack-newreno", "sack-cubic", "sack-prague"] {
+    for name in ["sack-newreno", "sack-cubic", "sack-prague", "sack-copa", "sack-ledbat-plus-plus"] {
         let scheme = Controlled::named(name).unwrap_or_else(|| panic!("{name}"));
         for delays in [0, 1] {
             let (states, merged) = merge(&scheme, &bounds(delays));

@@ -4,8 +4,8 @@ use super::{Bounds, Scheme, Tag};
 use core::hash::Hash;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, CubicConfig, DctcpConfig,
-    NewRenoConfig, PragueConfig, SlowStartExit,
+    Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, CopaConfig, CubicConfig,
+    DctcpConfig, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SlowStartExit,
 };
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::Duration;
@@ -14,7 +14,7 @@ use thalweg_proto::window::{
 };
 
 /// The names of schemes with a controller, and what they are.
-pub(crate) const CONTROLLED: [(&str, &str); 5] = [
+pub(crate) const CONTROLLED: [(&str, &str); 7] = [
     (
         "sack-newreno",
         "NewReno, with losses found by time, tail probes, PRR, F-RTO, undone cuts and unused windows that decay",
@@ -22,6 +22,8 @@ pub(crate) const CONTROLLED: [(&str, &str); 5] = [
     ("sack-cubic", "the same with CUBIC and HyStart++"),
     ("sack-dctcp", "the same with DCTCP"),
     ("sack-prague", "the same with Prague"),
+    ("sack-copa", "the same with Copa"),
+    ("sack-ledbat-plus-plus", "the same with LEDBAT++"),
     ("sack-bbr", "the same with BBR"),
 ];
 
@@ -60,6 +62,21 @@ impl Controlled<Any> {
                 virtual_rtt: Duration::from_millis(25),
                 transition: 500,
                 burst_delay: Duration::from_micros(250),
+            }
+            .into(),
+            "sack-copa" => CopaConfig {
+                initial_window,
+                delta: 0.5,
+                compete: true,
+                min_rtt_window: Duration::from_secs(10),
+            }
+            .into(),
+            "sack-ledbat-plus-plus" => LedbatPlusPlusConfig {
+                initial_window,
+                initial_threshold,
+                target: Duration::from_millis(60),
+                constant: 1.0,
+                slowdowns: true,
             }
             .into(),
             _ => return None,

@@ -6,7 +6,7 @@ use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
 /// Names and what they are.
-pub const SCHEMES: [(&str, &str); 15] = [
+pub const SCHEMES: [(&str, &str); 17] = [
     ("adaptive-ack", "adaptive acknowledgement (Lee et al. 1997)"),
     ("sack", "the window transport, a fixed window, repair by selective acknowledgement"),
     ("newreno", "the same, repair by partial acknowledgement"),
@@ -16,6 +16,8 @@ pub const SCHEMES: [(&str, &str); 15] = [
     CONTROLLED[2],
     CONTROLLED[3],
     CONTROLLED[4],
+    CONTROLLED[5],
+    CONTROLLED[6],
     ("sscop", "data transfer of SSCOP (Q.2110); the window is the credit"),
     ("sstp", "two-level flow control, firm acknowledgement; the window in segments, room for half of it"),
     ("sstp-hard", "the same with hard acknowledgement (Gong and Parulkar 1992)"),

@@ -8,7 +8,11 @@
 //! tun_path rate=20Mbit/s,delay=50ms,loss=1% delay=50ms 1
 //! ```
 //!
-//! When a device goes away, the program prints what it counted to standard error and ends. Packets are not marked (ECN).
+//! The name of a link may follow, and how many packets of each way come before data: the n-th packet after those then meets the fate
+//! that the n-th packet has on a simulated link of that name under that seed.
+//!
+//! When a device goes away, the program prints what it counted to standard error, with the median and the 99 % quantile of the time by
+//! which packets left it late, and ends. Packets are not marked (ECN).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -18,36 +22,85 @@ use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line, Parcel};
 use thalweg_net::live::Clock;
 use thalweg_proto::Ecn;
+use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [there, back, seed] = arguments.as_slice() else {
-        return Err("usage: tun_path THERE BACK SEED, with TUN devices as standard input and output".into());
+    let (there, back, seed, twin) = match arguments.as_slice() {
+        [there, back, seed] => (there, back, seed, None),
+        [there, back, seed, link, before, behind] => (there, back, seed, Some((link, [before, behind]))),
+        _ => {
+            let usage = "usage: tun_path THERE BACK SEED [LINK COUNT COUNT], with TUN devices as standard input and output";
+            return Err(usage.into());
+        }
     };
-    let line = |options: &str, number| -> Result<Line, Box<dyn Error>> {
+    let seed: u64 = seed.parse()?;
+    let line = |options: &str, number: usize| -> Result<Line, Box<dyn Error>> {
         let mut spec = DirectionSpec::default();
         spec.set_all(options, &Registry::default())?;
         spec.check()?;
-        Ok(Line::new(&spec, seed.parse()?, number))
+        Ok(match twin {
+            None => Line::new(&spec, seed, number as u64),
+            Some((link, spared)) => {
+                Line::of_link(&spec, seed, number as u64, link).sparing(spared[number].parse()?)
+            }
+        })
     };
     let mut lines = [line(there, 0)?, line(back, 1)?];
     let (input, output) = (std::io::stdin(), std::io::stdout());
     let devices = [input.as_fd(), output.as_fd()];
-    let unsent = relay(devices, &mut lines)?;
+    let mut late = Late::default();
+    let unsent = relay(devices, &mut lines, &mut late)?;
     let [there, back] = lines.map(|line| line.stats());
     eprintln!("there: {there:?}\nback: {back:?}\nunsent: {unsent}");
+    eprintln!("late: {} {} ns", late.quantile(50).as_picos() / 1000, late.quantile(99).as_picos() / 1000);
     Ok(())
 }
 
+/// The times by which packets left late, some of them: each has the same chance.
+struct Late {
+    kept: Vec<Duration>,
+    seen: u64,
+    stream: Stream,
+}
+
+/// Enough for a quantile of 99 %.
+const KEPT: usize = 10_000;
+
+impl Default for Late {
+    fn default() -> Self {
+        Self { kept: Vec::new(), seen: 0, stream: Stream::new(0, "late", 0) }
+    }
+}
+
+impl Late {
+    fn add(&mut self, late: Duration) {
+        self.seen += 1;
+        if self.kept.len() < KEPT {
+            self.kept.push(late);
+        } else if let Some(kept) = self.kept.get_mut(self.stream.below(self.seen) as usize) {
+            *kept = late;
+        }
+    }
+
+    fn quantile(&mut self, percent: usize) -> Duration {
+        self.kept.sort_unstable();
+        self.kept.get(self.kept.len() * percent / 100).copied().unwrap_or_default()
+    }
+}
+
 /// Relays until a device is gone; how many packets a device did not take.
-fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2]) -> Result<u64, Errno> {
+fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -> Result<u64, Errno> {
     let clock = Clock::new();
     let mut buffer = vec![0; 1 << 16];
     let mut unsent = 0;
     loop {
         for way in 0..2 {
-            while let Some(parcel) = lines[way].poll(clock.now()) {
+            loop {
+                let (due, now) = (lines[way].due(), clock.now());
+                let Some(parcel) = lines[way].poll(now) else { break };
+                late.add(now.since(due.unwrap_or(now)));
                 match rustix::io::write(devices[1 - way], &parcel.bytes) {
                     Ok(_) => {}
                     Err(Errno::AGAIN | Errno::NOBUFS) => unsent += 1,

@@ -72,7 +72,6 @@ pub mod mtu;
 pub mod pairing;
 pub mod path;
 pub mod replay;
-pub mod resequence;
 pub mod session;
 pub mod text;
 pub mod transfer;

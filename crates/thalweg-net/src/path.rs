@@ -72,12 +72,19 @@ enum Ect {
     Paused,
     /// It is, once more, until so many answers have come.
     Again(u8),
-    /// Not any more.
-    Failed,
+    /// Not any more. It is the sign that was lost, and not much of all, once `left` answers more have come without an expiry;
+    /// with each expiry it takes twice as many.
+    Failed { left: u8, of: u8 },
 }
 
 /// So many answers cannot all be to what was sent while ECT was paused.
 const ENOUGH_ANSWERS: u8 = 32;
+
+/// Nothing is known yet of what leaves without the sign.
+const DOUBTED: Ect = Ect::Failed { left: 4, of: 4 };
+
+/// So many answers in a row are asked for at most.
+const MOST_ANSWERS: u8 = 128;
 
 impl Digest for Path {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
@@ -119,10 +126,10 @@ impl Path {
     /// The same, where the path before it was known to carry what is ECN-capable: silence is more likely that of the move.
     #[must_use]
     pub fn after(self, last: &Self) -> Self {
-        match last.ecn() {
-            EcnState::Capable => Self { answered: true, ..self },
-            EcnState::Failed => Self { ect: Ect::Failed, ..self },
-            EcnState::Off | EcnState::Untested => self,
+        match last.ect {
+            Ect::Failed { .. } => Self { ect: last.ect, ..self },
+            Ect::Used => Self { answered: last.answered, ..self },
+            Ect::Paused | Ect::Again(_) => self,
         }
     }
 
@@ -134,9 +141,9 @@ impl Path {
     /// The state of ECN on this path, for flows that use it.
     pub fn ecn(&self) -> EcnState {
         match (self.ect, self.answered) {
-            (Ect::Failed, _) => EcnState::Failed,
+            (Ect::Failed { left: 0, .. }, _) => EcnState::Failed,
             (Ect::Used, true) => EcnState::Capable,
-            (Ect::Used, false) | (Ect::Paused | Ect::Again(_), _) => EcnState::Untested,
+            (Ect::Used, false) | (Ect::Paused | Ect::Again(_) | Ect::Failed { .. }, _) => EcnState::Untested,
         }
     }
 
@@ -148,6 +155,7 @@ impl Path {
             Ect::Paused => Ect::Again(ENOUGH_ANSWERS),
             Ect::Again(1) => Ect::Used,
             Ect::Again(left) => Ect::Again(left - 1),
+            Ect::Failed { left, of } => Ect::Failed { left: left.saturating_sub(1), of },
             ect => ect,
         };
     }
@@ -155,16 +163,19 @@ impl Path {
     /// The retransmission timer of a flow expired. Where the flow had heard of nothing before the first expiry, the path may lose
     /// all that is ECN-capable: none is sent any more (RFC 9000, section 13.4.2 and appendix A.4, with the flow's own signs).
     /// Where it had, and heard of nothing between three, nothing may pass at all: none is sent until something is heard, then
-    /// it is tried once more. A path that erases the sign is not looked for: it drops in place of marking.
+    /// it is tried once more. What is not ECN-capable may be lost as well: the sign is blamed only where it is not. A path that erases the sign is not looked for: it drops in place of marking.
     pub fn on_timeout(&mut self) {
         self.mtu.on_timeout();
         self.silent = self.silent.saturating_add(1);
-        if !self.answered {
-            self.ect = Ect::Failed;
+        if let Ect::Failed { of, .. } = self.ect {
+            let of = of.saturating_mul(2).min(MOST_ANSWERS);
+            self.ect = Ect::Failed { left: of, of };
+        } else if !self.answered {
+            self.ect = DOUBTED;
         } else if self.silent >= SILENT_EXPIRIES {
             self.ect = match self.ect {
                 Ect::Used => Ect::Paused,
-                Ect::Again(_) => Ect::Failed,
+                Ect::Again(_) => DOUBTED,
                 ect => ect,
             };
         }
@@ -286,16 +297,22 @@ mod tests {
         assert_eq!(play(&format!("{outage}{answers}{outage}{answers}")).ecn(), EcnState::Capable);
         // What is Not-ECT passes, and nothing else, twice.
         assert_eq!(play("attta").ecn(), EcnState::Untested);
-        assert_eq!(play("atttaatttaaaa").ecn(), EcnState::Failed);
+        let lost = play(&format!("atttaattt{answers}"));
+        assert_eq!((lost.ecn(), lost.ecn_capable()), (EcnState::Failed, false));
+        // Nothing passes well, with the sign and without: it is not sent, and not blamed.
+        let lossy = play(&format!("atttaattt{}", "atataattaaaa".repeat(20)));
+        assert_eq!((lossy.ecn(), lossy.ecn_capable()), (EcnState::Untested, false));
+        assert_eq!(play(&format!("t{}", "aat".repeat(100))).ecn(), EcnState::Untested);
+        assert_eq!(play(&format!("t{answers}")).ecn(), EcnState::Failed);
         // A new address is given the benefit of what was known, which is more than a new connection has.
         let moved = |last: &Path| {
             let mut path = Path::proved("192.0.2.1:10".parse().unwrap(), 1500).after(last);
             path.on_timeout();
-            path.ecn()
+            (path.ecn(), path.ecn_capable())
         };
-        assert_eq!(moved(&play("aa")), EcnState::Capable);
-        assert_eq!(moved(&play("t")), EcnState::Failed);
-        assert_eq!(moved(&play("")), EcnState::Failed);
+        assert_eq!(moved(&play("aa")), (EcnState::Capable, true));
+        assert_eq!(moved(&play("t")), (EcnState::Untested, false));
+        assert_eq!(moved(&play("")), (EcnState::Untested, false));
     }
 
     /// Holds RFC 9000, section 8.2.4.

@@ -102,3 +102,12 @@ fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
         }
     }
 }
+
+#[test]
+fn a_path_that_loses_much_of_all_is_not_said_to_lose_what_may_be_marked() {
+    for (scheme, seed) in [("newreno", 36), ("newreno", 37), ("cubic", 38), ("cubic", 39), ("cubic", 40)] {
+        let mut pair = Pair::new(seed, Channel { loss: 0.4, ..Channel::default() });
+        pair.transfer(scheme, seed, [60_000, 0], MINUTE * 60);
+        assert_ne!(stats(&mut pair).ecn, EcnState::Failed, "{scheme}, seed {seed}");
+    }
+}

@@ -402,6 +402,15 @@ impl Endpoint {
             Packet::Confirm { destination, message } => self.on_confirm(now, from, destination, message),
             Packet::OtherHello { source } => self.on_other_hello(now, from, source),
             Packet::Version { destination, version } => self.on_version(now, from, destination, version),
+            Packet::Told(told) => {
+                let index = self.remote_ids.get(&ConnectionId(told.head.connection)).copied();
+                if let Some(index) = index
+                    && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+                    && session.on_told(now, &told)
+                {
+                    self.make_ready(index);
+                }
+            }
             Packet::Reset { destination, token } => {
                 let index = self.remote_ids.get(&destination).copied();
                 if let Some(index) = index

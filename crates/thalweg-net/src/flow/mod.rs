@@ -41,8 +41,9 @@ use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::end::cost;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::transport::{Command, Event, Limit, SenderStats};
+use thalweg_proto::transport::{Command, Event, Feedback, Limit, SenderStats};
 use thalweg_proto::units::Time;
+use thalweg_proto::window::wire;
 
 /// Unsent data that a flow takes at most, in bytes. What is sent and not acknowledged comes on top of it.
 const ROOM: u64 = 1 << 20;
@@ -85,6 +86,8 @@ pub enum FlowInput {
     Pause,
     /// Data may leave again.
     Resume,
+    /// A router speaks of this flow.
+    Feedback(Feedback),
     /// The largest datagram of this flow that fits the path, in bytes, has changed. Window transports follow, also with what
     /// they have sent before. Others keep the size with which they began, as their packets are numbered: there it ought to
     /// be one that any path takes.
@@ -258,6 +261,7 @@ impl Flow {
             }
             FlowInput::Pause => Command::Pause,
             FlowInput::Resume => Command::Resume,
+            FlowInput::Feedback(feedback) => Command::Feedback(feedback),
         };
         self.machine.command(now, command);
     }
@@ -454,6 +458,11 @@ impl Flow {
             mark_cuts: self.machine.end().mark_cuts(now),
         }
     }
+}
+
+/// The sequence number of the data in a datagram that a flow of the window transport gave.
+pub(crate) fn sequence(datagram: &[u8]) -> Option<u64> {
+    wire::sequence(datagram.strip_prefix(&[PDU])?)
 }
 
 /// True if a datagram that a flow gave carries a PDU of its engine.

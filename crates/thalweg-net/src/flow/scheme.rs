@@ -8,6 +8,7 @@ use thalweg_catalog::{
     Ends, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
 };
 use thalweg_proto::Ecn;
+use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Rate;
 
 /// The longest encoding of a scheme in bytes, so that it fits into a datagram of the handshake. It is enough for all options
@@ -153,14 +154,20 @@ impl Scheme {
         Ok(self)
     }
 
-    /// True for schemes that assume a path that keeps order: a [resequencer](crate::resequence) belongs beneath them.
+    /// True for schemes that assume a path that keeps order: a [resequencer](thalweg_proto::resequence) belongs beneath them.
     pub fn needs_order(&self) -> bool {
-        self.description.traits.needs_order
+        self.ends(&PathHints::default()).properties().needs_order()
     }
 
     /// True for schemes that learn of the network from the spacing of the packets that come.
     pub fn times_packets(&self) -> bool {
-        self.description.traits.times_packets
+        self.ends(&PathHints::default()).properties().times_packets()
+    }
+
+    /// True for schemes that routers' messages slow down. They are all of the window transport.
+    pub fn hears_routers(&self) -> bool {
+        let kind = self.ends(&PathHints::default()).properties().feedback();
+        matches!(kind, Some(FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations))
     }
 
     /// The codepoint with which data leaves: ECN-capable for schemes whose senders react to CE. That of others would be marked

@@ -78,6 +78,8 @@ pub struct Line {
     /// The time at which it has sent what it began last.
     idle_since: Time,
     impairment: Impairment,
+    /// So many more leave unharmed before any fate is drawn.
+    spared: u64,
     /// A queue that is asked although there is no rate.
     always_queues: bool,
     onset: Onset,
@@ -110,7 +112,16 @@ impl Line {
 
     /// An empty line. `direction` names its random streams, under `seed`.
     pub fn new(spec: &DirectionSpec, seed: u64, direction: u64) -> Self {
-        let stream = |purpose: &'static str| Stream::new(seed, purpose, direction);
+        Self::drawing(spec, |purpose| Stream::new(seed, purpose, direction))
+    }
+
+    /// A line with the random streams that the simulator gives to a link of that name: it loses, copies, damages and holds back the
+    /// same packets, by their number.
+    pub fn of_link(spec: &DirectionSpec, seed: u64, direction: u64, link: &str) -> Self {
+        Self::drawing(spec, |purpose| Stream::new(seed, &format!("{purpose}@link {link}"), direction))
+    }
+
+    fn drawing(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream + Copy) -> Self {
         let mut queue = Any::new(&spec.queue, stream);
         queue.set_rate(spec.rate.unwrap_or(Rate::MAX));
         let rate = spec.rate.unwrap_or(Rate::MAX);
@@ -128,6 +139,7 @@ impl Line {
             busy_until: Time::ZERO,
             idle_since: Time::ZERO,
             impairment: Impairment::new(&spec.impairment(), stream),
+            spared: 0,
             damage: stream("damage"),
             wire: BTreeMap::new(),
             launched: 0,
@@ -137,6 +149,14 @@ impl Line {
             stats: LineStats::default(),
             spec: spec.clone(),
         }
+    }
+
+    /// The first `count` packets meet no chance on the wire, and take nobody's: connections open with packets that simulated flows
+    /// do not have.
+    #[must_use]
+    pub const fn sparing(mut self, count: u64) -> Self {
+        self.spared = count;
+        self
     }
 
     /// Counters.
@@ -187,9 +207,14 @@ impl Line {
         Some(parcel)
     }
 
+    /// The time at which the next datagram on the wire comes through.
+    pub fn due(&self) -> Option<Time> {
+        self.wire.first_key_value().map(|(&(at, _), _)| at)
+    }
+
     /// The time of the next thing to do; `None` when nothing is on its way.
     pub fn next(&self) -> Option<Time> {
-        let arrival = self.wire.first_key_value().map(|(&(at, _), _)| at);
+        let arrival = self.due();
         let service = (self.queue.packets() > 0).then_some(self.busy_until);
         arrival.into_iter().chain(service).min()
     }
@@ -276,7 +301,7 @@ impl Line {
             self.take(entry.packet);
             match reason {
                 DropReason::Full => self.stats.full += 1,
-                DropReason::Early => self.stats.early += 1,
+                DropReason::Early | DropReason::Filtered => self.stats.early += 1,
             }
         }
     }
@@ -284,7 +309,14 @@ impl Line {
     /// A datagram enters the wire at `at`.
     fn launch(&mut self, at: Time, mut parcel: Parcel) {
         self.keep_time(at);
-        let Fate { lost, corrupted, duplicated, extra_delay } = self.impairment.fate();
+        let is_spared = self.spared > 0;
+        self.spared = self.spared.saturating_sub(1);
+        let fate = if is_spared {
+            Fate::UNHARMED
+        } else {
+            self.impairment.fate(parcel.bytes.len() as u32 + parcel.header)
+        };
+        let Fate { lost, corrupted, duplicated, extra_delay } = fate;
         if lost {
             self.stats.lost += 1;
             return;
@@ -299,8 +331,8 @@ impl Line {
         let arrival = at + self.beat.delay;
         let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.put_off(arrival));
         let arrival = match &self.spec.jitter {
-            Some(jitter) => self.variation.put_off(jitter, arrival, 0, || Duration::ZERO),
-            None => arrival,
+            Some(jitter) if !is_spared => self.variation.put_off(jitter, arrival, 0, || Duration::ZERO),
+            _ => arrival,
         };
         let arrival = arrival + extra_delay;
         if duplicated {

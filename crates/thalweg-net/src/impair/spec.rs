@@ -279,6 +279,8 @@ impl DirectionSpec {
             duplicate: self.duplicate,
             corrupt: self.corrupt,
             reorder: Some(ReorderSpec { probability: self.reorder, delay: self.reorder_delay }),
+            // Narrow paths are a matter of the relay, which may tell.
+            largest: None,
         }
     }
 

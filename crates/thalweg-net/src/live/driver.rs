@@ -120,7 +120,7 @@ impl Driver {
             if now >= RESTART && self.renew(now) {
                 now = self.clock.now();
             }
-            let received = self.receive(now);
+            let received = self.receive(&mut now);
             let worked = self.work(now);
             self.touched = false;
             let (wake, full) = self.send(now);
@@ -167,17 +167,21 @@ impl Driver {
         false
     }
 
-    /// Takes some of what has come. False when nothing has.
-    fn receive(&mut self, now: Time) -> bool {
+    /// Takes some of what has come, and reads the clock for that. False when nothing has.
+    pub(super) fn receive(&mut self, now: &mut Time) -> bool {
         if !std::mem::replace(&mut self.looks, true) {
             return false;
         }
         let (mut taken, mut datagrams) = (0, 0);
         while taken < TAKES {
-            let endpoint = &mut self.endpoint;
+            let (endpoint, clock) = (&mut self.endpoint, &self.clock);
+            // Read once it is here: a thread that was stopped meanwhile would take delays to be shorter than any can be.
+            let mut read = None;
             let come = self.udp.receive(|arrival, stride, received| {
-                endpoint.receive(now, arrival, stride, received, Received::share);
+                let arrived = *read.get_or_insert_with(|| clock.now());
+                endpoint.receive(arrived, arrival, stride, received, Received::share);
             });
+            *now = read.unwrap_or(*now);
             match come {
                 Ok(come) => {
                     taken += come.bytes.max(CALL);

@@ -199,6 +199,13 @@ impl Socket {
     /// # Errors
     /// What the system says: the address is taken, or not of this host.
     pub fn bind(config: SocketConfig) -> io::Result<Self> {
+        let (shared, driver) = Self::prepare(config)?;
+        let thread = std::thread::Builder::new().name("thalweg-udp".into()).spawn(move || driver.run())?;
+        Ok(Self { running: Arc::new(Running { shared, thread: Some(thread) }) })
+    }
+
+    /// A bound socket, and what its thread will run.
+    fn prepare(config: SocketConfig) -> io::Result<(Arc<Shared>, Driver)> {
         let SocketConfig { bind, endpoint, buffer, offload, clock } = config;
         let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
         let udp = Udp::bind(bind, buffer, offload)?;
@@ -216,8 +223,7 @@ impl Socket {
         let endpoint = EndpointConfig { place, ..endpoint };
         let endpoint = Endpoint::new(clock.now(), endpoint, Box::new(SystemEntropy::new()));
         let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
-        let thread = std::thread::Builder::new().name("thalweg-udp".into()).spawn(move || driver.run())?;
-        Ok(Self { running: Arc::new(Running { shared, thread: Some(thread) }) })
+        Ok((shared, driver))
     }
 
     /// The address that the socket is bound to.
@@ -362,29 +368,33 @@ mod tests {
     use super::*;
     use crate::endpoint::Listen;
     use crate::identity::Identity;
+    use thalweg_proto::units::{Duration, Time};
+
+    fn listening(clock: Clock) -> SocketConfig {
+        let listen = Some(Listen::new(Trust::Anyone, ["test"]));
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([1; 32])) };
+        SocketConfig { clock, ..SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint) }
+    }
+
+    /// A thread that is stopped once it has read the clock: what comes meanwhile came later than that.
+    #[test]
+    fn what_comes_while_the_thread_is_stopped_came_then() {
+        let (clock, jumps) = Clock::that_jumps();
+        let (shared, mut driver) = Socket::prepare(listening(clock.clone())).unwrap();
+        let mut now = clock.now();
+        let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        peer.send_to(b"anything", shared.local).unwrap();
+        jumps.ahead(Duration::from_secs(1));
+        while !driver.receive(&mut now) {
+            std::thread::yield_now();
+        }
+        assert!(now >= Time::ZERO + Duration::from_secs(1), "{now:?}");
+    }
 
     /// The effect of a panic of the thread: its state is dropped.
     #[test]
     fn nobody_waits_for_a_thread_that_is_gone() {
-        let bind = "127.0.0.1:0".parse().unwrap();
-        let udp = Udp::bind(bind, 1 << 16, Offload::None).unwrap();
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
-        let shared = Arc::new(Shared {
-            bell,
-            asleep: AtomicBool::new(false),
-            work: Mutex::default(),
-            arrivals: Mutex::default(),
-            arrived: Condvar::new(),
-            stats: Mutex::default(),
-            local: udp.local().unwrap(),
-        });
-        let config = EndpointConfig {
-            listen: Some(Listen::new(Trust::Anyone, ["test"])),
-            ..EndpointConfig::client(Identity::from_secret([1; 32]))
-        };
-        let clock = Clock::new();
-        let endpoint = Endpoint::new(clock.now(), config, Box::new(SystemEntropy::new()));
-        let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
+        let (shared, driver) = Socket::prepare(listening(Clock::new())).unwrap();
         let socket = Socket { running: Arc::new(Running { shared, thread: None }) };
         let asked = Connect {
             remote: socket.local(),

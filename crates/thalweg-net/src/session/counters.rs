@@ -40,6 +40,7 @@ counters! {
     "Data packets dropped for want of memory.", "segments_refused", "unbuffered_packets_total": receiving.refused;
     "Packets that came with a mark (ECN).", "packets_marked", "marked_packets_total": marked;
     "Times that marks made senders slower.", "mark_cuts", "mark_cuts_total": sending.mark_cuts;
+    "Messages of routers about this end's data that were believed.", "router_messages", "router_messages_total": told;
     "Datagrams of the application dropped, because more came than could be sent.", "datagrams_dropped", "dropped_datagrams_total": datagrams_dropped;
     "Changes of a peer's address.", "migrations", "migrations_total": migrations;
 }

@@ -208,6 +208,8 @@ pub struct SessionStats {
     pub ecn: EcnState,
     /// Packets that came with the network's mark.
     pub marked: u64,
+    /// Messages of routers that were believed.
+    pub told: u64,
     /// The flow that carries this end's stream.
     pub sending: FlowStats,
     /// The flow that carries the peer's stream.

@@ -16,6 +16,7 @@ mod moving;
 mod narrow;
 mod ordered;
 mod output;
+mod told;
 
 use budget::Budget;
 pub use budget::STRANGER_MEMORY;
@@ -24,6 +25,7 @@ use growth::Growth;
 pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;
 use ordered::Ordered;
+use told::SentLately;
 
 use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
@@ -31,7 +33,6 @@ use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
 use crate::path::Path;
-use crate::resequence::{Resequencer, Tolerance};
 use crate::text::printable_within;
 use crate::wire::frame::{FlowNumber, Frame, Frames, LONGEST_DATAGRAM, LONGEST_REASON, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
@@ -40,6 +41,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
+use thalweg_proto::resequence::{Resequencer, Tolerance};
 use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
 
@@ -166,6 +168,8 @@ pub struct Session {
     /// The most data that waits for the application, in bytes.
     memory: u64,
     growth: Growth,
+    /// The packets that routers may speak of, where the scheme listens.
+    sent_lately: Option<Box<SentLately>>,
     /// Bytes that a stranger may still send, of schemes whose windows cannot be made smaller.
     strange: Option<u64>,
     stats: SessionStats,
@@ -199,6 +203,7 @@ impl Session {
             Slot::new(ours, Flow::new(&agreed.scheme, Role::Sender, &hints), true),
         ];
         let ecn = agreed.scheme.ecn();
+        let sent_lately = agreed.scheme.hears_routers().then(Box::default);
         let is_untrusted = !agreed.known;
         let mut session = Self {
             agreed,
@@ -231,6 +236,7 @@ impl Session {
             budget: Budget::new(now, SAFE_CONFIRM, is_untrusted),
             memory: config.memory,
             growth: Growth::new(rtt),
+            sent_lately,
             strange: None,
             stats: SessionStats::default(),
         };

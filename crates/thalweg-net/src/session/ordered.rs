@@ -1,11 +1,11 @@
 //! Packets whose PDUs are handed to their flows in the order in which they were sent, for schemes that need it.
 
 use super::{MOST_PDUS, Session};
-use crate::resequence::Release;
 use crate::wire::frame::{Frame, Frames};
 use core::ops::Range;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
+use thalweg_proto::resequence::Release;
 use thalweg_proto::units::Time;
 
 /// A packet whose PDUs wait for their turn.

@@ -272,6 +272,10 @@ impl Session {
                 // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
                 // lost.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
+                if let Some(lately) = self.sent_lately.as_mut().filter(|_| is_data) {
+                    let pdu = batch.buffer().get(start + HEADER + PDU_HEADER..).unwrap_or_default();
+                    lately.on_sent(self.sealer.next_number(), pdu);
+                }
                 let ecn = if is_data { self.codepoint() } else { Ecn::NotEct };
                 self.seal(batch, start, None, Purpose::Ordinary(ecn), is_new);
                 has_sent = true;

@@ -135,7 +135,7 @@ impl FaultKind {
             Self::Vanished => "it is no longer there",
             Self::Permission => "permission denied",
             Self::DiskFull => "the receiver's disk is full",
-            Self::Quota => "the receiver gives this sender no more room",
+            Self::Quota => "it does not fit into the room that the receiver gives this sender",
             Self::Name => "the receiver does not take this name",
             Self::InTheWay => "something else stands in its place",
             Self::Folder => "its folder could not be made",

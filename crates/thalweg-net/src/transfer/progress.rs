@@ -18,6 +18,8 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     moved: AtomicU64,
+    kept: AtomicU64,
+    fresh: AtomicU64,
     heard: AtomicU64,
     held: Mutex<Span>,
     asked: Mutex<Span>,
@@ -64,6 +66,14 @@ impl Progress {
     /// Contents that are at the receiver, wherever they came from.
     pub fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes.load(Relaxed))
+    }
+
+    /// Contents that came to the receiver in this transfer: without what it had before, in unfinished files and in whole ones. They
+    /// never become fewer.
+    pub fn fresh(&self) -> Bytes {
+        // A sender hears of what it told to keep a round trip later.
+        let fresh = self.bytes.load(Relaxed).saturating_sub(self.kept.load(Relaxed));
+        Bytes::new(self.fresh.fetch_max(fresh, Relaxed).max(fresh))
     }
 
     /// Contents that went through the connection.
@@ -121,6 +131,10 @@ impl Progress {
 
     pub(super) fn set_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Relaxed);
+    }
+
+    pub(super) fn add_kept(&self, bytes: u64) {
+        self.kept.fetch_add(bytes, Relaxed);
     }
 
     pub(super) fn add_moved(&self, bytes: u64) {

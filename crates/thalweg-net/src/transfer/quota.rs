@@ -70,7 +70,7 @@ impl Quota {
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), Fault> {
         let used = self.bytes.load(Relaxed);
         if used.saturating_add(bytes) > self.limits.bytes.get() {
-            return Err(self.full());
+            return Err(self.full(bytes));
         }
         self.total.as_ref().map_or(Ok(()), |total| total.has_room(bytes)).map_err(of_all)
     }
@@ -82,7 +82,7 @@ impl Quota {
         self.total.as_ref().map_or(Ok(()), |total| total.take(bytes)).map_err(of_all)?;
         self.bytes.fetch_update(Relaxed, Relaxed, more).map(|_| ()).map_err(|_| {
             self.total.iter().for_each(|total| total.give_back(bytes));
-            self.full()
+            self.full(bytes)
         })
     }
 
@@ -107,9 +107,15 @@ impl Quota {
         let _ = self.entries.fetch_update(Relaxed, Relaxed, |entries| Some(entries.saturating_sub(1)));
     }
 
-    fn full(&self) -> Fault {
-        let (used, limit) = (self.used(), self.limits.bytes);
-        Fault::new(FaultKind::Quota, format!("it has {used} of {limit}"))
+    /// No room for so many bytes more: whatever there is, or because of it.
+    fn full(&self, bytes: u64) -> Fault {
+        let (used, limit, bytes) = (self.used(), self.limits.bytes, Bytes::new(bytes));
+        let text = if bytes > limit {
+            format!("it needs {bytes}, more than the whole quota of {limit}")
+        } else {
+            format!("it has {used} of {limit}")
+        };
+        Fault::new(FaultKind::Quota, text)
     }
 }
 
@@ -149,7 +155,10 @@ mod tests {
         let limits = Limits { bytes: Bytes::new(100), entries: 1 };
         let quota = Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0), total: None };
         assert!(quota.take(60).is_ok() && quota.has_room(40).is_ok());
-        assert_eq!(quota.has_room(41).unwrap_err().kind, FaultKind::Quota);
+        assert_eq!(quota.has_room(41).unwrap_err().text, "it has 60 B of 100 B");
+        // It would have none in an empty folder either.
+        let large = quota.has_room(101).unwrap_err().text;
+        assert_eq!(large, "it needs 101 B, more than the whole quota of 100 B");
         assert_eq!(quota.take(41).unwrap_err().kind, FaultKind::Quota);
         assert_eq!(quota.take(u64::MAX).unwrap_err().kind, FaultKind::Quota);
         quota.give_back(10);

@@ -11,11 +11,14 @@
 //! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
 //! | 6 | version | client's connection id, version of the server, which is not that of the hello it answers |
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
+//! | 9 | told | connection id of the receiver of a packet that a router has seen, and what it says of it ([`told`](thalweg_proto::told)) |
 //!
 //! Numbers are in network byte order. What is sealed are [frames](frame). The kind, connection id and packet number of a
 //! protected packet are its associated data: they can be read, and not changed.
 
 pub mod frame;
+
+use thalweg_proto::told::Told;
 
 /// The protocol's version, which both ends mix into the handshake.
 pub const VERSION: u8 = 2;
@@ -95,6 +98,8 @@ pub enum Packet<'a> {
         /// The connection id that answers are to go to.
         source: ConnectionId,
     },
+    /// A router speaks of a flow of the receiver's.
+    Told(Told),
     /// Frames under the keys of a connection.
     Protected {
         /// The receiver's connection id.
@@ -110,7 +115,7 @@ mod kind {
     pub const CONFIRM: u8 = 4;
     pub const RESET: u8 = 5;
     pub const VERSION: u8 = 6;
-    pub const PROTECTED: u8 = 8;
+    pub use thalweg_proto::told::{PROTECTED, TOLD};
 }
 
 impl<'a> Packet<'a> {
@@ -159,6 +164,7 @@ impl<'a> Packet<'a> {
                 let &[version] = rest else { return None };
                 Some(Self::Version { destination, version })
             }
+            kind::TOLD => Told::decode(datagram).map(Self::Told),
             kind::PROTECTED => {
                 let (destination, rest) = id(rest)?;
                 (rest.len() >= 4 + TAG).then_some(Self::Protected { destination })

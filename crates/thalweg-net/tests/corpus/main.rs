@@ -17,9 +17,10 @@ use thalweg_proto::random::Stream;
 /// A target: its name, its body, and the executions of a minute of it and its kin on two cores.
 type Target = (&'static str, fn(&[u8]), u64);
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 10] = [
     ("aack", codec_octets::aack, 20_000_000),
     ("datagrams", octets::datagrams::run, 6000),
+    ("media", codec_octets::media, 20_000_000),
     ("options", octets::options::run, 80_000),
     ("pairing", octets::pairing::run, 40_000),
     ("session", octets::session::run, 80_000),

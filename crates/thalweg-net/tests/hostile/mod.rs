@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, Scheme};
-use thalweg_net::resequence::{Release, Resequencer, Tolerance};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
+use thalweg_proto::resequence::{Release, Resequencer, Tolerance};
 use thalweg_proto::transport::{Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Impairment, ImpairmentSpec, LossSpec, ReorderSpec};
@@ -55,6 +55,7 @@ impl Weather {
                 duplicate,
                 corrupt,
                 reorder: Some(ReorderSpec { probability: reorder, delay: hold }),
+                largest: None,
             },
             blackout,
             narrows: None,
@@ -111,7 +112,7 @@ impl Path {
         let direction = usize::from(to == End::Sender);
         let number = self.numbers[direction];
         self.numbers[direction] += 1;
-        let fate = self.impairments[direction].fate();
+        let fate = self.impairments[direction].fate(bytes.len() as u32);
         let dark = self.weather.blackout.is_some_and(|(from, until)| now >= from && now < until);
         let long = self.weather.narrows.is_some_and(|(at, most)| now >= at && bytes.len() > most as usize);
         // What was damaged is dropped by the seal of the layer below.
@@ -214,7 +215,7 @@ impl<'a> Transfer<'a> {
                 let (to, number, bytes) = entry.remove();
                 let end = usize::from(to == End::Receiver);
                 match &mut self.order {
-                    Some(order) => order[end].insert(now, number, bytes),
+                    Some(order) => drop(order[end].insert(now, number, bytes)),
                     None => self.hand(now, end, bytes),
                 }
                 touched[end] = true;

@@ -175,6 +175,7 @@ fn only_the_damaged_block_is_sent_again() {
     ends.complete();
     assert_eq!(ends.receiver.report.moved.get(), BLOCK);
     assert_eq!(ends.receiver.report.resumed.get(), size - BLOCK);
+    assert_eq!(ends.progress.map(|progress| progress.fresh().get()), [BLOCK; 2]);
     assert_eq!(to.tree(), from.tree());
 }
 

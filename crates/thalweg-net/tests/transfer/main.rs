@@ -103,5 +103,9 @@ impl Ends {
         assert_eq!((ours.moved, &ours.passed), (theirs.moved, &theirs.passed));
         assert_eq!(self.progress[0].bytes(), self.progress[1].bytes(), "both sides show the same");
         assert_eq!(self.progress[0].files(), self.progress[1].files());
+        let had = [ours, theirs].map(|report| report.skipped.get() + report.resumed.get());
+        for (progress, had) in self.progress.iter().zip(had) {
+            assert_eq!(progress.fresh().get() + had, progress.bytes().get(), "what was there is not new");
+        }
     }
 }

@@ -266,7 +266,7 @@ impl Prepared {
         for case in &self.cases {
             // A case has all of its jobs from an earlier one, or none.
             if case.jobs.start == jobs.len() {
-                let of = |&seed| Job { spec: Arc::clone(&case.spec), seed, events: None };
+                let of = |&seed| Job { spec: Arc::clone(&case.spec), seed, events: None, threads: 1 };
                 jobs.extend(case.seeds.iter().map(of));
             }
         }

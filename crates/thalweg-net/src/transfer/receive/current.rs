@@ -2,7 +2,7 @@
 
 use super::finish::Results;
 use super::part::Part;
-use crate::transfer::fault::{Error, Fault};
+use crate::transfer::fault::{Error, Fault, FaultKind};
 use crate::transfer::messages::{Modified, ToSender};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
@@ -35,7 +35,13 @@ pub enum Sink {
 impl Current {
     /// Gives the file up and says so, once.
     pub fn fail(&mut self, fault: Fault, results: &Results) {
-        self.sink = Sink::Nowhere;
+        // What came of a stream cannot be gone on with, and would take the room that there is too little of.
+        if let (Sink::File(part), None, FaultKind::Quota) =
+            (core::mem::replace(&mut self.sink, Sink::Nowhere), self.file, fault.kind)
+        {
+            part.discard();
+            results.note(|report| report.cut = None);
+        }
         fail(self.id, &self.name, fault, results);
     }
 
@@ -84,6 +90,7 @@ impl Current {
             }
         }
         self.position += piece.length;
+        results.progress.add_kept(piece.length);
         results.progress.add_bytes(piece.length);
         results.note(|report| report.resumed += Bytes::new(piece.length));
         Ok(())

@@ -137,6 +137,16 @@ impl Part {
         Ok(replaced.is_some())
     }
 
+    /// Removes the unfinished file, unless another transfer has taken it over.
+    pub fn discard(self) {
+        let removed =
+            self.claim.with(|_| self.dir.remove(&self.place.part).map_err(|error| Fault::of(&error)));
+        if let Some(quota) = self.quota.as_ref().filter(|_| removed.is_ok()) {
+            quota.give_back(self.length);
+            quota.give_back_entry();
+        }
+    }
+
     /// The folder and the name that it will have.
     pub fn first(&self) -> First {
         (Arc::clone(&self.place.folder), self.place.name.clone())

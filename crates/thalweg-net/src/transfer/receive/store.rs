@@ -484,6 +484,7 @@ impl Store {
             report.unchanged += 1;
             report.skipped += Bytes::new(size);
         });
+        self.results.progress.add_kept(size);
         self.results.progress.add_bytes(size);
         self.results.progress.file_done();
     }

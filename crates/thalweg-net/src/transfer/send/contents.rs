@@ -172,6 +172,7 @@ impl<W: Write> Sending<'_, W> {
             hasher.update(bytes);
         }
         self.report.resumed += Bytes::new(piece.length);
+        self.progress.add_kept(piece.length);
         self.frame(&ToReceiver::Keep)
     }
 

@@ -321,7 +321,9 @@ impl<W: Write> Sending<'_, W> {
 
     fn count_unchanged(&mut self, outstanding: &Outstanding) {
         self.report.unchanged += 1;
-        self.report.skipped += Bytes::new(outstanding.item.as_ref().map_or(0, size_of));
+        let size = outstanding.item.as_ref().map_or(0, size_of);
+        self.report.skipped += Bytes::new(size);
+        self.progress.add_kept(size);
         self.count_file(outstanding);
     }
 
