@@ -1,0 +1,471 @@
+//! The network that real packets cross, without sockets and clocks: what routers do to packets, around the links of the simulator.
+//!
+//! A packet that comes in is followed along its path at once: it goes to its target, or to the router where it is too large or has
+//! passed too many others. There it arrives when the links say, and that router tells its source.
+
+use crate::connections::{Connections, Key};
+use crate::gates::{Fate, Gates};
+use crate::icmp::{self, Trouble};
+use crate::middle::{Inward, Middle};
+use crate::packet::{Header, cut, rewrite};
+use crate::plan::Plan;
+use crate::tcp::{Segment, is_after};
+use crate::told::{Sources, head};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use thalweg_proto::Ecn;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_sim::live::{Arrival, Live};
+use thalweg_sim::route::DirectionId;
+use thalweg_sim::spec::{LOWEST_PRIORITY, LinkSpec, NodeId};
+use thalweg_sim::{RunResult, SpecError, Status};
+
+/// The priority of a class of service: 0 is the lowest there is, 5 (with it "expedited forwarding") and above the highest.
+fn priority(class: u8) -> u8 {
+    LOWEST_PRIORITY - class.min(LOWEST_PRIORITY - 1)
+}
+
+/// A packet that a host gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The host, by the number of its node.
+    pub node: usize,
+    /// The time at which it gets it.
+    pub at: Time,
+    /// The packet.
+    pub bytes: Vec<u8>,
+}
+
+/// The counts of what the network did not carry from one host to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that hosts sent.
+    pub came: u64,
+    /// Of these, what is no packet of IP for a single host.
+    pub ignored: u64,
+    /// Packets for addresses that nobody has.
+    pub unreachable: u64,
+    /// Packets that passed as many routers as they may.
+    pub expired: u64,
+    /// Packets that were too large for a link and must not be cut.
+    pub too_big: u64,
+    /// Messages of routers.
+    pub messages: u64,
+    /// Packets that address translators and firewalls stopped.
+    pub stopped: u64,
+    /// Messages about congestion that routers had for sources.
+    pub told: u64,
+    /// Packets that waited at a gate.
+    pub held: u64,
+    /// Packets that gates did not let wait, because the same data waited already.
+    pub copies: u64,
+    /// Packets for which gates had no room.
+    pub gate_drops: u64,
+}
+
+/// A way between two nodes.
+#[derive(Clone, Debug)]
+struct Way {
+    from: usize,
+    to: usize,
+    path: Vec<DirectionId>,
+    flow: u32,
+}
+
+/// A network that real packets cross.
+#[derive(Debug)]
+pub struct Emulator {
+    live: Live,
+    plan: Plan,
+    by_address: HashMap<IpAddr, usize>,
+    /// Ways by their ends and the rule that packets fit; `None` where nothing leads.
+    ways: HashMap<(usize, usize, Option<usize>), Option<usize>>,
+    /// All ways, and the way of each flow of the network.
+    list: Vec<Way>,
+    connections: Connections,
+    gates: Gates,
+    middle: Middle,
+    /// Senders that routers may tell something, where routers do.
+    sources: Option<Sources>,
+    arrived: Vec<Arrival>,
+    counts: Counts,
+    is_over: bool,
+}
+
+impl Emulator {
+    /// The network of a plan.
+    ///
+    /// # Errors
+    ///
+    /// When the network makes no sense.
+    pub fn new(plan: Plan) -> Result<Self, SpecError> {
+        let mut live = Live::new(&plan.spec)?;
+        if plan.marks_feedback {
+            live.translate_messages();
+        }
+        let tells = |link: &LinkSpec| link.forward.feedback.is_some() || link.backward.feedback.is_some();
+        let sources = plan.spec.links.iter().any(tells).then(Sources::default);
+        let addresses = plan.nodes.iter().enumerate();
+        let by_address = addresses.flat_map(|(number, node)| node.addresses.map(|address| (address, number)));
+        let by_address = by_address.collect();
+        let middle = Middle::new(&plan);
+        Ok(Self {
+            live,
+            by_address,
+            plan,
+            ways: HashMap::new(),
+            list: Vec::new(),
+            connections: Connections::default(),
+            gates: Gates::default(),
+            middle,
+            sources,
+            arrived: Vec::new(),
+            counts: Counts::default(),
+            is_over: false,
+        })
+    }
+
+    /// The plan of the network.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Counts.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The time at which something happens next.
+    pub fn next(&self) -> Option<Time> {
+        [self.live.next(), self.gates.next()].into_iter().flatten().min()
+    }
+
+    /// The end of the run has come, or the network cannot go on.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The error that ended the run before its time.
+    pub fn error(&self) -> Option<&SpecError> {
+        self.live.error()
+    }
+
+    /// A host sent a packet, now.
+    pub fn enter(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
+        self.counts.came += 1;
+        self.pass(now);
+        match Header::parse(&bytes)
+            .filter(|header| icmp::is_host(header.target) && icmp::is_host(header.source))
+        {
+            Some(header) => self.route(now, node, bytes, &header),
+            None => self.counts.ignored += 1,
+        }
+    }
+
+    /// Lets the time pass up to `now`, and hands out what hosts get, in the order of time.
+    pub fn advance(&mut self, now: Time, mut deliver: impl FnMut(Delivery)) {
+        self.pass(now);
+        let mut arrived = core::mem::take(&mut self.arrived);
+        self.live.take_arrived(&mut arrived);
+        for arrival in arrived.drain(..) {
+            if let Some(delivery) = self.arrive(now, arrival) {
+                deliver(delivery);
+            }
+        }
+        self.arrived = arrived;
+        if let Some(sources) = &self.sources {
+            for message in self.live.take_messages() {
+                if let Some((node, bytes)) = sources.tell(&message) {
+                    self.counts.told += 1;
+                    deliver(Delivery { node, at: message.at, bytes });
+                }
+            }
+        }
+    }
+
+    /// The time that the shortest path between hosts takes which packets went, without queues.
+    pub fn shortest(&self) -> Duration {
+        let nodes = &self.plan.nodes;
+        let between_hosts = self
+            .ways
+            .iter()
+            .filter_map(|(&(from, to, _), way)| way.filter(|_| nodes[from].is_host && nodes[to].is_host));
+        let delay = |direction: &DirectionId| {
+            let link = &self.plan.spec.links[*direction as usize / 2];
+            if direction.is_multiple_of(2) { link.forward.delay } else { link.backward.delay }
+        };
+        let shortest = between_hosts.map(|way| self.list[way].path.iter().map(delay));
+        shortest.map(|delays| delays.fold(Duration::ZERO, |sum, delay| sum + delay)).min().unwrap_or_default()
+    }
+
+    /// Ends the run, and tells what was measured.
+    pub fn finish(self) -> RunResult {
+        self.live.finish()
+    }
+
+    fn pass(&mut self, now: Time) {
+        self.is_over |= self.live.advance(now) != Status::Running;
+        let connections = &mut self.connections;
+        self.gates.pass(now, &mut self.live, |key| connections.keep(now, key));
+    }
+
+    /// The way from one node to another, for packets that fit no rule.
+    fn way(&mut self, from: usize, to: usize) -> Option<usize> {
+        self.way_of(from, to, None)
+    }
+
+    /// The way from one node to another, for packets that fit a rule or none.
+    fn way_of(&mut self, from: usize, to: usize, rule: Option<usize>) -> Option<usize> {
+        // Answers are no flow of the scenario.
+        let rule = rule.filter(|rule| self.plan.rules[*rule].ends == [from, to]);
+        if let Some(way) = self.ways.get(&(from, to, rule)) {
+            return *way;
+        }
+        let ends = [from, to].map(|node| NodeId(node as u32));
+        let path = self.live.path(ends[0], ends[1]).filter(|path| !path.is_empty());
+        let way = path.map(|path| {
+            let named =
+                rule.map(|rule| &self.plan.rules[rule]).map(|rule| (rule.name.as_str(), rule.priority));
+            let flow = self.live.flow(ends, &path, named);
+            // Flows are numbered as they are made.
+            debug_assert_eq!(flow as usize, self.list.len());
+            self.list.push(Way { from, to, path, flow });
+            self.list.len() - 1
+        });
+        self.ways.insert((from, to, rule), way);
+        way
+    }
+
+    /// The first rule that a packet fits, or that it answers to.
+    fn rule(&self, from: usize, to: usize, header: &Header) -> Option<usize> {
+        self.plan.rules.iter().position(|rule| {
+            (rule.ends == [from, to] || rule.ends == [to, from])
+                && rule.packets.fits(header.protocol, header.ports, header.dscp)
+        })
+    }
+
+    /// Sends a packet on its way from a node: to its target, or to where it ends before.
+    fn route(&mut self, now: Time, from: usize, bytes: Vec<u8>, header: &Header) {
+        let target = self.by_address.get(&header.target).copied().filter(|&to| to != from);
+        let rule = target.and_then(|to| self.rule(from, to, header));
+        let priority = rule.map_or_else(|| priority(header.class()), |rule| self.plan.rules[rule].priority);
+        let Some(way) = target.and_then(|to| self.way_of(from, to, rule)) else {
+            // The first router knows no way. A host without any link has nobody to tell it.
+            self.counts.unreachable += 1;
+            if let Some(way) = self.neighbour(from).and_then(|router| self.way(from, router)) {
+                self.send(now, way, bytes, header, priority);
+            }
+            return;
+        };
+        let path = &self.list[way].path;
+        // Nobody outside knows the way to addresses inside.
+        let is_private = path.iter().rev().skip(1).any(|link| self.middle.leads_in(*link));
+        if is_private || self.middle.stops(now, &self.plan, path, header) {
+            self.counts.stopped += 1;
+            return;
+        }
+        // Behind the first link is the first router, which takes off one.
+        let most = usize::from(header.hops).max(1);
+        let narrow = |link: &DirectionId| bytes.len() > self.plan.mtus[*link as usize / 2] as usize;
+        // A host's first link takes what its device takes.
+        let narrow = path.iter().skip(1).position(narrow).map_or(path.len(), |link| link + 1);
+        let translated = path.iter().skip(1).position(|link| self.middle.leads_out(*link));
+        let translated = translated.map_or(path.len(), |link| link + 1);
+        let stops = narrow.min(most).min(translated);
+        if stops == path.len() {
+            return self.send(now, way, bytes, header, priority);
+        }
+        let router = self.end_of(path[stops - 1]);
+        if let Some(way) = self.way(from, router) {
+            self.send(now, way, bytes, header, priority);
+        }
+    }
+
+    /// The node that a link leads to, in that direction.
+    fn end_of(&self, direction: DirectionId) -> usize {
+        let link = &self.plan.spec.links[direction as usize / 2];
+        (if direction.is_multiple_of(2) { link.b } else { link.a }).0 as usize
+    }
+
+    fn neighbour(&self, node: usize) -> Option<usize> {
+        let node = NodeId(node as u32);
+        let link = self.plan.spec.links.iter().find(|link| link.a == node || link.b == node)?;
+        Some((if link.a == node { link.b } else { link.a }).0 as usize)
+    }
+
+    fn send(&mut self, now: Time, way: usize, bytes: Vec<u8>, header: &Header, priority: u8) {
+        let Way { from, flow, .. } = self.list[way];
+        let Header { source, target, protocol, ports, .. } = *header;
+        let key = Key { flow, addresses: [source, target], protocol, ports };
+        let (live, closed) = (&mut self.live, &mut Vec::new());
+        let open = self.connections.find(now, key, || live.connect(flow), |number| closed.push(number));
+        let connection = open.number;
+        let segment = Segment::parse(&bytes, header).filter(|segment| segment.payload > 0);
+        let is_again = segment.is_some_and(|segment| {
+            let is_new = open.next.is_none_or(|next| is_after(segment.end(), next));
+            open.next = if is_new { Some(segment.end()) } else { open.next };
+            !is_new
+        });
+        for &number in closed.iter() {
+            live.close(number);
+            self.sources.iter_mut().for_each(|sources| sources.forget(number));
+        }
+        let has_gate = self.plan.spec.nodes[from].gate.is_some();
+        let fate = if has_gate && self.plan.nodes[from].addresses.contains(&source) {
+            self.gates.on_sent(now, (from, priority), (key, connection), (&bytes, header), live)
+        } else {
+            Fate::Passes
+        };
+        if is_again && fate != Fate::Copy {
+            live.resent(flow);
+        }
+        match fate {
+            Fate::Passes => {
+                let head = self.sources.as_ref().and_then(|_| head(&bytes, header));
+                let serial = live.enter(connection, priority, header.ecn, bytes);
+                if let Some(sources) = &mut self.sources
+                    && sources.on_sent(connection, from, header, head, serial)
+                {
+                    live.listens(connection);
+                }
+            }
+            Fate::Waits if live.hold(connection, priority, header.ecn, bytes) => self.counts.held += 1,
+            Fate::Waits => self.counts.gate_drops += 1,
+            Fate::Copy => self.counts.copies += 1,
+        }
+    }
+
+    /// A packet is at the end of its way.
+    fn arrive(&mut self, now: Time, arrival: Arrival) -> Option<Delivery> {
+        let Arrival { at, flow, ecn, damaged, mut bytes } = arrival;
+        let header = Header::parse(&bytes)?;
+        let way = &self.list[flow as usize];
+        let (node, last) = (way.to, way.path.last().copied());
+        // The last link leads to the node itself, the others to routers before it.
+        let routers = way.path.len() - 1;
+        // A queue may have set CE in place of a mark of its own; no packet without ECN gets it.
+        let ecn = if header.ecn.is_capable() || !ecn.is_ce() { ecn } else { Ecn::NotEct };
+        if damaged {
+            let place = header.at + (bytes.len() - header.at) / 2;
+            if let Some(byte) = bytes.get_mut(place) {
+                *byte ^= 0x10;
+            }
+        }
+        if !self.plan.nodes[node].addresses.contains(&header.target) {
+            rewrite(&mut bytes, header.hops, ecn);
+            self.end_before(now, (node, flow), routers, &bytes, &Header { ecn, ..header });
+            return None;
+        }
+        let hops = header.hops.saturating_sub(u8::try_from(routers).unwrap_or(u8::MAX));
+        rewrite(&mut bytes, hops, ecn);
+        if let Some(last) = last.filter(|last| self.middle.leads_in(*last)) {
+            match self.middle.translate_in(now, last, &bytes, &header) {
+                Inward::Own => {}
+                Inward::Stops => {
+                    self.counts.stopped += 1;
+                    return None;
+                }
+                Inward::Goes(mut bytes) => {
+                    let inner = Header::parse(&bytes)?;
+                    let (hops, ecn) = (hops.saturating_sub(1), inner.ecn);
+                    rewrite(&mut bytes, hops, ecn);
+                    self.count(flow, &bytes, &inner);
+                    self.route(now, node, bytes, &Header { hops, ..inner });
+                    return None;
+                }
+            }
+        }
+        if self.plan.nodes[node].is_host {
+            let payload = header.payload(&bytes) as u64;
+            self.live.count(flow, payload, bytes.len() as u64 - payload);
+            if self.plan.spec.nodes[node].gate.is_some() {
+                self.gates.on_heard(&bytes, &header, &mut self.live);
+            }
+            return Some(Delivery { node, at, bytes });
+        }
+        let answer = icmp::answer(&bytes, &header)?;
+        self.say(now, node, answer);
+        None
+    }
+
+    /// A packet is at the router where its way ends before its target.
+    fn end_before(
+        &mut self,
+        now: Time,
+        (node, flow): (usize, u32),
+        routers: usize,
+        bytes: &[u8],
+        header: &Header,
+    ) {
+        let next = self.by_address.get(&header.target).copied().and_then(|to| self.way(node, to));
+        let trouble = match next {
+            None => Trouble::NoRoute,
+            Some(_) if usize::from(header.hops) <= routers + 1 => {
+                self.counts.expired += 1;
+                Trouble::TimeExceeded
+            }
+            Some(way) => {
+                let mtu = self.plan.mtus[self.list[way].path[0] as usize / 2];
+                let out = self.list[way].path[0];
+                if bytes.len() <= mtu as usize && self.middle.leads_out(out) {
+                    self.count(flow, bytes, header);
+                    return self.translate(now, node, (routers, out), bytes, header);
+                }
+                if header.may_be_cut {
+                    return self.cut(now, node, routers, bytes, mtu);
+                }
+                self.counts.too_big += 1;
+                Trouble::TooBig(mtu)
+            }
+        };
+        let own = usize::from(header.source.is_ipv6());
+        if let Some(message) = icmp::message(self.plan.nodes[node].addresses[own], trouble, bytes, header) {
+            self.say(now, node, message);
+        }
+    }
+
+    /// A packet leaves through the translator at a node, by this link.
+    fn translate(
+        &mut self,
+        now: Time,
+        node: usize,
+        (routers, out): (usize, DirectionId),
+        bytes: &[u8],
+        header: &Header,
+    ) {
+        let mut bytes = bytes.to_vec();
+        if !self.middle.translate_out(now, &self.plan, out, &mut bytes, header) {
+            self.counts.stopped += 1;
+            return;
+        }
+        if let Some(header) = Header::parse(&bytes) {
+            let hops = header.hops.saturating_sub(u8::try_from(routers + 1).unwrap_or(u8::MAX));
+            rewrite(&mut bytes, hops, header.ecn);
+            self.route(now, node, bytes, &Header { hops, ..header });
+        }
+    }
+
+    /// Counts what a flow has brought to where its addresses change.
+    fn count(&mut self, flow: u32, bytes: &[u8], header: &Header) {
+        let payload = header.payload(bytes) as u64;
+        self.live.count(flow, payload, bytes.len() as u64 - payload);
+    }
+
+    /// A router cuts a packet to pieces and sends them on.
+    fn cut(&mut self, now: Time, node: usize, routers: usize, bytes: &[u8], mtu: u32) {
+        for mut piece in cut(bytes, mtu as usize) {
+            let Some(header) = Header::parse(&piece) else { continue };
+            let hops = header.hops.saturating_sub(u8::try_from(routers + 1).unwrap_or(u8::MAX));
+            rewrite(&mut piece, hops, header.ecn);
+            self.route(now, node, piece, &Header { hops, ..header });
+        }
+    }
+
+    /// A router sends a packet of its own.
+    fn say(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
+        self.counts.messages += 1;
+        if let Some(header) = Header::parse(&bytes) {
+            self.route(now, node, bytes, &header);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The account of how faithful an emulation was: what this host did late, or not at all.
+
+use std::fmt;
+use thalweg_proto::units::{Duration, Time};
+
+/// One packet in a hundred may be late by a tenth of the time that the shortest path takes, but within these bounds: a path of some
+/// microseconds cannot be had from a host that is woken up for each packet, and what is more than the last disturbs any.
+pub const MAY_BE_LATE: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(1)];
+
+/// The host stood still for longer than this.
+pub const STOOD_STILL: Duration = Duration::from_millis(100);
+
+/// Each octave of nanoseconds is cut into so many buckets (2^5).
+const BITS: u32 = 5;
+
+/// A distribution of times by which something was late.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    count: u64,
+    max: u64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self { counts: vec![0; (64 << BITS) as usize], count: 0, max: 0 }
+    }
+}
+
+impl Lateness {
+    /// Something was this late.
+    #[inline]
+    pub fn record(&mut self, late: Duration) {
+        let nanos = late.as_picos() / 1000;
+        self.count += 1;
+        self.max = self.max.max(nanos);
+        if let Some(count) = self.counts.get_mut(bucket(nanos)) {
+            *count += 1;
+        }
+    }
+
+    /// The number of times that were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The most.
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+
+    /// The time that this share of all does not exceed, to 3 %.
+    pub fn quantile(&self, share: f64) -> Duration {
+        let rank = (self.count as f64 * share).ceil() as u64;
+        let mut seen = 0;
+        for (number, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank && seen > 0 {
+                return Duration::from_nanos(last(number).min(self.max));
+            }
+        }
+        Duration::ZERO
+    }
+}
+
+fn bucket(nanos: u64) -> usize {
+    if nanos < 1 << BITS {
+        return nanos as usize;
+    }
+    let exponent = 63 - nanos.leading_zeros() - BITS;
+    (u64::from(exponent << BITS) + (nanos >> exponent)) as usize
+}
+
+/// The largest value of a bucket.
+fn last(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < 1 << BITS {
+        return bucket;
+    }
+    let exponent = (bucket >> BITS) - 1;
+    ((bucket - (exponent << BITS) + 1) << exponent).wrapping_sub(1)
+}
+
+/// The account of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Fidelity {
+    /// The time by which packets left the network late.
+    pub late: Lateness,
+    /// The time for which a packet that a program sent may have waited to be seen: from one look at the devices to the next.
+    pub unseen: Lateness,
+    /// The most packets that left in one go.
+    pub burst: u64,
+    /// The most packets that came in one go.
+    pub gulp: u64,
+    /// Packets that programs sent, and that this host dropped before the network saw them.
+    pub lost_before: u64,
+    /// Packets that came through, and that this host did not take.
+    pub refused: u64,
+    /// The time that the shortest path takes which packets went, without queues.
+    pub shortest: Duration,
+    /// The time that the run took.
+    pub elapsed: Duration,
+    /// The processor time of the emulator.
+    pub busy: Duration,
+}
+
+/// The judgement of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The host kept up.
+    Valid,
+    /// It did not, and why.
+    Invalid(Vec<String>),
+}
+
+impl Fidelity {
+    /// The judgement.
+    pub fn verdict(&self) -> Verdict {
+        let mut why = Vec::new();
+        let late = self.late.quantile(0.99);
+        let [least, most] = MAY_BE_LATE;
+        let bound = Duration::from_picos(self.shortest.as_picos() / 10).clamp(least, most);
+        if late > bound {
+            let [late, bound] = [late, bound].map(Rounded);
+            why.push(format!("one packet in a hundred left {late} late or more; {bound} do no harm here"));
+        }
+        if self.late.max() > STOOD_STILL {
+            why.push(format!("the emulator stood still for {}", Rounded(self.late.max())));
+        }
+        if self.lost_before > 0 {
+            why.push(format!("this host dropped {} before the network saw them", packets(self.lost_before)));
+        }
+        if self.refused > 0 {
+            why.push(format!("this host did not take {} that came through", packets(self.refused)));
+        }
+        if why.is_empty() { Verdict::Valid } else { Verdict::Invalid(why) }
+    }
+
+    /// Another look at the devices, so long after the one before, brought so many packets.
+    pub fn look(&mut self, after: Duration, came: u64) {
+        if came > 0 {
+            self.unseen.record(after);
+            self.gulp = self.gulp.max(came);
+        }
+    }
+
+    /// A packet leaves at `now` that was to leave at `at`.
+    #[inline]
+    pub fn leave(&mut self, at: Time, now: Time) {
+        self.late.record(now.since(at));
+    }
+}
+
+fn packets(count: u64) -> String {
+    format!("{count} packet{}", if count == 1 { "" } else { "s" })
+}
+
+/// A time for people, to a microsecond.
+struct Rounded(Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.as_picos() / 1_000_000;
+        if micros < 10_000 { write!(f, "{micros} us") } else { write!(f, "{} ms", micros / 1000) }
+    }
+}
+
+impl fmt::Display for Fidelity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quantiles = |of: &Lateness| {
+            let [half, most] = [0.5, 0.99].map(|share| Rounded(of.quantile(share)));
+            format!("{half} (median), {most} (99 %), {} (most)", Rounded(of.max()))
+        };
+        writeln!(f, "packets left late by {}", quantiles(&self.late))?;
+        writeln!(f, "packets waited to be seen for at most {}", quantiles(&self.unseen))?;
+        let share = 100.0 * self.busy.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9);
+        write!(
+            f,
+            "bursts: {} in, {} out at most; the emulator used {share:.0} % of a processor",
+            self.gulp, self.burst
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_three_percent() {
+        let mut late = Lateness::default();
+        for nanos in 1..=100_000 {
+            late.record(Duration::from_nanos(nanos));
+        }
+        for (share, exact) in [(0.5, 50_000.0), (0.99, 99_000.0), (1.0, 100_000.0)] {
+            let found = late.quantile(share).as_secs_f64() * 1e9;
+            assert!((found / exact - 1.0).abs() < 0.04, "{share}: {found}");
+        }
+        assert_eq!((late.max(), late.count()), (Duration::from_nanos(100_000), 100_000));
+        late.record(Duration::from_picos(u64::MAX));
+        assert_eq!(Lateness::default().quantile(0.99), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_host_that_falls_behind_is_told() {
+        let mut fidelity = Fidelity::default();
+        let at = Time::ZERO + Duration::from_secs(1);
+        (0..1000).for_each(|_| fidelity.leave(at, at + Duration::from_micros(80)));
+        assert_eq!(fidelity.verdict(), Verdict::Valid);
+        // Nine in a thousand are not one in a hundred.
+        (0..9).for_each(|_| fidelity.leave(at, at + Duration::from_millis(5)));
+        assert_eq!(fidelity.verdict(), Verdict::Valid);
+        (0..9).for_each(|_| fidelity.leave(at, at + Duration::from_millis(5)));
+        assert!(matches!(fidelity.verdict(), Verdict::Invalid(why) if why.len() == 1));
+        // A tenth of a path of 3 ms is 0.3 ms.
+        let shortest = Duration::from_millis(3);
+        let mut short = Fidelity { shortest, ..Fidelity::default() };
+        short.leave(at, at + Duration::from_micros(290));
+        assert_eq!(short.verdict(), Verdict::Valid);
+        short.leave(at, at + Duration::from_micros(320));
+        assert!(
+            matches!(short.verdict(), Verdict::Invalid(why) if why[0].contains("320 us late")),
+            "{short:?}"
+        );
+        let still = {
+            let mut still = Fidelity::default();
+            (0..1000).for_each(|_| still.leave(at, at));
+            still.leave(at, at + Duration::from_millis(101));
+            still
+        };
+        assert!(
+            matches!(still.verdict(), Verdict::Invalid(why) if why == ["the emulator stood still for 101 ms"])
+        );
+        let lost = Fidelity { lost_before: 1, refused: 2, ..Fidelity::default() };
+        assert!(matches!(lost.verdict(), Verdict::Invalid(why) if why.len() == 2));
+    }
+}

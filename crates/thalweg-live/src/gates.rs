@@ -1,0 +1,164 @@
+//! The gates of nodes, on the traffic of real programs: which packets are a flow's data, when flows begin and end, and what signs of
+//! congestion they meet. The gates themselves are those of simulations.
+//!
+//! - A flow is what one program sends to another by TCP or UDP, told apart by addresses and ports. It begins with its first data. It
+//!   ends when TCP has closed it, or when it has sent nothing for a second and nothing of it is on its way or waits.
+//! - A gate holds data back. What else TCP sends passes: acknowledgements, and all that opens connections.
+//! - What TCP sends again while it waits at the gate is not kept twice: it would be on its way twice for nothing.
+
+use crate::connections::Key;
+use crate::packet::{Header, TCP, UDP};
+use crate::tcp::{Segment, Sender};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_sim::live::Live;
+use thalweg_sim::spec::NodeId;
+
+/// A flow that sends nothing for so long, and has nothing on its way, has ended.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// A flow that sends nothing for so long has ended, whatever is on its way.
+const DEAD: Duration = Duration::from_secs(50);
+
+/// The fate of a packet at its node's gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It leaves.
+    Passes,
+    /// It waits.
+    Waits,
+    /// The same data waits already.
+    Copy,
+}
+
+/// The ends of a flow, from its source to its target.
+type Ends = ([IpAddr; 2], u8, [u16; 2]);
+
+fn ends(header: &Header) -> Ends {
+    ([header.source, header.target], header.protocol, header.ports)
+}
+
+#[derive(Debug)]
+struct Flow {
+    key: Key,
+    connection: u32,
+    /// Its last data.
+    last: Time,
+    tcp: Option<Sender>,
+    /// The data of TCP that waits, by sequence numbers.
+    waiting: Vec<(u32, u32)>,
+}
+
+/// The flows behind gates.
+#[derive(Debug, Default)]
+pub(crate) struct Gates {
+    flows: HashMap<Ends, Flow>,
+    /// The time at which is looked for flows that have ended.
+    look: Option<Time>,
+}
+
+impl Gates {
+    /// The time at which something is to be done here.
+    pub fn next(&self) -> Option<Time> {
+        self.look
+    }
+
+    /// A host whose node has a gate sends a packet, on a connection of this number and priority.
+    pub fn on_sent(
+        &mut self,
+        now: Time,
+        (node, priority): (usize, u8),
+        (key, connection): (Key, u32),
+        (bytes, header): (&[u8], &Header),
+        live: &mut Live,
+    ) -> Fate {
+        let segment = Segment::parse(bytes, header);
+        let is_data = match header.protocol {
+            UDP => true,
+            TCP => segment.is_some_and(|segment| segment.payload > 0),
+            _ => false,
+        };
+        let ends = ends(header);
+        let flow = match self.flows.entry(ends) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if !is_data => return Fate::Passes,
+            Entry::Vacant(place) => {
+                self.look.get_or_insert(now + SILENCE);
+                live.join(connection, NodeId(node as u32), priority);
+                let tcp = segment.as_ref().map(Sender::new);
+                place.insert(Flow { key, connection, last: now, tcp, waiting: Vec::new() })
+            }
+        };
+        if is_data {
+            flow.last = now;
+        }
+        if let (Some(segment), Some(sender)) = (&segment, &mut flow.tcp)
+            && let Some(signal) = sender.on_sent(segment)
+        {
+            live.congested(connection, signal);
+        }
+        if !live.is_paused(connection) {
+            flow.waiting.clear();
+            if segment.is_some_and(|segment| segment.is_reset()) {
+                self.end(&ends, live);
+            }
+            return Fate::Passes;
+        }
+        let Some(segment) = segment else { return Fate::Waits };
+        if segment.payload > 0 {
+            let part = (segment.sequence, segment.end());
+            if flow.waiting.contains(&part) {
+                return Fate::Copy;
+            }
+            flow.waiting.push(part);
+            return Fate::Waits;
+        }
+        // The end of a connection does not go before its data.
+        let is_end = segment.is_last() || segment.is_reset();
+        if is_end && !flow.waiting.is_empty() { Fate::Waits } else { Fate::Passes }
+    }
+
+    /// A packet came for a host whose node has a gate.
+    pub fn on_heard(&mut self, bytes: &[u8], header: &Header, live: &mut Live) {
+        let ([source, target], protocol, [from, to]) = ends(header);
+        let ends = ([target, source], protocol, [to, from]);
+        let Some(flow) = self.flows.get_mut(&ends) else { return };
+        let (Some(segment), Some(sender)) = (Segment::parse(bytes, header), &mut flow.tcp) else { return };
+        if let Some(signal) = sender.on_heard(&segment) {
+            live.congested(flow.connection, signal);
+        }
+        if segment.is_reset() || sender.is_done() {
+            self.end(&ends, live);
+        }
+    }
+
+    /// Looks for flows that have ended.
+    pub fn pass(&mut self, now: Time, live: &mut Live, mut keep: impl FnMut(&Key)) {
+        if self.look.is_none_or(|look| now < look) {
+            return;
+        }
+        self.flows.retain(|_, flow| {
+            let waits = live.is_holding(flow.connection);
+            if waits {
+                keep(&flow.key);
+            }
+            let is_silent = now.since(flow.last) >= SILENCE;
+            let is_over = is_silent && !flow.tcp.is_some_and(|sender| sender.is_waiting()) && !waits;
+            // Nobody will say that what is on its way has arrived. Connections end only later.
+            let is_dead = now.since(flow.last) >= DEAD && !waits;
+            if is_over || is_dead {
+                live.leave(flow.connection);
+            }
+            !(is_over || is_dead)
+        });
+        self.look = (!self.flows.is_empty()).then_some(now + SILENCE / 4);
+    }
+
+    fn end(&mut self, ends: &Ends, live: &mut Live) {
+        if let Some(flow) = self.flows.remove(ends) {
+            live.leave(flow.connection);
+        }
+    }
+}

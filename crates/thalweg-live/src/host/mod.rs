@@ -1,0 +1,11 @@
+//! Hosts of a live network on this host: network namespaces, each with a TUN device.
+
+mod error;
+mod namespace;
+mod netlink;
+mod sockets;
+mod tun;
+
+pub use error::HostError;
+pub use namespace::{Host, Names, enter, make, settle};
+pub use sockets::{Sockets, TcpInfo};

@@ -1,0 +1,117 @@
+//! Addresses and routes of a network namespace, by rtnetlink (RFC 3549).
+
+use super::error::HostError;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+const NEW_LINK: u16 = 16;
+const NEW_ADDRESS: u16 = 20;
+const NEW_ROUTE: u16 = 24;
+/// An answer: zero, or an error.
+const ERROR: u16 = 2;
+/// A request that wants an answer, and one that makes something.
+const REQUEST: u16 = 1 | 4;
+const MAKE: u16 = REQUEST | 0x400;
+const UP: u32 = 1;
+/// Attributes of links, addresses and routes.
+const LINK_MTU: u16 = 4;
+const LINK_QUEUE: u16 = 13;
+const ADDRESS: u16 = 1;
+const ADDRESS_LOCAL: u16 = 2;
+const ROUTE_DEVICE: u16 = 4;
+const ROUTE_SOURCE: u16 = 7;
+/// The address is used at once: there is nobody else to have it.
+const NO_CHECK: u8 = 2;
+const TABLE_MAIN: u8 = 254;
+const BY_ADMINISTRATOR: u8 = 4;
+const SCOPE_LINK: u8 = 253;
+const UNICAST: u8 = 1;
+
+/// A connection to the system about the network namespace in which it was made.
+#[derive(Debug)]
+pub(super) struct Netlink {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+impl Netlink {
+    pub fn new() -> Result<Self, HostError> {
+        // Without a number the protocol is rtnetlink.
+        let made = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None);
+        let socket = made.map_err(|why| HostError::new("cannot configure network namespaces", why))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// The number of a device.
+    pub fn index(&self, name: &str) -> Result<u32, HostError> {
+        let index = rustix::net::netdevice::name_to_index(&self.socket, name);
+        index.map_err(|why| HostError::new(format!("there is no device {name}"), why))
+    }
+
+    /// Switches a device on; perhaps with another largest packet, and another queue.
+    pub fn up(&mut self, device: u32, mtu: Option<u32>, queue: Option<u32>) -> Result<(), HostError> {
+        let mut body = vec![0, 0, 0, 0];
+        for word in [device, UP, UP] {
+            body.extend(word.to_ne_bytes());
+        }
+        for (code, value) in [(LINK_MTU, mtu), (LINK_QUEUE, queue)] {
+            if let Some(value) = value {
+                attribute(&mut body, code, &value.to_ne_bytes());
+            }
+        }
+        self.ask(NEW_LINK, REQUEST, &body).map_err(|why| HostError::new("cannot switch a device on", why))
+    }
+
+    /// Gives a device an address, and makes it the way to everywhere.
+    pub fn address(&mut self, device: u32, address: IpAddr) -> Result<(), HostError> {
+        let (family, bits, octets) = match &address {
+            IpAddr::V4(address) => (AddressFamily::INET, 32, address.octets().to_vec()),
+            IpAddr::V6(address) => (AddressFamily::INET6, 128, address.octets().to_vec()),
+        };
+        let family = family.as_raw() as u8;
+        let mut body = vec![family, bits, NO_CHECK, 0];
+        body.extend(device.to_ne_bytes());
+        attribute(&mut body, ADDRESS_LOCAL, &octets);
+        attribute(&mut body, ADDRESS, &octets);
+        self.ask(NEW_ADDRESS, MAKE, &body)
+            .map_err(|why| HostError::new(format!("cannot set the address {address}"), why))?;
+        let scope = if address.is_ipv4() { SCOPE_LINK } else { 0 };
+        let mut body = vec![family, 0, 0, 0, TABLE_MAIN, BY_ADMINISTRATOR, scope, UNICAST, 0, 0, 0, 0];
+        attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
+        if address.is_ipv4() {
+            attribute(&mut body, ROUTE_SOURCE, &octets);
+        }
+        self.ask(NEW_ROUTE, MAKE, &body)
+            .map_err(|why| HostError::new(format!("cannot set the route of {address}"), why))
+    }
+
+    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<(), Errno> {
+        self.sequence += 1;
+        let length = body.len() as u32 + 16;
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend(self.sequence.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend(body);
+        send(&self.socket, &message, SendFlags::empty())?;
+        let mut answer = [0; 4096];
+        let (length, _) = recv(&self.socket, &mut answer, RecvFlags::empty())?;
+        let word = |at: usize| answer[..length].get(at..).and_then(|rest| rest.first_chunk().copied());
+        let answered = answer.get(4..).and_then(|rest| rest.first_chunk().copied()).map(u16::from_ne_bytes);
+        match (answered, word(16).map(i32::from_ne_bytes)) {
+            (Some(ERROR), Some(0)) => Ok(()),
+            (Some(ERROR), Some(error)) => Err(Errno::from_raw_os_error(-error)),
+            _ => Err(Errno::PROTO),
+        }
+    }
+}
+
+fn attribute(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend((value.len() as u16 + 4).to_ne_bytes());
+    body.extend(code.to_ne_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}

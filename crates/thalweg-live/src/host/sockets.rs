@@ -1,0 +1,183 @@
+//! The view that the system has of a host's TCP: `struct tcp_info` of each connection, by sock_diag.
+
+use super::error::HostError;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
+use std::os::fd::OwnedFd;
+
+/// `SOCK_DIAG_BY_FAMILY`, for requests and answers.
+const BY_FAMILY: u16 = 20;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// A request for all that there is.
+const REQUEST_ALL: u16 = 1 | 0x300;
+const IPV4: u8 = 2;
+const TCP: u8 = 6;
+/// The attribute with `struct tcp_info`, and the bit that asks for it.
+const INFO: u16 = 2;
+const WANT_INFO: u8 = 1 << (INFO - 1);
+const HEADER: usize = 16;
+/// `struct inet_diag_msg`.
+const MESSAGE: usize = 72;
+
+/// The state of a TCP sender, as the system tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// The port that it sends to.
+    pub to: u16,
+    /// The congestion window in segments.
+    pub window: u32,
+    /// The smoothed round-trip time in microseconds.
+    pub rtt_micros: u32,
+    /// Segments sent again, since the beginning.
+    pub retransmissions: u32,
+}
+
+/// A connection to the system about the TCP of the network namespace in which it was made.
+#[derive(Debug)]
+pub struct Sockets(OwnedFd);
+
+impl Sockets {
+    /// A connection about the namespace of this thread.
+    ///
+    /// # Errors
+    ///
+    /// The system has none.
+    pub fn new() -> Result<Self, HostError> {
+        let made = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            Some(netlink::SOCK_DIAG),
+        );
+        made.map(Self).map_err(|why| {
+            HostError::new("cannot ask the system about TCP", why)
+                .help("it needs the kernel's tcp_diag: `sudo modprobe tcp_diag`")
+        })
+    }
+
+    /// The senders that there are, over IPv4.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses, or has no such information.
+    pub fn senders(&self) -> Result<Vec<TcpInfo>, HostError> {
+        self.ask().map_err(|why| {
+            HostError::new("cannot ask the system about TCP", why)
+                .help("it needs the kernel's tcp_diag: `sudo modprobe tcp_diag`")
+        })
+    }
+
+    fn ask(&self) -> Result<Vec<TcpInfo>, Errno> {
+        let mut request = 72u32.to_ne_bytes().to_vec();
+        for word in [BY_FAMILY, REQUEST_ALL] {
+            request.extend(word.to_ne_bytes());
+        }
+        request.extend([0; 8]);
+        // Established ones are the second of the states, from one.
+        request.extend([IPV4, TCP, WANT_INFO, 0]);
+        request.extend((1u32 << 1).to_ne_bytes());
+        request.resize(72, 0);
+        send(&self.0, &request, SendFlags::empty())?;
+        let mut found = Vec::new();
+        let mut answer = vec![0; 1 << 16];
+        loop {
+            let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
+            if length == 0 || read(&answer[..length], &mut found)? {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// Reads what the system answered; true at its end.
+fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
+    while let (Some(length), Some(kind)) = (word(answer, 0), half(answer, 4)) {
+        let length = length as usize;
+        let Some(message) = answer.get(..length).filter(|message| message.len() >= HEADER) else {
+            return Ok(true);
+        };
+        match kind {
+            DONE => return Ok(true),
+            ERROR => {
+                let error = word(message, HEADER).map_or(0, |error| error as i32);
+                return Err(Errno::from_raw_os_error(-error));
+            }
+            BY_FAMILY => found.extend(sender(&message[HEADER..])),
+            _ => {}
+        }
+        answer = answer.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+fn sender(message: &[u8]) -> Option<TcpInfo> {
+    // The ports are in the order of the network.
+    let to = u16::from_be_bytes(*message.get(6..)?.first_chunk()?);
+    let mut attributes = message.get(MESSAGE..)?;
+    while let (Some(length), Some(kind)) = (half(attributes, 0), half(attributes, 2)) {
+        let length = usize::from(length);
+        let value = attributes.get(4..length)?;
+        if kind == INFO {
+            // The places of `struct tcp_info` in `linux/tcp.h`, which do not move.
+            return Some(TcpInfo {
+                to,
+                window: word(value, 80)?,
+                rtt_micros: word(value, 68)?,
+                retransmissions: word(value, 100)?,
+            });
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    /// A connection over the loopback that has sent something is among those that the system tells of.
+    #[test]
+    fn the_system_tells_of_a_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(b"hello").unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        other.read_exact(&mut [0; 5]).unwrap();
+        let Ok(senders) = Sockets::new().and_then(|sockets| sockets.senders()) else {
+            eprintln!("skipped: this kernel tells nothing of sockets");
+            return;
+        };
+        let own = senders.iter().find(|sender| sender.to == port).unwrap();
+        assert!(own.window >= 1 && own.window < 1_000_000 && own.rtt_micros < 10_000_000, "{own:?}");
+        assert_eq!(own.retransmissions, 0);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_no_sender() {
+        let mut found = Vec::new();
+        assert_eq!(read(&[], &mut found), Ok(false));
+        // A message that is shorter than its header, and one that ends before its attributes.
+        assert_eq!(read(&8u32.to_ne_bytes(), &mut found), Ok(false));
+        let mut short = [24u32.to_ne_bytes(), [20, 0, 0, 0], [0; 4], [0; 4]].concat();
+        short.extend([0; 8]);
+        assert_eq!(read(&short, &mut found), Ok(false));
+        let mut zero = vec![0; 16];
+        zero[4] = 20;
+        assert_eq!(read(&zero, &mut found), Ok(true));
+        assert!(found.is_empty());
+    }
+}

@@ -1,0 +1,136 @@
+//! The boxes in the middle of links: address translators and firewalls.
+
+use crate::icmp::is_host;
+use crate::nat::{Place, Translator};
+use crate::packet::{Header, UDP};
+use crate::plan::Plan;
+use crate::readdress::{End, quoted, readdress, requote};
+use std::collections::HashMap;
+use thalweg_proto::units::Time;
+use thalweg_sim::route::DirectionId;
+
+/// The most pairs of ports that firewalls remember.
+const MOST_PAIRS: usize = 1 << 16;
+
+/// All boxes of a network.
+#[derive(Debug, Default)]
+pub(crate) struct Middle {
+    /// Translators by link, and the node at which each is.
+    translators: HashMap<usize, (usize, Translator)>,
+    /// The first packet of UDP between two ports over a link, in either direction.
+    began: HashMap<(usize, [Place; 2]), Time>,
+    /// Some link has a firewall.
+    has_firewalls: bool,
+}
+
+/// The fate of a packet that reached a translator from outside.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Inward {
+    /// It is for the node itself.
+    Own,
+    /// It goes on inside.
+    Goes(Vec<u8>),
+    /// Nobody is there, or it is not let in.
+    Stops,
+}
+
+impl Middle {
+    pub fn new(plan: &Plan) -> Self {
+        let links = plan.spec.links.iter().enumerate();
+        let translators = links.filter_map(|(number, link)| {
+            let kind = link.middlebox.nat?;
+            Some((number, (link.a.0 as usize, Translator::new(kind, link.middlebox.nat_rebind))))
+        });
+        let has_firewalls = plan.spec.links.iter().any(|link| link.middlebox.udp_for.is_some());
+        Self { translators: translators.collect(), began: HashMap::new(), has_firewalls }
+    }
+
+    /// True for a direction that leads out through a translator.
+    pub fn leads_out(&self, direction: DirectionId) -> bool {
+        direction.is_multiple_of(2) && self.translators.contains_key(&(direction as usize / 2))
+    }
+
+    /// True for a direction that leads in through a translator.
+    pub fn leads_in(&self, direction: DirectionId) -> bool {
+        !direction.is_multiple_of(2) && self.translators.contains_key(&(direction as usize / 2))
+    }
+
+    /// True if a firewall on a path stops a packet now.
+    pub fn stops(&mut self, now: Time, plan: &Plan, path: &[DirectionId], header: &Header) -> bool {
+        if !self.has_firewalls || header.protocol != UDP || header.is_later_fragment {
+            return false;
+        }
+        let mut ends = [(header.source, header.ports[0]), (header.target, header.ports[1])];
+        ends.sort_unstable();
+        let mut stops = false;
+        for direction in path {
+            let link = *direction as usize / 2;
+            let Some(span) = plan.spec.links[link].middlebox.udp_for else { continue };
+            if self.began.len() >= MOST_PAIRS {
+                // What is over long since begins anew, as in boxes that forget.
+                self.began.retain(|(link, _), began| {
+                    let span = plan.spec.links[*link].middlebox.udp_for.unwrap_or_default();
+                    now.since(*began) < span * 2
+                });
+            }
+            if self.began.len() >= MOST_PAIRS {
+                return true;
+            }
+            let began = *self.began.entry((link, ends)).or_insert(now);
+            stops |= now.since(began) >= span;
+        }
+        stops
+    }
+
+    /// Gives a packet that leaves through the translator of a link the address of its node; false where it cannot.
+    pub fn translate_out(
+        &mut self,
+        now: Time,
+        plan: &Plan,
+        direction: DirectionId,
+        bytes: &mut [u8],
+        header: &Header,
+    ) -> bool {
+        let Some((node, translator)) = self.translators.get_mut(&(direction as usize / 2)) else {
+            return false;
+        };
+        let address = plan.nodes[*node].addresses[usize::from(header.source.is_ipv6())];
+        let [from, to] = [(header.source, header.ports[0]), (header.target, header.ports[1])];
+        translator
+            .leave(now, header.protocol, from, to)
+            .is_some_and(|port| readdress(bytes, header, End::Source, (address, port)))
+    }
+
+    /// A packet for the address of a translator's node came through its link.
+    pub fn translate_in(
+        &mut self,
+        now: Time,
+        direction: DirectionId,
+        bytes: &[u8],
+        header: &Header,
+    ) -> Inward {
+        let Some((_, translator)) = self.translators.get_mut(&(direction as usize / 2)) else {
+            return Inward::Own;
+        };
+        if let Some((protocol, port)) = quoted(bytes, header) {
+            let inside = translator.inside(protocol, header.source.is_ipv6(), port);
+            let message =
+                inside.filter(|inside| is_host(inside.0)).and_then(|inside| requote(bytes, header, inside));
+            return message.map_or(Inward::Own, Inward::Goes);
+        }
+        let from = (header.source, header.ports[0]);
+        match translator.enter(now, header.protocol, from, header.ports[1]) {
+            Some(inside) => {
+                let mut bytes = bytes.to_vec();
+                if readdress(&mut bytes, header, End::Target, inside) {
+                    Inward::Goes(bytes)
+                } else {
+                    Inward::Stops
+                }
+            }
+            // Echoes that nobody inside has asked for are for the node.
+            None if header.is_echo() => Inward::Own,
+            None => Inward::Stops,
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Headers of real IP packets: what the network has to know of them, and what it changes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use thalweg_proto::Ecn;
+
+/// The protocols that are told apart.
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const ICMP6: u8 = 58;
+
+/// The parts of a packet's headers that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub source: IpAddr,
+    pub target: IpAddr,
+    /// Routers that it may still pass, plus one: time to live, or the hop limit.
+    pub hops: u8,
+    pub ecn: Ecn,
+    /// The differentiated services codepoint, below 64 (RFC 2474, section 3).
+    pub dscp: u8,
+    /// The protocol behind all headers of IP.
+    pub protocol: u8,
+    /// The position at which that protocol begins.
+    pub at: usize,
+    /// The source's and the target's port, or the number of an echo; zeros where there are none.
+    pub ports: [u16; 2],
+    /// A fragment that is not the first.
+    pub is_later_fragment: bool,
+    /// Routers may cut it to pieces.
+    pub may_be_cut: bool,
+}
+
+impl Header {
+    /// The headers of a packet; `None` where it is none of IP, or is shorter than it says.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        match bytes.first()? >> 4 {
+            4 => Self::parse_v4(bytes),
+            6 => Self::parse_v6(bytes),
+            _ => None,
+        }
+    }
+
+    fn parse_v4(bytes: &[u8]) -> Option<Self> {
+        let header: &[u8; 20] = bytes.first_chunk()?;
+        let at = usize::from(header[0] & 15) * 4;
+        let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        if at < 20 || total < at || total != bytes.len() {
+            return None;
+        }
+        let fragment = u16::from_be_bytes([header[6], header[7]]);
+        let address = |from: usize| -> Option<IpAddr> {
+            let octets: [u8; 4] = *header.get(from..)?.first_chunk()?;
+            Some(Ipv4Addr::from(octets).into())
+        };
+        let is_later_fragment = fragment & 0x1fff != 0;
+        let protocol = header[9];
+        Some(Self {
+            source: address(12)?,
+            target: address(16)?,
+            hops: header[8],
+            ecn: Ecn::from_bits(header[1]),
+            dscp: header[1] >> 2,
+            protocol,
+            at,
+            ports: if is_later_fragment { [0; 2] } else { ports(protocol, bytes.get(at..)?) },
+            is_later_fragment,
+            may_be_cut: fragment & 0x4000 == 0,
+        })
+    }
+
+    fn parse_v6(bytes: &[u8]) -> Option<Self> {
+        let header: &[u8; 40] = bytes.first_chunk()?;
+        if usize::from(u16::from_be_bytes([header[4], header[5]])) + 40 != bytes.len() {
+            return None;
+        }
+        let address = |from: usize| -> Option<IpAddr> {
+            let octets: [u8; 16] = *header.get(from..)?.first_chunk()?;
+            Some(Ipv6Addr::from(octets).into())
+        };
+        let (mut protocol, mut at, mut is_later_fragment) = (header[6], 40, false);
+        // Hop-by-hop options, routing, fragment, options for the target (RFC 8200, section 4).
+        while let (0 | 43 | 44 | 60, Some(&[next, length])) =
+            (protocol, bytes.get(at..).and_then(<[u8]>::first_chunk))
+        {
+            if protocol == 44 {
+                let offset = bytes.get(at + 2..)?.first_chunk().copied().map(u16::from_be_bytes)?;
+                is_later_fragment |= offset & 0xfff8 != 0;
+                at += 8;
+            } else {
+                at += 8 + usize::from(length) * 8;
+            }
+            protocol = next;
+        }
+        let behind = bytes.get(at..)?;
+        Some(Self {
+            source: address(8)?,
+            target: address(24)?,
+            hops: header[7],
+            ecn: Ecn::from_bits(header[1] >> 4),
+            dscp: (header[0] & 15) << 2 | header[1] >> 6,
+            protocol,
+            at,
+            ports: if is_later_fragment { [0; 2] } else { ports(protocol, behind) },
+            is_later_fragment,
+            may_be_cut: false,
+        })
+    }
+
+    /// The class of service, 0 to 7: the upper three bits of the DSCP (RFC 2474, section 4.2.2).
+    pub const fn class(&self) -> u8 {
+        self.dscp >> 3
+    }
+
+    /// It is a message of ICMP.
+    pub const fn is_echo(&self) -> bool {
+        matches!(self.protocol, ICMP | ICMP6)
+    }
+
+    /// Bytes for an application, of a packet of so many bytes that begins with `bytes`.
+    pub fn payload(&self, bytes: &[u8]) -> usize {
+        let behind = bytes.len().saturating_sub(self.at);
+        let own = match self.protocol {
+            _ if self.is_later_fragment => 0,
+            // Its data offset, in words.
+            TCP => bytes.get(self.at + 12).map_or(20, |offset| usize::from(offset >> 4) * 4),
+            UDP | ICMP | ICMP6 => 8,
+            _ => 0,
+        };
+        behind.saturating_sub(own)
+    }
+}
+
+fn ports(protocol: u8, behind: &[u8]) -> [u16; 2] {
+    let word = |at: usize| {
+        behind.get(at..).and_then(|rest| rest.first_chunk().copied()).map_or(0, u16::from_be_bytes)
+    };
+    match protocol {
+        TCP | UDP => [word(0), word(2)],
+        // The number of an echo is where both directions have it.
+        ICMP | ICMP6 => [word(4), word(4)],
+        _ => [0; 2],
+    }
+}
+
+/// Changes what the network changes on the way: the hops that are left, and the ECN codepoint.
+pub(crate) fn rewrite(bytes: &mut [u8], hops: u8, ecn: Ecn) {
+    match bytes.first().map(|first| first >> 4) {
+        Some(4) => {
+            if let Some(header) = bytes.first_chunk_mut::<20>() {
+                header[1] = header[1] & !3 | ecn.bits();
+                header[8] = hops;
+            }
+            let length = bytes.first().map_or(20, |first| usize::from(first & 15) * 4);
+            if let Some(header) = bytes.get_mut(..length) {
+                seal_v4(header);
+            }
+        }
+        Some(6) => {
+            if let Some(header) = bytes.first_chunk_mut::<40>() {
+                header[1] = header[1] & !0x30 | ecn.bits() << 4;
+                header[7] = hops;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Sets the checksum of a header of IPv4.
+pub(crate) fn seal_v4(header: &mut [u8]) {
+    if let Some(sum) = header.get_mut(10..12) {
+        sum.fill(0);
+    }
+    let sum = checksum(&[header]);
+    if let Some(place) = header.get_mut(10..12) {
+        place.copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// The checksum of the Internet (RFC 1071) over parts, each of which but the last has an even length.
+pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
+    let mut sum = 0u64;
+    for part in parts {
+        let (words, rest) = part.as_chunks::<2>();
+        sum += words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>();
+        sum += rest.first().map_or(0, |last| u64::from(*last) << 8);
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Cuts a packet of IPv4 into fragments that are no larger than `mtu` (RFC 791, section 3.2).
+pub(crate) fn cut(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
+    let Some(header) = Header::parse(bytes) else { return Vec::new() };
+    let (head, data) = bytes.split_at(header.at);
+    // All but the last carry whole groups of eight octets.
+    let piece = mtu.saturating_sub(header.at) / 8 * 8;
+    if piece == 0 {
+        return Vec::new();
+    }
+    let own = u16::from_be_bytes([head[6], head[7]]);
+    let last = (data.len() - 1) / piece;
+    let fragment = |(number, part): (usize, &[u8])| {
+        let mut fragment = [head, part].concat();
+        let more = if number < last || own & 0x2000 != 0 { 0x2000 } else { 0 };
+        let offset = (own & 0x1fff) + (number * piece / 8) as u16;
+        let total = fragment.len() as u16;
+        fragment[2..4].copy_from_slice(&total.to_be_bytes());
+        fragment[6..8].copy_from_slice(&(offset | more).to_be_bytes());
+        if let Some(head) = fragment.get_mut(..header.at) {
+            seal_v4(head);
+        }
+        fragment
+    };
+    data.chunks(piece).enumerate().map(fragment).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A datagram of UDP over IPv4, by hand: RFC 791 and RFC 768.
+    pub fn udp_v4(source: [u8; 4], target: [u8; 4], hops: u8, payload: &[u8]) -> Vec<u8> {
+        let total = 28 + payload.len() as u16;
+        let mut bytes = vec![0x45, 0x02, 0, 0, 0, 7, 0, 0, hops, UDP, 0, 0];
+        bytes.extend([source, target].concat());
+        bytes[2..4].copy_from_slice(&total.to_be_bytes());
+        seal_v4(&mut bytes);
+        bytes.extend([0x13, 0x88, 0x13, 0x89]);
+        bytes.extend((8 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        bytes
+    }
+
+    #[test]
+    fn headers_say_what_they_say() {
+        let bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, b"hello");
+        let header = Header::parse(&bytes).unwrap();
+        assert_eq!(
+            (header.source, header.target),
+            (Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into())
+        );
+        assert_eq!((header.dscp, header.class()), (0, 0));
+        assert_eq!((header.hops, header.ecn, header.protocol, header.at), (64, Ecn::Ect0, UDP, 20));
+        assert_eq!((header.ports, header.payload(&bytes), header.may_be_cut), ([5000, 5001], 5, true));
+        let mut v6 = vec![0x6b, 0xb0, 0, 0, 0, 16, 0, 9];
+        v6.extend([0xfd; 16]);
+        v6.extend([0xfe; 16]);
+        // Options for the target, then TCP.
+        v6[6] = 60;
+        v6.extend([TCP, 0, 0, 0, 0, 0, 0, 0, 0, 80, 1, 187, 0, 0, 0, 1]);
+        let header = Header::parse(&v6).unwrap();
+        // Expedited forwarding (46) is 10 1110, of which the upper three bits are 5.
+        assert_eq!((header.dscp, header.class()), (46, 5));
+        assert_eq!(
+            (header.hops, header.ecn, header.protocol, header.at, header.ports),
+            (9, Ecn::Ce, TCP, 48, [80, 443])
+        );
+    }
+
+    /// The example of RFC 1071, section 3.
+    #[test]
+    fn checksums_are_those_of_the_internet() {
+        assert_eq!(checksum(&[&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
+    }
+
+    #[test]
+    fn a_changed_header_is_right() {
+        let mut bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, b"hello");
+        rewrite(&mut bytes, 61, Ecn::Ce);
+        let header = Header::parse(&bytes).unwrap();
+        assert_eq!((header.hops, header.ecn), (61, Ecn::Ce));
+        assert_eq!(checksum(&[&bytes[..20]]), 0);
+    }
+
+    /// The pieces fit, their headers are right, and together they are the packet.
+    #[test]
+    fn pieces_make_the_packet() {
+        let payload: Vec<u8> = (0..3000u32).map(|n| n as u8).collect();
+        let bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, &payload);
+        let pieces = cut(&bytes, 1000);
+        let mut whole: Vec<u8> = Vec::new();
+        for (number, piece) in pieces.iter().enumerate() {
+            assert!(piece.len() <= 1000 && checksum(&[&piece[..20]]) == 0);
+            let fragment = u16::from_be_bytes([piece[6], piece[7]]);
+            assert_eq!(usize::from(fragment & 0x1fff) * 8, whole.len());
+            assert_eq!(fragment & 0x2000 != 0, number + 1 < pieces.len());
+            assert_eq!(Header::parse(piece).unwrap().is_later_fragment, number > 0);
+            whole.extend(&piece[20..]);
+        }
+        assert_eq!(whole, bytes[20..]);
+    }
+
+    proptest! {
+        /// Whatever programs send, nothing panics, and what is not a packet is none.
+        #[test]
+        fn anything_can_come(mut bytes in prop::collection::vec(any::<u8>(), 0..200), first in prop::option::of(prop::sample::select(vec![0x45u8, 0x4f, 0x60]))) {
+            if let (Some(first), Some(byte)) = (first, bytes.first_mut()) {
+                *byte = first;
+            }
+            if bytes.len() >= 40 {
+                let length = bytes.len() as u16;
+                let (place, length) = if bytes[0] == 0x60 { (4, length - 40) } else { (2, length) };
+                bytes[place..place + 2].copy_from_slice(&length.to_be_bytes());
+            }
+            if let Some(header) = Header::parse(&bytes) {
+                prop_assert!(header.at <= bytes.len() && header.payload(&bytes) <= bytes.len());
+                if header.source.is_ipv4() {
+                    prop_assert!(cut(&bytes, 68).iter().all(|piece| piece.len() <= 68));
+                }
+            }
+            rewrite(&mut bytes, 3, Ecn::Ce);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! From a scenario to what can be live: hosts with addresses, routers between them, and the reasons for which it cannot be.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::PauseConfig;
+use thalweg_sim::spec::{
+    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, NodeId, NodeSpec, Processing, Spec,
+};
+
+/// A host or router of a live network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name, as programs can use it.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: [IpAddr; 2],
+    /// Programs run there; others only forward.
+    pub is_host: bool,
+    /// The largest packet that its links take.
+    pub mtu: u32,
+}
+
+/// A network that can be live.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The nodes and links, access links included, without traffic.
+    pub spec: Spec,
+    /// The nodes, in the order of `spec`.
+    pub nodes: Vec<Node>,
+    /// The largest packet that each link takes.
+    pub mtus: Vec<u32>,
+    /// The packets that belong to flows of the scenario: of several rules for a packet the first holds.
+    pub rules: Vec<Rule>,
+    /// Sources that do not understand routers' messages are told by CE.
+    pub marks_feedback: bool,
+    /// Parts of the scenario that are not live.
+    pub notes: Vec<String>,
+}
+
+/// The packets of real programs that belong to a flow of the scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The flow's name.
+    pub name: String,
+    /// The nodes that it comes from and goes to.
+    pub ends: [usize; 2],
+    /// Its packets; answers to them have their priority.
+    pub packets: Match,
+    /// Its priority.
+    pub priority: u8,
+}
+
+/// The wishes for a live network.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Nodes at which programs run.
+    pub hosts: Vec<String>,
+    /// The largest packet, of all links or of the named one.
+    pub mtus: Vec<(Option<String>, u32)>,
+    /// Tell sources that do not understand routers' messages by CE in their next packet.
+    pub marks_feedback: bool,
+    /// The time after which the run ends; a day without.
+    pub duration: Option<Duration>,
+}
+
+/// The reason for which a scenario cannot be live, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(String);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Hosts of a live network: each takes a namespace and a device.
+const MOST_HOSTS: usize = 250;
+/// Nodes that have addresses.
+const MOST_NODES: usize = 50_000;
+/// A link that is faster than this is more than one processor can carry.
+const FASTEST: Rate = Rate::from_bits_per_sec(25_000_000_000);
+/// Every host takes packets of this size (RFC 791), and IPv6 needs links that take those of the other (RFC 8200).
+const LEAST_MTU: u32 = 576;
+const LEAST_MTU_V6: u32 = 1280;
+const USUAL_MTU: u32 = 1500;
+const MOST_MTU: u32 = 65_535;
+/// A run that nobody ends.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Changes of a link in a rhythm that are made beforehand.
+const MOST_BEATS: u64 = 1_000_000;
+
+/// Makes a live network of a scenario. A flow with access links of its own becomes two hosts on such links, with its name.
+///
+/// # Errors
+///
+/// The reason for which there can be none.
+pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
+    let mut spec = Spec { groups: Vec::new(), warmup: Duration::ZERO, ..scenario.clone() };
+    let mut is_host = vec![false; spec.nodes.len()];
+    let mut rules = Vec::new();
+    for group in &scenario.groups {
+        let hosts = spec.nodes.len();
+        match &group.access {
+            Some(access) => {
+                add_hosts(&mut spec, group, access)?;
+                // A source and a sink for each.
+                let flows = (1..=group.count as usize).zip((hosts..).step_by(2));
+                rules.extend(flows.filter_map(|(flow, host)| {
+                    let name =
+                        if group.count == 1 { group.name.clone() } else { format!("{}.{flow}", group.name) };
+                    rule(group, name, [host, host + 1])
+                }));
+            }
+            None => {
+                rules.extend(rule(
+                    group,
+                    group.name.clone(),
+                    [group.from, group.to].map(|node| node.0 as usize),
+                ));
+                for end in [group.from, group.to] {
+                    *is_host.get_mut(end.0 as usize).ok_or_else(|| no_node(&group.name))? = true;
+                }
+            }
+        }
+    }
+    is_host.resize(spec.nodes.len(), true);
+    let mut degree = vec![0; spec.nodes.len()];
+    for link in &spec.links {
+        for end in [link.a, link.b] {
+            *degree.get_mut(end.0 as usize).ok_or_else(|| no_node(&link.name))? += 1;
+        }
+    }
+    // What one link leads to is no router.
+    is_host.iter_mut().zip(&degree).for_each(|(is_host, degree)| *is_host |= *degree == 1);
+    let names = names(&spec)?;
+    for wanted in &wishes.hosts {
+        let number = names.iter().position(|name| name == wanted);
+        let number = number.or_else(|| spec.nodes.iter().position(|node| node.name == *wanted));
+        match number {
+            Some(number) => is_host[number] = true,
+            None => {
+                return Err(PlanError(format!("there is no node `{wanted}`; there are {}", some(&names))));
+            }
+        }
+    }
+    let hosts = is_host.iter().filter(|is_host| **is_host).count();
+    if hosts == 0 {
+        return Err(PlanError(
+            "the scenario has no host: a live network needs links between nodes".to_owned(),
+        ));
+    }
+    if hosts > MOST_HOSTS {
+        return Err(too_many("hosts", hosts, MOST_HOSTS));
+    }
+    check_links(&spec.links)?;
+    let mtus = mtus(&spec.links, &wishes.mtus)?;
+    let duration = wishes.duration.unwrap_or_else(|| longest(&spec.links));
+    spec.duration = duration;
+    let mut node_mtus = vec![u32::MAX; spec.nodes.len()];
+    for (link, mtu) in spec.links.iter().zip(&mtus) {
+        for end in [link.a, link.b] {
+            let least = &mut node_mtus[end.0 as usize];
+            *least = (*least).min(*mtu);
+        }
+    }
+    let nodes = names.into_iter().enumerate().map(|(number, name)| {
+        let mtu = if node_mtus[number] == u32::MAX { USUAL_MTU } else { node_mtus[number] };
+        Node { name, addresses: addresses(number), is_host: is_host[number], mtu }
+    });
+    let nodes = nodes.collect();
+    let notes = notes(scenario, wishes.marks_feedback);
+    Ok(Plan { nodes, mtus, rules, marks_feedback: wishes.marks_feedback, notes, spec })
+}
+
+impl Plan {
+    /// The number of the node of that name.
+    pub fn node(&self, name: &str) -> Option<usize> {
+        let as_said = || self.spec.nodes.iter().position(|node| node.name == name);
+        self.nodes.iter().position(|node| node.name == name).or_else(as_said)
+    }
+
+    /// The hosts, by number.
+    pub fn hosts(&self) -> impl Iterator<Item = (usize, &Node)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.is_host)
+    }
+
+    /// True where all links take what IPv6 needs.
+    pub fn has_v6(&self) -> bool {
+        self.mtus.iter().all(|mtu| *mtu >= LEAST_MTU_V6)
+    }
+
+    /// The names and addresses of all nodes, as the file `hosts` has them.
+    pub fn hosts_file(&self) -> String {
+        let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+        for node in &self.nodes {
+            let count = if self.has_v6() { 2 } else { 1 };
+            for address in &node.addresses[..count] {
+                text.push_str(&format!("{address} {}\n", node.name));
+            }
+        }
+        text
+    }
+}
+
+fn rule(group: &GroupSpec, name: String, ends: [usize; 2]) -> Option<Rule> {
+    group.real.map(|packets| Rule { name, ends, packets, priority: group.priority })
+}
+
+fn no_node(of: &str) -> PlanError {
+    PlanError(format!("`{of}` ends at a node that there is not"))
+}
+
+fn too_many(what: &str, found: usize, most: usize) -> PlanError {
+    PlanError(format!(
+        "a live network has at most {most} {what}, and this scenario has {found}: make it smaller (`--set`), or simulate it"
+    ))
+}
+
+/// Hosts for each flow of a group that has access links of its own.
+fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<(), PlanError> {
+    if group.count as usize > MOST_HOSTS {
+        return Err(too_many("hosts", 2 * group.count as usize, MOST_HOSTS));
+    }
+    for flow in 1..=group.count {
+        let name = if group.count == 1 { group.name.clone() } else { format!("{}.{flow}", group.name) };
+        let ends = [
+            ("source", group.from, &access.source_forward, &access.source_backward),
+            ("sink", group.to, &access.sink_backward, &access.sink_forward),
+        ];
+        for (end, router, forward, backward) in ends {
+            let host = NodeId(spec.nodes.len() as u32);
+            let name = format!("{name}.{end}");
+            spec.links.push(LinkSpec {
+                name: format!("{name} access"),
+                a: host,
+                b: router,
+                forward: forward.clone(),
+                backward: backward.clone(),
+                middlebox: Default::default(),
+            });
+            spec.nodes.push(NodeSpec { name, processing: Processing::default(), gate: None });
+        }
+    }
+    Ok(())
+}
+
+/// Names that programs can use: letters, digits, dots and hyphens.
+fn names(spec: &Spec) -> Result<Vec<String>, PlanError> {
+    if spec.nodes.len() > MOST_NODES {
+        return Err(too_many("nodes", spec.nodes.len(), MOST_NODES));
+    }
+    let mut names: Vec<String> = Vec::with_capacity(spec.nodes.len());
+    let mut seen = std::collections::HashMap::new();
+    for node in &spec.nodes {
+        let letter =
+            |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+        let name: String = node.name.chars().map(letter).collect();
+        if let Some(other) = seen.insert(name.clone(), &node.name) {
+            return Err(PlanError(format!(
+                "the nodes `{other}` and `{}` have the same name as hosts, `{name}`: rename one",
+                node.name
+            )));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Some names, for an error.
+fn some(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
+    let rest = names.len() - shown.len();
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}
+
+fn check_links(links: &[LinkSpec]) -> Result<(), PlanError> {
+    for link in links {
+        for direction in [&link.forward, &link.backward] {
+            if direction.rate > FASTEST && direction.rate < Rate::MAX {
+                return Err(PlanError(format!(
+                    "link `{}` has {}: no host carries more than {FASTEST} packet by packet; make it slower (`--set`), or simulate it",
+                    link.name, direction.rate
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The largest packet of each link.
+fn mtus(links: &[LinkSpec], wishes: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
+    let mut mtus = vec![USUAL_MTU; links.len()];
+    for (link, mtu) in wishes {
+        if !(LEAST_MTU..=MOST_MTU).contains(mtu) {
+            return Err(PlanError(format!(
+                "an MTU of {mtu} B: every link takes packets of {LEAST_MTU} B, and none of more than {MOST_MTU} B"
+            )));
+        }
+        let Some(link) = link else {
+            mtus.fill(*mtu);
+            continue;
+        };
+        let number = links.iter().position(|other| other.name == *link);
+        let Some(number) = number else {
+            let names: Vec<String> = links.iter().map(|link| link.name.clone()).collect();
+            return Err(PlanError(format!("there is no link `{link}`; there are {}", some(&names))));
+        };
+        mtus[number] = *mtu;
+    }
+    Ok(mtus)
+}
+
+/// The time for which rhythms can be told beforehand, at most a day.
+fn longest(links: &[LinkSpec]) -> Duration {
+    let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
+    let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.rhythm.as_ref());
+    let longest =
+        rhythms.map(|rhythm| Duration::from_picos(rhythm.every.as_picos().saturating_mul(MOST_BEATS)));
+    longest.chain([DAY]).min().unwrap_or(DAY)
+}
+
+/// The addresses of a node.
+fn addresses(number: usize) -> [IpAddr; 2] {
+    let number = number as u16 + 1;
+    let [high, low] = number.to_be_bytes();
+    [
+        Ipv4Addr::new(10, 71, high, low).into(),
+        Ipv6Addr::new(0xfd74, 0x6861, 0x6c77, 0, 0, 0, 0, number).into(),
+    ]
+}
+
+/// The parts of the scenario that act on simulated flows alone.
+fn notes(scenario: &Spec, marks_feedback: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |holds: bool, text: &str| {
+        if holds {
+            notes.push(text.to_owned());
+        }
+    };
+    let tells = |direction: &DirectionSpec| {
+        direction.feedback.is_some_and(|feedback| feedback.policy.kind() != FeedbackKind::DecBit)
+    };
+    note(
+        !marks_feedback && scenario.links.iter().any(|link| tells(&link.forward) || tells(&link.backward)),
+        "routers tell senders of this project alone; with --mark-feedback they tell TCP, too, by CE",
+    );
+    let gates = || scenario.nodes.iter().filter_map(|node| node.gate.as_ref());
+    note(
+        gates().any(|gate| gate.pause != PauseConfig::default()),
+        "the timers of real senders run on while gates hold them back: `timers` and `resume` of gates do nothing",
+    );
+    let works = |group: &GroupSpec| group.host.is_some() || !group.overhead.is_zero();
+    let has_hosts =
+        scenario.groups.iter().any(works) || scenario.nodes.iter().any(|node| !node.processing.is_free());
+    note(has_hosts, "hosts are this one: `host`, `overhead` and `processing` of the scenario do nothing");
+    note(
+        scenario.groups.iter().any(|group| group.control_channel.is_some()),
+        "control packets of real flows cross the network too",
+    );
+    notes
+}

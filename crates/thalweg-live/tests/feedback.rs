@@ -1,0 +1,97 @@
+//! Routers' messages on real packets: who is told, when, and how.
+
+mod net;
+
+use net::{chain, datagram, micros, sum, until};
+use std::net::IpAddr;
+use thalweg_live::plan::{Plan, Wishes, plan};
+use thalweg_live::{Delivery, Emulator};
+use thalweg_proto::told::{Head, Told};
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+use thalweg_queue::{DisciplineSpec, Limit};
+
+/// A host, a router with SEIF, whose queue has room for ten packets, and a host.
+fn watched(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
+    let mut spec = chain(3);
+    let line = &mut spec.links[1].forward;
+    line.queue = DisciplineSpec::fcfs(Limit::Packets(10));
+    line.feedback = Some(FeedbackSpec::new(PolicySpec::Seif(SeifSpec { policy, ..SeifSpec::default() })));
+    // The queue is at the router: packets come there ten times as fast as they leave.
+    line.rate = thalweg_proto::units::Rate::from_bits_per_sec(800_000);
+    let plan = plan(&spec, &Wishes { marks_feedback, ..Wishes::default() }).unwrap();
+    (plan.clone(), Emulator::new(plan).unwrap())
+}
+
+/// A packet of a sender of this project: what everybody can read of it, and what looks sealed.
+fn sealed(plan: &Plan, number: u32) -> Vec<u8> {
+    let mut bytes = datagram(plan, [0, 2], 64, 2, 500);
+    bytes[28] = 8;
+    bytes[29..37].copy_from_slice(b"connect!");
+    bytes[37..41].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn told(delivery: &Delivery) -> Told {
+    Told::decode(&delivery.bytes[28..]).unwrap()
+}
+
+/// Above eight of ten packets that wait the source is told, once, by a datagram that comes from the target. It takes its time on the
+/// way back: 50 us for 50 B, and 1 ms.
+#[test]
+fn a_sender_of_this_project_is_told_by_a_datagram() {
+    let (plan, mut emulator) = watched(SeifPolicy::Static, false);
+    for number in 100..111 {
+        emulator.enter(micros(0), 0, sealed(&plan, number));
+    }
+    let got = until(&mut emulator, micros(900_000));
+    let [messages, data] =
+        [0, 2].map(|node| got.iter().filter(|delivery| delivery.node == node).collect::<Vec<_>>());
+    let [message] = &messages[..] else { panic!("{messages:?}") };
+    // The first of 500 B is at the router at 1.5 ms and in service; the ninth that waits comes 9 x 500 us later.
+    assert_eq!(message.at, micros(1500 + 9 * 500 + 1050));
+    let head = Head { connection: *b"connect!", number: 110 };
+    assert_eq!(told(message), Told { head, dropped: false, queue: 2, rate: None });
+    let [IpAddr::V4(source), IpAddr::V4(target)] = [0, 2].map(|node| plan.nodes[node].addresses[0]) else {
+        panic!()
+    };
+    assert_eq!(message.bytes[12..20], [target.octets(), source.octets()].concat());
+    // From the port that the packets went to, to the one that they came from.
+    assert_eq!(message.bytes[20..24], [0x13, 0x89, 0x13, 0x88]);
+    assert_eq!(sum(&message.bytes[..20]), 0xffff);
+    assert_eq!((data.len(), emulator.counts().told), (11, 1));
+}
+
+/// A packet that is dropped is named.
+#[test]
+fn a_dropped_packet_is_named() {
+    let (plan, mut emulator) = watched(SeifPolicy::Reacting, false);
+    // One is in service for 5 ms, and then another. Ten wait at 7 ms, and the one at 7.5 ms finds no room.
+    for number in 100..113 {
+        emulator.enter(micros(0), 0, sealed(&plan, number));
+    }
+    let got = until(&mut emulator, micros(900_000));
+    let messages: Vec<Told> = got.iter().filter(|delivery| delivery.node == 0).map(told).collect();
+    let head = Head { connection: *b"connect!", number: 112 };
+    assert_eq!(messages, [Told { head, dropped: true, queue: 2, rate: None }]);
+}
+
+/// Others are sent nothing; with the option their next packet that leaves the queue has CE, if it may have.
+#[test]
+fn others_are_told_by_a_mark_or_not_at_all() {
+    for (marks, ecn, marked) in [(false, 2, 0), (true, 2, 1), (true, 0, 0)] {
+        let (plan, mut emulator) = watched(SeifPolicy::Static, marks);
+        for _ in 0..11 {
+            emulator.enter(micros(0), 0, datagram(&plan, [0, 2], 64, ecn, 500));
+        }
+        let got = until(&mut emulator, micros(900_000));
+        assert!(got.iter().all(|delivery| delivery.node == 2) && got.len() == 11);
+        let places: Vec<usize> = got
+            .iter()
+            .enumerate()
+            .filter(|(_, delivery)| delivery.bytes[1] & 3 == 3)
+            .map(|(place, _)| place)
+            .collect();
+        // It left while nine waited: the first, which was in service, had gone before.
+        assert_eq!(places, [1][..marked]);
+    }
+}

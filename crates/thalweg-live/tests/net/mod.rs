@@ -1,0 +1,88 @@
+//! Networks for tests, the packets in them, and what comes out.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::net::{IpAddr, Ipv4Addr};
+use thalweg_live::plan::{Plan, Wishes, plan};
+use thalweg_live::{Delivery, Emulator};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_sim::spec::{DirectionSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties};
+
+/// Nodes in a row, the first and the last of which are hosts: 8 Mbit/s (a byte a microsecond), 1 ms.
+pub fn chain(nodes: u32) -> Spec {
+    let direction = DirectionSpec {
+        rate: Rate::from_mbits_per_sec(8),
+        queue: DisciplineSpec::fcfs(Limit::Packets(100)),
+        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+    };
+    let node = |number: u32| NodeSpec {
+        name: format!("Node {number}"),
+        processing: Processing::default(),
+        gate: None,
+    };
+    let link = |number: u32| LinkSpec {
+        name: format!("link-{number}"),
+        a: NodeId(number),
+        b: NodeId(number + 1),
+        forward: direction.clone(),
+        backward: direction.clone(),
+        middlebox: Default::default(),
+    };
+    Spec {
+        nodes: (0..nodes).map(node).collect(),
+        links: (0..nodes - 1).map(link).collect(),
+        groups: Vec::new(),
+        duration: Duration::from_secs(1),
+        warmup: Duration::ZERO,
+        seed: 1,
+        ties: Ties::Lot,
+        measure: MeasureSpec::default(),
+    }
+}
+
+pub fn planned(spec: &Spec) -> Plan {
+    plan(spec, &Wishes::default()).unwrap()
+}
+
+pub fn micros(micros: u64) -> Time {
+    Time::ZERO + Duration::from_micros(micros)
+}
+
+/// A datagram of UDP from node to node, with this time to live.
+pub fn datagram(plan: &Plan, [from, to]: [usize; 2], hops: u8, ecn: u8, size: usize) -> Vec<u8> {
+    let [IpAddr::V4(source), IpAddr::V4(target)] = [from, to].map(|node| plan.nodes[node].addresses[0])
+    else {
+        panic!()
+    };
+    to_address(source, target, hops, ecn, size)
+}
+
+pub fn to_address(source: Ipv4Addr, target: Ipv4Addr, hops: u8, ecn: u8, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0x45, ecn];
+    bytes.extend((size as u16).to_be_bytes());
+    // Not to be cut.
+    bytes.extend([0, 9, 0x40, 0, hops, 17, 0, 0]);
+    bytes.extend([source.octets(), target.octets()].concat());
+    let sum = sum(&bytes);
+    bytes[10..12].copy_from_slice(&(!sum).to_be_bytes());
+    bytes.extend([0x13, 0x88, 0x13, 0x89]);
+    bytes.extend((size as u16 - 20).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.resize(size, 0x5a);
+    bytes
+}
+
+/// The sum of a header in ones' complement: all ones where its checksum is right.
+pub fn sum(bytes: &[u8]) -> u16 {
+    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+pub fn until(emulator: &mut Emulator, at: Time) -> Vec<Delivery> {
+    // As often as something happens: routers answer when they hear.
+    let mut all = Vec::new();
+    while let Some(next) = emulator.next().filter(|next| *next <= at) {
+        emulator.advance(next, |delivery| all.push(delivery));
+    }
+    all
+}
