@@ -1,0 +1,405 @@
+//! The results of a sweep: a document of means, and tables of all flows and links.
+
+use crate::importance::{Classes, explained};
+use crate::plan::Plan;
+use crate::store::Store;
+use crate::sweep::{Budget, Made, Sweep};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use thalweg_report::output::{Cells, ParquetRows, Rows, Style, counted, heads_of, listed, means, value};
+use thalweg_report::results::{Metric, Metrics, Of, Run, Summary, Tables as In};
+
+/// The results of a sweep. Its bytes follow from file, scenario and version alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// `thalweg-sweep`.
+    pub format: &'static str,
+    /// The version of the layout.
+    pub version: u32,
+    /// The version of the program.
+    pub tool_version: String,
+    /// The name of the sweep's file, without folders.
+    pub file: String,
+    /// The scenario that the file names.
+    pub scenario: String,
+    /// Every point has all of its runs, or failed.
+    pub complete: bool,
+    /// The factors with their values, in the order of points.
+    pub factors: Vec<FactorResults>,
+    /// The points that have runs.
+    pub points: Vec<PointResults>,
+    /// The points that cannot have all of their runs.
+    pub failed: Vec<FailedPoint>,
+    /// By metric of the network, how much of the variance over points each factor explains by itself.
+    pub importance: BTreeMap<&'static str, Importance>,
+}
+
+/// A factor.
+#[derive(Clone, Debug, Serialize)]
+pub struct FactorResults {
+    /// Its key, or `scheme`.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<String>,
+    /// The values were drawn from a range.
+    pub drawn: bool,
+}
+
+/// The means of a point.
+#[derive(Clone, Debug, Serialize)]
+pub struct PointResults {
+    /// Its number, from 1.
+    pub point: usize,
+    /// The value of each factor.
+    pub values: BTreeMap<String, String>,
+    /// The seeds of its runs.
+    pub seeds: Vec<u64>,
+    /// All runs that it is to have are there.
+    pub complete: bool,
+    /// The interval that was asked for was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<bool>,
+    /// The metrics of the network.
+    pub metrics: Metrics,
+}
+
+/// A point that cannot have all of its runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailedPoint {
+    /// Its number, from 1.
+    pub point: usize,
+    /// The value of each factor.
+    pub values: BTreeMap<String, String>,
+    /// The reason.
+    pub why: String,
+    /// The command that runs it again, by itself.
+    pub command: String,
+}
+
+/// The shares of a metric's variance.
+#[derive(Clone, Debug, Serialize)]
+pub struct Importance {
+    /// The share that each factor explains by itself.
+    pub factors: BTreeMap<String, f64>,
+    /// The share of the variance of all runs that lies between runs of the same point: chance. Missing with one run a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
+}
+
+/// Tables of a sweep's flows and links, for other programs.
+struct Tables {
+    paths: [std::path::PathBuf; 2],
+    writers: [Option<ParquetRows>; 2],
+    rows: [Rows; 2],
+}
+
+/// Rows of a row group.
+const GROUP: usize = 50_000;
+
+impl Tables {
+    fn new(store: &Store) -> Self {
+        let paths = ["flows.parquet", "links.parquet"].map(|name| store.path(name));
+        Self { paths, writers: [None, None], rows: [Rows::default(), Rows::default()] }
+    }
+
+    fn add(&mut self, plan: &Plan, numbers: &[Numbers], point: usize, run: &Run) -> io::Result<()> {
+        for (kind, mut rows) in [Rows::flows(run), Rows::links(run)].into_iter().enumerate() {
+            let count = rows.len();
+            for (number, factor) in
+                plan.factors.iter().enumerate().rev().filter(|(_, factor)| !factor.is_scheme)
+            {
+                let name = &factor.key.text;
+                let words = plan.level(point, number).words();
+                let known = numbers[number].as_ref();
+                if let Some((values, unit)) = known {
+                    let value = values[plan.points[point][number] as usize];
+                    rows.push_front(format!("{name}{unit}"), Cells::Number(vec![Some(value); count]));
+                }
+                if known.is_none_or(|(_, unit)| !unit.is_empty()) {
+                    rows.push_front(name.clone(), Cells::Text(vec![words.to_owned(); count]));
+                }
+            }
+            if kind == 1 {
+                let scheme = plan.factors.iter().position(|factor| factor.is_scheme);
+                let scheme = scheme.map_or("", |number| plan.level(point, number).words());
+                rows.push_front("scheme", Cells::Text(vec![scheme.to_owned(); count]));
+            }
+            rows.push_front("point", Cells::Whole(vec![point as u64 + 1; count]));
+            self.rows[kind].append(rows);
+            if self.rows[kind].len() >= GROUP {
+                self.flush(kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, kind: usize) -> io::Result<()> {
+        let rows = core::mem::take(&mut self.rows[kind]);
+        let writer = match &mut self.writers[kind] {
+            Some(writer) => writer,
+            empty => {
+                let part = self.paths[kind].with_extension("partial");
+                empty.insert(ParquetRows::new(io::BufWriter::new(File::create(part)?), &rows)?)
+            }
+        };
+        writer.add(&rows)
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        for kind in 0..self.paths.len() {
+            if !self.rows[kind].is_empty() {
+                self.flush(kind)?;
+            }
+            if let Some(writer) = self.writers[kind].take() {
+                writer.finish()?;
+                std::fs::rename(self.paths[kind].with_extension("partial"), &self.paths[kind])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The values of a factor as numbers, with the ending of their column's name.
+type Numbers = Option<(Vec<f64>, &'static str)>;
+
+impl Document {
+    /// The results of what was `made`, and with `tables` the tables of it in the store's folder. `rerun` gives the command that runs a
+    /// point again under a seed.
+    ///
+    /// # Errors
+    ///
+    /// Tables cannot be written.
+    pub fn of(
+        sweep: &Sweep<'_>,
+        made: &[Made],
+        store: &Store,
+        rerun: impl Fn(usize, u64) -> String,
+    ) -> io::Result<Self> {
+        let plan = &sweep.plan;
+        let numbers: Vec<Numbers> = plan.factors.iter().map(crate::plan::Factor::numbers).collect();
+        let mut tables = Tables::new(store);
+        let (mut points, mut failed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let own = |point: usize| {
+            let words = plan.words(point).into_iter();
+            words.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        for (point, of) in made.iter().enumerate() {
+            if let Some(failure) = &of.failure {
+                let command = rerun(point, failure.seed.unwrap_or(sweep.seed));
+                failed.push(FailedPoint {
+                    point: point + 1,
+                    values: own(point),
+                    why: failure.why.clone(),
+                    command,
+                });
+            }
+            let runs: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
+            runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
+            let Some(summary) = Summary::without_links(&runs) else { continue };
+            kept.push(point);
+            points.push(PointResults {
+                point: point + 1,
+                values: own(point),
+                seeds: runs.iter().map(|run| run.seed).collect(),
+                complete: of.is_whole,
+                reached: of.reached,
+                metrics: summary.totals,
+            });
+        }
+        tables.finish()?;
+        let (shard, shards) = sweep.shard;
+        let is_own = |(point, _): &(usize, &Made)| *point as u32 % shards.max(1) == shard;
+        let complete =
+            made.iter().enumerate().filter(is_own).all(|(_, of)| of.is_whole || of.failure.is_some());
+        let factors = plan.factors.iter().map(|factor| FactorResults {
+            name: factor.key.text.clone(),
+            values: factor.levels.iter().map(|level| level.words().to_owned()).collect(),
+            drawn: factor.is_drawn,
+        });
+        let file = std::path::Path::new(sweep.file.source.name()).file_name().unwrap_or_default();
+        Ok(Self {
+            format: "thalweg-sweep",
+            version: 1,
+            tool_version: sweep.version.to_owned(),
+            file: file.to_string_lossy().into_owned(),
+            scenario: sweep.file.scenario.text.clone(),
+            complete: complete && shards <= 1,
+            factors: factors.collect(),
+            importance: importance(plan, &numbers, &kept, &points),
+            points,
+            failed,
+        })
+    }
+
+    /// The document as JSON.
+    pub fn to_json(&self) -> String {
+        // Plain data, whose keys are texts.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// The factors from the one that explains most of a metric on.
+    pub fn ranked(&self, metric: Metric) -> Vec<(&str, f64)> {
+        let Some(of) = self.importance.get(metric.name(Of::Network)) else { return Vec::new() };
+        let mut ranked: Vec<(&str, f64)> =
+            of.factors.iter().map(|(name, share)| (name.as_str(), *share)).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
+    }
+
+    /// The results as text: the points if they are few, and what explains how much.
+    pub fn summary(&self, budget: Budget, style: Style) -> String {
+        let mut text = style.bold(&style.clean(&format!("{} over {}", self.file, self.scenario)));
+        let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
+        let of = |count: usize, one| counted(count as u64, one);
+        text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));
+        if !self.complete {
+            text.push_str("PARTIAL: points are missing; the same call goes on\n");
+        }
+        if self.points.len() <= MOST_SHOWN {
+            let names = self.factors.iter().map(|factor| factor.name.as_str());
+            let heads: Vec<&str> = core::iter::once("Point").chain(names).collect();
+            let lead = |point: &PointResults| {
+                let cells =
+                    heads[1..].iter().map(|head| point.values.get(*head).cloned().unwrap_or_default());
+                core::iter::once(point.point.to_string()).chain(cells).collect::<Vec<String>>()
+            };
+            let rows: Vec<(Vec<String>, &Metrics)> =
+                self.points.iter().map(|point| (lead(point), &point.metrics)).collect();
+            text.push_str(&format!("\n{}", means(&heads, &rows, style)));
+        } else {
+            text.push_str(&self.extremes(style));
+        }
+        text.push_str(&self.explanation(style));
+        if let Budget::Until(goal, most) = budget {
+            let missed: Vec<&PointResults> =
+                self.points.iter().filter(|point| point.reached == Some(false)).collect();
+            if !missed.is_empty() {
+                let numbers: Vec<String> =
+                    missed.iter().take(8).map(|point| point.point.to_string()).collect();
+                text.push_str(&style.folded(&format!(
+                    "\nNOT REACHED: after {most} runs the 95 % interval of {} points is wider than {:.3} % of its mean: {}{}\n",
+                    missed.len(),
+                    goal.share * 100.0,
+                    numbers.join(", "),
+                    if missed.len() > 8 { ", ..." } else { "" }
+                )));
+            }
+        }
+        text
+    }
+
+    /// Of many points those with the least and the most of each metric.
+    fn extremes(&self, style: Style) -> String {
+        let mut text = String::new();
+        for metric in metrics_of(&self.points) {
+            let name = metric.name(Of::Network);
+            let mean = |point: &&PointResults| point.metrics.get(name).map(|of| of.mean);
+            let known = || self.points.iter().filter(|point| mean(point).is_some());
+            let by = |a: &&PointResults, b: &&PointResults| {
+                mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0))
+            };
+            let ends = [("least", known().min_by(by)), ("most", known().max_by(by))];
+            for (what, point) in ends {
+                let Some(point) = point else { continue };
+                let values: Vec<String> =
+                    point.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                let amount = value(metric, mean(&point).unwrap_or(0.0));
+                let line = format!(
+                    "{}, {what}: {amount} at point {} ({})",
+                    heads_of(&[metric]).concat(),
+                    point.point,
+                    values.join(", ")
+                );
+                text.push_str(&style.folded(&style.clean(&line)));
+                text.push('\n');
+            }
+        }
+        format!("\n{text}")
+    }
+
+    fn explanation(&self, style: Style) -> String {
+        let mut text = String::new();
+        for metric in Metric::in_table(In::MEANS) {
+            let Some(of) = self.importance.get(metric.name(Of::Network)) else { continue };
+            let ranked = self.ranked(metric);
+            let shares: Vec<String> =
+                ranked.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
+            let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+            let chance =
+                of.chance.map(|share| format!("; chance is {:.0} % of that over all runs", share * 100.0));
+            let head = heads_of(&[metric]).concat();
+            let line = format!("{head}: {}{}", listed(&shares), chance.unwrap_or_default());
+            text.push_str(&style.folded(&style.clean(&line)));
+            text.push('\n');
+        }
+        if text.is_empty() {
+            text
+        } else {
+            format!("\nVariance over points that each factor explains by itself\n{text}")
+        }
+    }
+}
+
+/// Points that a table shows.
+const MOST_SHOWN: usize = 40;
+
+/// The metrics that are shown of points.
+pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
+    let has =
+        |metric: &Metric| points.iter().any(|point| point.metrics.contains_key(metric.name(Of::Network)));
+    let varies = |metric: &Metric| {
+        let of = |point: &PointResults| point.metrics.get(metric.name(Of::Network)).map(|of| of.mean);
+        let mut known = points.iter().filter_map(of);
+        let first = known.next();
+        !metric.line().is_rare
+            || known.any(|value| Some(value) != first)
+            || first.is_some_and(|value| value != 0.0)
+    };
+    Metric::in_table(In::MEANS).filter(|metric| has(metric) && varies(metric)).collect()
+}
+
+fn importance(
+    plan: &Plan,
+    numbers: &[Numbers],
+    kept: &[usize],
+    points: &[PointResults],
+) -> BTreeMap<&'static str, Importance> {
+    let classes: Vec<Classes> = plan
+        .factors
+        .iter()
+        .zip(numbers)
+        .enumerate()
+        .map(|(number, (factor, numbers))| match numbers.as_ref().filter(|_| factor.is_drawn) {
+            Some((values, _)) => {
+                let own: Vec<f64> =
+                    kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
+                Classes::drawn(&own)
+            }
+            None => Classes {
+                of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
+                count: factor.levels.len(),
+            },
+        })
+        .collect();
+    let mut all = BTreeMap::new();
+    for metric in Metric::in_table(In::MEANS) {
+        let name = metric.name(Of::Network);
+        let estimates: Option<Vec<_>> = points.iter().map(|point| point.metrics.get(name)).collect();
+        let Some(estimates) = estimates.filter(|estimates| estimates.len() > 1) else { continue };
+        let values: Vec<f64> = estimates.iter().map(|of| of.mean).collect();
+        let shares = plan.factors.iter().zip(&classes).filter(|(factor, _)| factor.levels.len() > 1);
+        let shares: Option<BTreeMap<String, f64>> = shares
+            .map(|(factor, classes)| Some((factor.key.text.clone(), explained(&values, classes)?)))
+            .collect();
+        let Some(factors) = shares.filter(|shares| !shares.is_empty()) else { continue };
+        let within: f64 =
+            estimates.iter().filter_map(|of| of.std_dev).map(|s| s * s).sum::<f64>() / values.len() as f64;
+        let has_chance = estimates.iter().any(|of| of.std_dev.is_some());
+        let between = thalweg_report::statistics::variance(&values).unwrap_or(0.0);
+        let chance = has_chance.then(|| within / (within + between));
+        all.insert(name, Importance { factors, chance });
+    }
+    all
+}

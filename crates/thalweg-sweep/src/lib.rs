@@ -1,0 +1,21 @@
+//! Sweeps: a scenario over many values, schemes and seeds.
+//!
+//! - [`Plan`]: the points of a sweep file, each a value for every factor.
+//! - [`Store`]: the folder in which each run is kept as soon as it is over, under a name that follows from what was simulated.
+//! - [`Sweep`]: makes the runs that the store has not, on all cores.
+//! - [`Document`]: the means of each point, and how much of the variance each factor explains; tables for other programs.
+//! - [`page()`]: the same as heat maps and scatter plots for the browser.
+
+mod document;
+mod importance;
+mod page;
+pub mod picture;
+mod plan;
+mod store;
+mod sweep;
+
+pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
+pub use page::page;
+pub use plan::{Factor, Level, Plan, PlanError, Point};
+pub use store::{Purpose, Store, StoreError};
+pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError};

@@ -1,0 +1,171 @@
+//! Heat maps and scatter plots as SVG within a page.
+
+use std::fmt::Write as _;
+use thalweg_report::report::html::escape;
+
+/// A map of cells over two lists of names.
+pub struct HeatMap<'a> {
+    /// The heading.
+    pub title: &'a str,
+    /// The names of columns, with the name of what they are.
+    pub columns: (&'a str, Vec<&'a str>),
+    /// The names of rows.
+    pub rows: (&'a str, Vec<&'a str>),
+    /// The value of each row and column, with its words; nothing where there is none.
+    pub cells: Vec<Vec<Option<(f64, String)>>>,
+    /// The values of the first and the last colour.
+    pub scale: (f64, f64),
+}
+
+/// The colours of a scale, from little to much: viridis (van der Walt and Smith 2015) at equal steps.
+const COLOURS: [(f64, f64, f64); 6] = [
+    (68.0, 1.0, 84.0),
+    (65.0, 68.0, 135.0),
+    (42.0, 120.0, 142.0),
+    (34.0, 168.0, 132.0),
+    (122.0, 209.0, 81.0),
+    (253.0, 231.0, 37.0),
+];
+
+/// The colour at a share of the scale, and whether dark letters can be read on it.
+fn colour(share: f64) -> (String, bool) {
+    let at = share.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f64;
+    let below = (at as usize).min(COLOURS.len() - 2);
+    let rest = at - below as f64;
+    let (a, b) = (COLOURS[below], COLOURS[below + 1]);
+    let mix = |a: f64, b: f64| (a + (b - a) * rest).round() as u8;
+    (format!("#{:02x}{:02x}{:02x}", mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2)), share > 0.55)
+}
+
+fn share((from, to): (f64, f64), value: f64) -> f64 {
+    if to > from { (value - from) / (to - from) } else { 0.5 }
+}
+
+impl HeatMap<'_> {
+    /// Appends the map.
+    pub fn draw(&self, html: &mut String) {
+        let letters =
+            |names: &[&str]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
+        let words = self.cells.iter().flatten().flatten().map(|(_, words)| words.chars().count()).max();
+        let left = (letters(&self.rows.1).min(24.0) * 6.5 + 10.0).max(30.0);
+        let wide = (letters(&self.columns.1).max(words.unwrap_or(0) as f64).min(16.0) * 6.5 + 10.0).max(54.0);
+        let (high, top) = (26.0, 38.0);
+        let width = left + wide * self.columns.1.len() as f64 + 4.0;
+        let height = top + high * self.rows.1.len() as f64 + 4.0;
+        let _ = write!(
+            html,
+            "<svg class=\"heat\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{0}\" font-size=\"11\"><text x=\"{left:.0}\" y=\"13\" fill=\"currentColor\" font-weight=\"600\">{0}</text>",
+            escape(self.title)
+        );
+        let text = |html: &mut String, x: f64, y: f64, anchor: &str, fill: &str, words: &str| {
+            let _ = write!(
+                html,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{fill}\">{}</text>",
+                escape(words)
+            );
+        };
+        for (column, name) in self.columns.1.iter().enumerate() {
+            text(html, left + wide * (column as f64 + 0.5), 31.0, "middle", "currentColor", name);
+        }
+        for (row, name) in self.rows.1.iter().enumerate() {
+            let y = top + high * row as f64;
+            text(html, left - 6.0, y + 17.0, "end", "currentColor", name);
+            for (column, cell) in self.cells[row].iter().enumerate() {
+                let x = left + wide * column as f64;
+                let Some((value, words)) = cell else { continue };
+                let (fill, is_light) = colour(share(self.scale, *value));
+                let _ = write!(
+                    html,
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\"><title>{} {}, {} {}: {}</title></rect>",
+                    wide - 1.0,
+                    high - 1.0,
+                    escape(self.columns.0),
+                    escape(self.columns.1[column]),
+                    escape(self.rows.0),
+                    escape(name),
+                    escape(words)
+                );
+                text(html, x + wide / 2.0, y + 17.0, "middle", if is_light { "#000" } else { "#fff" }, words);
+            }
+        }
+        html.push_str("</svg>\n");
+    }
+}
+
+/// Points over one number.
+pub struct Scatter<'a> {
+    /// The heading.
+    pub title: &'a str,
+    /// The words for the ends of both axes: left, right, bottom, top.
+    pub ends: [String; 4],
+    /// The ends of both axes.
+    pub across: (f64, f64),
+    /// The ends of the upright axis.
+    pub up: (f64, f64),
+    /// Points with the number of their colour, from 0.
+    pub points: Vec<(f64, f64, usize)>,
+}
+
+impl Scatter<'_> {
+    /// Appends the plot.
+    pub fn draw(&self, html: &mut String) {
+        let (width, height, left, top) = (330.0, 200.0, 80.0, 22.0);
+        let (plot_width, plot_height) = (width - left - 10.0, height - top - 22.0);
+        let _ = write!(
+            html,
+            "<svg class=\"heat\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{0}\" font-size=\"11\"><text x=\"{left}\" y=\"13\" fill=\"currentColor\" font-weight=\"600\">{0}</text><rect x=\"{left}\" y=\"{top}\" width=\"{plot_width}\" height=\"{plot_height}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.3\"/>",
+            escape(self.title)
+        );
+        let [west, east, south, north] = &self.ends;
+        let bottom = top + plot_height;
+        let texts = [
+            (left, bottom + 14.0, "start", west),
+            (left + plot_width, bottom + 14.0, "end", east),
+            (left - 4.0, bottom, "end", south),
+            (left - 4.0, top + 9.0, "end", north),
+        ];
+        for (x, y, anchor, words) in texts {
+            let _ = write!(
+                html,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
+                escape(words)
+            );
+        }
+        for &(x, y, colour) in &self.points {
+            let _ = write!(
+                html,
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" style=\"fill:var(--c{})\" fill-opacity=\"0.7\"/>",
+                left + plot_width * share(self.across, x),
+                bottom - plot_height * share(self.up, y),
+                colour % 9
+            );
+        }
+        html.push_str("</svg>\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_from_dark_to_light() {
+        assert_eq!(colour(0.0), ("#440154".to_owned(), false));
+        assert_eq!(colour(1.0), ("#fde725".to_owned(), true));
+        assert_eq!(colour(f64::NAN).0.len(), 7);
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let map = HeatMap {
+            title: "<b>",
+            columns: ("rate", vec!["<1>"]),
+            rows: ("loss", vec!["&"]),
+            cells: vec![vec![Some((1.0, "1 Mbit/s".to_owned()))]],
+            scale: (1.0, 1.0),
+        };
+        let mut html = String::new();
+        map.draw(&mut html);
+        assert!(html.contains("&lt;b&gt;") && html.contains("&lt;1&gt;") && !html.contains("<b>"));
+    }
+}

@@ -1,0 +1,229 @@
+//! The folder of a sweep, in which each run is kept as soon as it is over.
+
+use core::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use thalweg_report::results::Run;
+
+/// A folder of runs, each under a name that follows from what was simulated.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// Numbers files that are being written.
+    next: AtomicU64,
+}
+
+/// The reason for which a folder is not used.
+#[derive(Debug)]
+pub enum StoreError {
+    /// It is none, or holds something else.
+    Foreign(PathBuf),
+    /// The operating system refused.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign(path) => {
+                write!(f, "`{}` holds something else; choose a new folder with --out", path.display())
+            }
+            Self::Io(path, error) => write!(f, "`{}`: {error}", path.display()),
+        }
+    }
+}
+
+impl core::error::Error for StoreError {}
+
+/// The file that says what the folder is.
+const README: &str = "README.txt";
+
+/// The use that a folder of runs has, which its file `README.txt` says.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose {
+    /// The first line, by which the folder is known again.
+    pub mark: &'static str,
+    /// A list of what is in it, and the way to go on.
+    pub about: &'static str,
+}
+
+impl Purpose {
+    /// A sweep.
+    pub const SWEEP: Self = Self {
+        mark: "A sweep of thalweg",
+        about: "\
+results.json    the means of each point, and what explains how much of the variance
+flows.parquet   a row for each flow of each run
+links.parquet   a row for each direction of a link of each run
+report.html     the page that --report writes
+points          the results of each run, under a hash of its scenario, its seed and the version
+
+`thalweg sweep FILE` with the same file goes on where it was interrupted, and makes no run again that is in `points`.
+",
+    };
+}
+
+impl Store {
+    /// The store in `folder`, which is made for `purpose` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, or holds something else.
+    pub fn open(folder: &Path, purpose: Purpose) -> Result<Self, StoreError> {
+        let io = |error| StoreError::Io(folder.to_owned(), error);
+        let readme = folder.join(README);
+        if folder.exists() && !folder.is_dir() {
+            return Err(StoreError::Foreign(folder.to_owned()));
+        }
+        let Purpose { mark, about } = purpose;
+        let is_ours = fs::read_to_string(&readme).is_ok_and(|text| text.starts_with(mark));
+        if !is_ours {
+            if folder.exists() && fs::read_dir(folder).map_err(io)?.next().is_some() {
+                return Err(StoreError::Foreign(folder.to_owned()));
+            }
+            fs::create_dir_all(folder).map_err(io)?;
+            fs::write(&readme, format!("{mark}\n{}\n\n{about}", "=".repeat(mark.len()))).map_err(io)?;
+        }
+        Ok(Self { folder: folder.to_owned(), next: AtomicU64::new(0) })
+    }
+
+    /// The path of a file of the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The name of a run: a hash of the version of the program, of the scenario with everything written out, and of the seed.
+    pub fn name(version: &str, expanded: &str, seed: u64) -> String {
+        let mut hash = blake3::Hasher::new();
+        for part in [LAYOUT, version, &seed.to_string(), expanded] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.finalize().to_hex()[..40].to_owned()
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        let (folder, file) = name.split_at(2);
+        self.folder.join("points").join(folder).join(format!("{file}.json"))
+    }
+
+    /// True if there is a file for the run.
+    pub fn has(&self, name: &str) -> bool {
+        self.place(name).exists()
+    }
+
+    /// The run of that name; none where there is none, and where a crash of the system left half of it.
+    pub fn get(&self, name: &str) -> Option<Run> {
+        serde_json::from_slice(&fs::read(self.place(name)).ok()?).ok()
+    }
+
+    /// Keeps a run. It is there as a whole or not at all, also after `kill -9`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn put(&self, name: &str, run: &Run) -> Result<(), StoreError> {
+        self.write_at(&self.place(name), |out| serde_json::to_writer(out, run).map_err(io::Error::from))
+    }
+
+    /// Writes a file of the folder as a whole.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        self.write_at(&self.path(name), |out| out.write_all(content))
+    }
+
+    fn write_at(
+        &self,
+        place: &Path,
+        fill: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let part = self.folder.join(format!(".partial-{}-{number}", std::process::id()));
+        let written = (|| {
+            if let Some(folder) = place.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            let mut out = io::BufWriter::new(fs::File::create(&part)?);
+            fill(&mut out)?;
+            out.flush()?;
+            fs::rename(&part, place)
+        })();
+        written.map_err(|error| {
+            // What is left over would only take room.
+            let _ = fs::remove_file(&part);
+            StoreError::Io(place.to_owned(), error)
+        })
+    }
+
+    /// Takes away what processes that were killed had begun to write: what nobody has touched for an hour.
+    pub fn tidy(&self) {
+        let is_old = |entry: &fs::DirEntry| {
+            let modified = entry.metadata().and_then(|data| data.modified());
+            modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age.as_secs() > 3600))
+        };
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(".partial-") && is_old(&entry) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Part of every name; another layout of runs has another one.
+const LAYOUT: &str = "thalweg-sweep-run 1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("thalweg-store-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn names_follow_from_scenario_seed_and_version() {
+        let name = Store::name("1", "duration = 1", 7);
+        assert_eq!(name, Store::name("1", "duration = 1", 7));
+        for other in [
+            Store::name("2", "duration = 1", 7),
+            Store::name("1", "duration = 2", 7),
+            Store::name("1", "duration = 1", 8),
+        ] {
+            assert_ne!(name, other);
+        }
+    }
+
+    #[test]
+    fn half_a_run_is_none_and_foreign_folders_stay() {
+        let folder = place("half");
+        let store = Store::open(&folder, Purpose::SWEEP).unwrap();
+        let name = Store::name("1", "x", 1);
+        assert!(store.get(&name).is_none() && !store.has(&name));
+        store.write_at(&store.place(&name), |out| out.write_all(b"{\"seed\": 1")).unwrap();
+        assert!(store.has(&name) && store.get(&name).is_none());
+        assert!(Store::open(&folder, Purpose::SWEEP).is_ok(), "its own folder is used again");
+        let [old, new] = [".partial-1-0", ".partial-2-0"].map(|name| folder.join(name));
+        fs::write(&old, "x").unwrap();
+        fs::write(&new, "x").unwrap();
+        let before = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+        fs::File::options().append(true).open(&old).unwrap().set_modified(before).unwrap();
+        store.tidy();
+        assert!(!old.exists() && new.exists());
+        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("thesis.txt"), "x").unwrap();
+        assert!(matches!(Store::open(&folder, Purpose::SWEEP), Err(StoreError::Foreign(_))));
+        assert!(matches!(
+            Store::open(&folder.join("thesis.txt"), Purpose::SWEEP),
+            Err(StoreError::Foreign(_))
+        ));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

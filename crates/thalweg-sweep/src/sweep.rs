@@ -1,0 +1,502 @@
+//! Makes the runs of a sweep.
+
+use crate::plan::{Plan, PlanError};
+use crate::store::{Store, StoreError};
+use core::fmt;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use thalweg_report::batch::{self, Job};
+use thalweg_report::output::listed;
+use thalweg_report::results::{Goal, LEAST_RUNS, Run};
+use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile};
+use thalweg_sim::spec::Spec;
+
+/// Reads the sweep's scenario, changed as `--set` changes it, perhaps with another scheme for some flows.
+pub type Load<'a> = dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;
+
+/// The reason for which a scenario was not read.
+#[derive(Clone, Debug)]
+pub enum LoadError {
+    /// It is wrong.
+    Scenario(Vec<Diagnostic>),
+    /// It could not be looked for.
+    Other(String),
+}
+
+/// A sweep that cannot be made at all.
+#[derive(Debug)]
+pub enum SweepError {
+    /// The file or its scenario is wrong.
+    Scenario(Vec<Diagnostic>),
+    /// The system refused.
+    Other(String),
+}
+
+/// The number of runs that each point has.
+#[derive(Clone, Copy, Debug)]
+pub enum Budget {
+    /// So many.
+    Runs(u32),
+    /// As many as make an interval narrow enough, but no more than so many.
+    Until(Goal, u32),
+}
+
+impl Budget {
+    /// The most runs of a point.
+    pub fn most(self) -> u32 {
+        match self {
+            Self::Runs(most) | Self::Until(_, most) => most,
+        }
+    }
+}
+
+/// Everything that is known before the first run.
+pub struct Sweep<'a> {
+    /// The file.
+    pub file: &'a SweepFile,
+    /// Its points.
+    pub plan: Plan,
+    /// The runs of each point.
+    pub budget: Budget,
+    /// The first seed of every point.
+    pub seed: u64,
+    /// Of so many processes that share the points this is the one of that number, from 0.
+    pub shard: (u32, u32),
+    /// Runs at a time.
+    pub threads: usize,
+    /// The version that names of runs hold.
+    pub version: &'a str,
+    /// The memory that there is for all runs at a time, where it is known.
+    pub memory: Option<u64>,
+    /// Set to end early.
+    pub stop: Arc<AtomicBool>,
+    load: &'a Load<'a>,
+    flows: Vec<usize>,
+    /// The points that are in use, as several runs of one come one after the other.
+    recent: Mutex<VecDeque<(usize, Result<Prepared, Failure>)>>,
+}
+
+/// A point that can run.
+#[derive(Clone, Debug)]
+struct Prepared {
+    spec: Arc<Spec>,
+    expanded: Arc<str>,
+}
+
+/// The reason for which a point has no results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed under which it failed; none where it could not begin.
+    pub seed: Option<u64>,
+    /// A sentence or a diagnostic.
+    pub why: String,
+}
+
+/// The outcome of a point.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// The names of its runs in the store, by seed.
+    pub runs: Vec<(u64, String)>,
+    /// All runs that it is to have are there.
+    pub is_whole: bool,
+    /// It cannot have all of its runs.
+    pub failure: Option<Failure>,
+    /// The interval that was asked for was reached; none where none was.
+    pub reached: Option<bool>,
+}
+
+/// The progress so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Runs that are over, also those that failed.
+    pub done: usize,
+    /// All runs, as far as is known.
+    pub total: usize,
+    /// Those of `done` that were there before.
+    pub found: usize,
+    /// Those of `done` that failed.
+    pub failed: usize,
+}
+
+/// The outcome of one run.
+enum Outcome {
+    Kept { name: String, was_there: bool },
+    Failed(Failure),
+    Stopped,
+    CannotKeep(StoreError),
+}
+
+impl<'a> Sweep<'a> {
+    /// The points of `file`, whose scenario `load` reads.
+    ///
+    /// # Errors
+    ///
+    /// The scenario itself is wrong, or there are too many points.
+    pub fn new(
+        file: &'a SweepFile,
+        load: &'a Load<'a>,
+        (budget, version): (Budget, &'a str),
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, SweepError> {
+        let plan = Plan::of(file).map_err(|error: PlanError| {
+            SweepError::Scenario(vec![file.error(0..0, error.to_string(), None)])
+        })?;
+        let sets: Vec<String> = file.sets.iter().map(|set| set.text.clone()).collect();
+        let loaded = load(&sets, None).map_err(|error| match error {
+            LoadError::Scenario(found) => {
+                SweepError::Scenario(found.iter().map(|one| placed_set(file, one)).collect())
+            }
+            LoadError::Other(why) => SweepError::Other(why),
+        })?;
+        let seed = file.seed.unwrap_or(loaded.spec().seed);
+        if seed.checked_add(u64::from(budget.most())).is_none() {
+            return Err(SweepError::Other(format!("seeds from {seed} on: the last ones are too large")));
+        }
+        let flows = replaced(file, &loaded)?;
+        Ok(Self {
+            file,
+            plan,
+            budget,
+            seed,
+            shard: (0, 1),
+            threads: 1,
+            version,
+            memory: None,
+            stop,
+            load,
+            flows,
+            recent: Mutex::default(),
+        })
+    }
+
+    /// The changes of the scenario that a point is.
+    pub fn sets(&self, point: usize) -> Vec<String> {
+        let of = |(number, factor): (usize, &crate::plan::Factor)| {
+            format!("{}={}", factor.key.text, self.plan.level(point, number).toml)
+        };
+        let factors = self.plan.factors.iter().enumerate().filter(|(_, factor)| !factor.is_scheme);
+        self.file.sets.iter().map(|set| set.text.clone()).chain(factors.map(of)).collect()
+    }
+
+    /// The scheme that a point's flows have in place of their own.
+    pub fn scheme(&self, point: usize) -> Option<&str> {
+        let number = self.plan.factors.iter().position(|factor| factor.is_scheme)?;
+        Some(&self.plan.level(point, number).toml)
+    }
+
+    fn load(&self, point: usize) -> Result<Loaded, LoadError> {
+        let instead = self.scheme(point).map(|scheme| Instead { scheme, flows: &self.flows });
+        (self.load)(&self.sets(point), instead)
+    }
+
+    /// Looks whether every value is one that the scenario can have.
+    ///
+    /// # Errors
+    ///
+    /// Values with which no point can run, each with its place in the file; or what is wrong with all points.
+    pub fn check(&self) -> Result<(), SweepError> {
+        let mut faults: Vec<Diagnostic> = Vec::new();
+        let (mut can_run, mut other) = (self.plan.factors.is_empty(), None);
+        for (number, factor) in self.plan.factors.iter().enumerate() {
+            let levels = if factor.is_drawn { 1 } else { factor.levels.len().min(MOST_CHECKED) };
+            for level in 0..levels as u32 {
+                let with = |point: &usize| self.plan.points[*point][number] == level;
+                let points = (0..self.plan.points.len()).filter(with).take(MOST_TRIES);
+                let mut first = None;
+                for point in points {
+                    let own = match self.load(point) {
+                        Ok(_) => {
+                            can_run = true;
+                            None
+                        }
+                        Err(LoadError::Other(why)) => return Err(SweepError::Other(why)),
+                        Err(LoadError::Scenario(found)) => {
+                            let own = found.iter().filter_map(|one| self.placed(point, number, one));
+                            let own = Some(own.collect::<Vec<_>>()).filter(|own| !own.is_empty());
+                            other.get_or_insert(found);
+                            own
+                        }
+                    };
+                    // What only some points cannot have is told of these points.
+                    let Some(own) = own else {
+                        first = None;
+                        break;
+                    };
+                    first.get_or_insert(own);
+                }
+                for one in first.into_iter().flatten() {
+                    if !faults.contains(&one) && faults.len() < MOST_FAULTS {
+                        faults.push(one);
+                    }
+                }
+            }
+        }
+        match other.filter(|_| faults.is_empty() && !can_run) {
+            Some(other) => Err(SweepError::Scenario(other)),
+            None if faults.is_empty() => Ok(()),
+            None => Err(SweepError::Scenario(faults)),
+        }
+    }
+
+    /// A diagnostic of a point that is about its value of a factor, at the place in the sweep file.
+    fn placed(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
+        let argument = found.file().strip_prefix("--set ")?.parse::<usize>().ok()?;
+        let own = argument.checked_sub(self.file.sets.len() + 1)?;
+        let plain = self
+            .plan
+            .factors
+            .iter()
+            .enumerate()
+            .filter(|(_, factor)| !factor.is_scheme)
+            .map(|(number, _)| number);
+        let plain: Vec<usize> = plain.collect();
+        let (factor, level) = (&self.plan.factors[number], self.plan.level(point, number));
+        let is_own = match plain.get(own) {
+            Some(factor) => *factor == number,
+            None => factor.is_scheme,
+        };
+        let value = Placed { text: level.toml.clone(), place: level.place.clone() };
+        let whole = || Diagnostic {
+            source: Arc::clone(&self.file.source),
+            span: level.place.clone(),
+            ..found.clone()
+        };
+        let in_key = found.span.start <= factor.key.text.len() && !factor.is_scheme;
+        is_own.then(|| {
+            if level.is_literal || in_key { self.file.placed(found, &factor.key, &value) } else { whole() }
+        })
+    }
+
+    /// Makes the runs that `store` has not. `tick` is called several times a second. The outcome does not depend on threads.
+    ///
+    /// # Errors
+    ///
+    /// A run could not be kept: nothing is begun after that.
+    pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Vec<Made>, StoreError> {
+        let mut made: Vec<Made> = vec![Made::default(); self.plan.points.len()];
+        let (shard, shards) = (self.shard.0 as usize, self.shard.1.max(1) as usize);
+        let mut open: Vec<usize> = (0..made.len()).filter(|point| point % shards == shard).collect();
+        let first = match self.budget {
+            Budget::Runs(runs) => runs,
+            Budget::Until(_, most) => most.min(LEAST_RUNS as u32),
+        };
+        let mut status = Status::default();
+        let mut runs = first;
+        while !open.is_empty() && !self.stop.load(Ordering::Relaxed) {
+            let jobs: Vec<(usize, u64)> = open
+                .iter()
+                .flat_map(|&point| {
+                    let had = made[point].runs.len() as u64;
+                    (had..u64::from(runs)).map(move |run| (point, self.seed + run))
+                })
+                .collect();
+            status.total = status.done + jobs.len();
+            tick(status);
+            let mut failed = None;
+            let now = Mutex::new(status);
+            let each = |number: usize, outcome| {
+                let (point, seed) = jobs[number];
+                let mut status = now.lock().unwrap_or_else(PoisonError::into_inner);
+                let made: &mut Made = &mut made[point];
+                match outcome {
+                    Outcome::Kept { name, was_there } => {
+                        status.found += usize::from(was_there);
+                        made.runs.push((seed, name));
+                    }
+                    Outcome::Failed(failure) => {
+                        status.failed += 1;
+                        made.failure.get_or_insert(failure);
+                    }
+                    Outcome::Stopped => return,
+                    Outcome::CannotKeep(error) => {
+                        failed.get_or_insert(error);
+                        return;
+                    }
+                }
+                status.done += 1;
+            };
+            let work = |number: usize| {
+                let (point, seed) = jobs[number];
+                let outcome = self.make(point, seed, store);
+                if matches!(outcome, Outcome::CannotKeep(_)) {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+                outcome
+            };
+            let show = || tick(*now.lock().unwrap_or_else(PoisonError::into_inner));
+            batch::spread(jobs.len(), self.threads, &self.stop, work, each, show);
+            status = now.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                self.close(&mut made, &open, runs);
+                break;
+            }
+            open = self.look(&mut made, &open, runs, store);
+            runs = (runs + (runs / 2).max(1)).min(self.budget.most());
+        }
+        tick(status);
+        Ok(made)
+    }
+
+    /// Points that had all of their runs when the sweep was interrupted.
+    fn close(&self, made: &mut [Made], open: &[usize], runs: u32) {
+        for &point in open {
+            let is_fixed = matches!(self.budget, Budget::Runs(_));
+            made[point].is_whole = is_fixed && made[point].runs.len() == runs as usize;
+        }
+    }
+
+    /// Looks at points that have `runs` runs; gives those that need more. The runs of a point are then as many as would be if they
+    /// were made one by one.
+    fn look(&self, made: &mut [Made], open: &[usize], runs: u32, store: &Store) -> Vec<usize> {
+        let mut more = Vec::new();
+        for &point in open {
+            let of = &mut made[point];
+            if of.failure.is_some() {
+                continue;
+            }
+            let Budget::Until(goal, most) = self.budget else {
+                of.is_whole = true;
+                continue;
+            };
+            let all: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
+            let enough = (LEAST_RUNS.min(most as usize)..=all.len()).find(|&count| {
+                let widest = goal.widest(&[("", &all[..count])]);
+                widest.is_none_or(|widest| widest.share <= goal.share)
+            });
+            if let Some(enough) = enough {
+                let is_known = goal.widest(&[("", &all[..enough])]).is_some();
+                of.runs.truncate(enough);
+                (of.is_whole, of.reached) = (true, Some(is_known));
+            } else if runs < most {
+                more.push(point);
+            } else {
+                (of.is_whole, of.reached) = (true, Some(false));
+            }
+        }
+        more
+    }
+
+    /// The simulation of a point, whose seed is the scenario's.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which it has none.
+    pub fn spec(&self, point: usize) -> Result<Arc<Spec>, Failure> {
+        self.prepared(point).map(|prepared| prepared.spec)
+    }
+
+    fn prepared(&self, point: usize) -> Result<Prepared, Failure> {
+        let lock = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = lock().iter().find(|(other, _)| *other == point) {
+            return known.clone();
+        }
+        let prepared = self.prepare(point);
+        let mut recent = lock();
+        recent.push_front((point, prepared.clone()));
+        recent.truncate(self.threads.max(1) + 1);
+        prepared
+    }
+
+    fn prepare(&self, point: usize) -> Result<Prepared, Failure> {
+        let fail = |why: String| Failure { seed: None, why };
+        let loaded = self.load(point).map_err(|error| match error {
+            LoadError::Scenario(found) => {
+                let placed = |one: &Diagnostic| {
+                    let factors = 0..self.plan.factors.len();
+                    let own = factors.filter_map(|number| self.placed(point, number, one)).next();
+                    own.unwrap_or_else(|| placed_set(self.file, one)).render().trim_end().to_owned()
+                };
+                fail(found.iter().take(3).map(placed).collect::<Vec<_>>().join("\n"))
+            }
+            LoadError::Other(why) => fail(why),
+        })?;
+        let spec = loaded.spec();
+        if spec.warmup >= spec.duration {
+            let (warmup, duration) = (spec.warmup, spec.duration);
+            return Err(fail(format!("the warm-up ({warmup}) is not shorter than the run ({duration})")));
+        }
+        let memory = self.memory.map(|memory| memory / self.threads.max(1) as u64);
+        if let Some(error) = memory.and_then(|memory| loaded.check_memory(memory)) {
+            return Err(fail(error.render().trim_end().to_owned()));
+        }
+        Ok(Prepared { expanded: loaded.expanded().into(), spec: Arc::new(loaded.scenario.spec) })
+    }
+
+    fn make(&self, point: usize, seed: u64, store: &Store) -> Outcome {
+        let prepared = match self.prepared(point) {
+            Ok(prepared) => prepared,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        let name = Store::name(self.version, &prepared.expanded, seed);
+        if store.has(&name) && store.get(&name).is_some_and(|run| run.complete && run.seed == seed) {
+            return Outcome::Kept { name, was_there: true };
+        }
+        let job = Job { spec: prepared.spec, seed, events: None, threads: 1 };
+        let failed = |why: String| Outcome::Failed(Failure { seed: Some(seed), why });
+        match catch_unwind(AssertUnwindSafe(|| batch::one(&job, &self.stop))) {
+            Ok(Ok((result, run))) if result.complete => match store.put(&name, &run) {
+                Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
+                Ok(()) => {
+                    failed("packets appeared or vanished, which is a fault of the simulator".to_owned())
+                }
+                Err(error) => Outcome::CannotKeep(error),
+            },
+            Ok(Ok(_)) => Outcome::Stopped,
+            Ok(Err(error)) => failed(format!("it cannot be simulated: {error}")),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+                failed(format!("it panicked, which is a fault of the simulator: {text}"))
+            }
+        }
+    }
+}
+
+/// The positions of the flows, from 1, that the schemes of the file are for.
+fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {
+    if file.flows.is_empty() {
+        return Ok(loaded.compared_flows());
+    }
+    let names: Vec<&str> = loaded.spec().groups.iter().map(|group| group.name.as_str()).collect();
+    let place = |wanted: &Placed| {
+        let found = names.iter().position(|name| *name == wanted.text);
+        found.map(|position| position + 1).ok_or_else(|| {
+            let message = format!("the scenario has no flows `{}`", wanted.text);
+            file.error(wanted.place.clone(), message, Some(format!("it has {}", listed(&names))))
+        })
+    };
+    let (found, faults): (Vec<_>, Vec<_>) = file.flows.iter().map(place).partition(Result::is_ok);
+    let faults: Vec<Diagnostic> = faults.into_iter().filter_map(Result::err).collect();
+    if faults.is_empty() {
+        Ok(found.into_iter().flatten().collect())
+    } else {
+        Err(SweepError::Scenario(faults))
+    }
+}
+
+/// A diagnostic about one of the file's changes for all points, at its place.
+fn placed_set(file: &SweepFile, found: &Diagnostic) -> Diagnostic {
+    let number = found.file().strip_prefix("--set ").and_then(|number| number.parse::<usize>().ok());
+    let Some(set) = number.and_then(|number| file.sets.get(number.checked_sub(1)?)) else {
+        return found.clone();
+    };
+    Diagnostic { source: Arc::clone(&file.source), span: set.place.clone(), ..found.clone() }
+}
+
+/// Values of a factor that are looked at beforehand.
+const MOST_CHECKED: usize = 1000;
+/// Points with one value that are tried before it is taken for wrong.
+const MOST_TRIES: usize = 8;
+/// Mistakes that are told at once.
+const MOST_FAULTS: usize = 20;
+
+impl fmt::Debug for Sweep<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sweep").field("plan", &self.plan).field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
