@@ -1,0 +1,472 @@
+//! Makes the runs of an assessment and decides its claims.
+
+use crate::decide::{self, Outcome, Test};
+use crate::document::{
+    ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
+    Verdict,
+};
+use crate::files::Files;
+use crate::margins::{Band, Margins};
+use crate::pack::{Claim, Pack, Section};
+use crate::transients::{Transient, transients};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thalweg_catalog::Registry;
+use thalweg_report::results::Run;
+use thalweg_report::statistics::{Estimate, paired_difference};
+use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile, read_sweep_text};
+use thalweg_sweep::{Budget, LoadError, Made, Status, Store, StoreError, Sweep, SweepError};
+
+/// The part of a pack that is assessed, and how often.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// The sections, by number or its beginning; all without.
+    pub only: Vec<String>,
+    /// Few points and seeds, as the pack says.
+    pub quick: bool,
+    /// Seeds of each point; without, as the pack says.
+    pub replications: Option<u32>,
+}
+
+/// An assessment of a scheme.
+#[derive(Debug)]
+pub struct Assessment<'a> {
+    /// The scheme under test, perhaps with options.
+    pub scheme: &'a str,
+    /// The plan.
+    pub pack: &'a Pack,
+    /// The differences that matter.
+    pub margins: &'a Margins,
+    /// The place of sweeps and scenarios.
+    pub files: &'a Files,
+    /// The schemes and disciplines that there are.
+    pub registry: &'a Arc<Registry>,
+    /// The part of the plan.
+    pub choice: &'a Choice,
+    /// Runs at a time. Results do not depend on it.
+    pub threads: usize,
+    /// The memory that there is for all runs at a time, where it is known.
+    pub memory: Option<u64>,
+    /// The version that names of runs hold.
+    pub version: &'a str,
+    /// Set to end early.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// The reason for which a scheme cannot be assessed.
+#[derive(Debug)]
+pub enum AssessError {
+    /// There is no such scheme, or not with these options.
+    Scheme(Vec<Diagnostic>),
+    /// A sweep or a scenario is wrong.
+    Scenario(Vec<Diagnostic>),
+    /// The pack, its margins or the call are wrong.
+    Pack(String),
+    /// A run could not be kept.
+    Store(StoreError),
+}
+
+impl From<SweepError> for AssessError {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Scenario(found) => Self::Scenario(found),
+            SweepError::Other(why) => Self::Pack(why),
+        }
+    }
+}
+
+/// A reader of one sweep's scenario.
+type Load<'a> = Box<dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
+
+/// The tests of the points of a claim.
+type Tests = Vec<Option<Test>>;
+
+/// A point, with its values under each scheme by claim.
+struct Measured {
+    values: BTreeMap<String, String>,
+    command: String,
+    /// By scheme, by claim of the sweep, by seed.
+    of: Vec<Vec<Vec<Option<f64>>>>,
+    /// By scheme, the number of runs that differ.
+    different: Vec<u32>,
+    has_failed: bool,
+}
+
+impl Assessment<'_> {
+    /// Makes the runs that `store` has not, and decides. `tick` is called several times a second. The outcome does not depend on threads
+    /// and interruptions.
+    ///
+    /// # Errors
+    ///
+    /// Something is wrong before the first run, or a run could not be kept.
+    pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Document, AssessError> {
+        let sections = self.pack.chosen(&self.choice.only).map_err(AssessError::Pack)?;
+        self.pack.check(self.margins).map_err(AssessError::Pack)?;
+        let needs_routers = self.check()?;
+        let schemes = self.schemes();
+        let replications = self.choice.replications.unwrap_or(match self.choice.quick {
+            true => self.pack.quick.replications,
+            false => self.pack.replications,
+        });
+        let files = self.sweeps(&sections, &schemes)?;
+        let loads: Vec<Load<'_>> = files.iter().map(|(_, file)| self.load(file)).collect();
+        let mut sweeps = Vec::new();
+        for ((_, file), load) in files.iter().zip(&loads) {
+            let budget = (Budget::Runs(replications), self.version);
+            let mut sweep = Sweep::new(file, load.as_ref(), budget, Arc::clone(&self.stop))?;
+            sweep.threads = self.threads;
+            sweep.memory = self.memory;
+            if self.choice.quick {
+                thin(&mut sweep, schemes.len(), self.pack.quick.points);
+            }
+            sweeps.push(sweep);
+        }
+        let points: usize = sweeps.iter().map(|sweep| sweep.plan.points.len() / schemes.len()).sum();
+        let mut status =
+            Status { total: points * schemes.len() * replications as usize, ..Status::default() };
+        let (mut failed, mut complete, mut decided) = (Vec::new(), true, BTreeMap::new());
+        let mut courses: BTreeMap<&str, Vec<Transient>> = BTreeMap::new();
+        let mut runs = 0;
+        for ((name, _), sweep) in files.iter().zip(&sweeps) {
+            let before = status;
+            let made = sweep.run(store, |now| {
+                status.done = before.done + now.done;
+                status.found = before.found + now.found;
+                status.failed = before.failed + now.failed;
+                tick(status);
+            });
+            let made = made.map_err(AssessError::Store)?;
+            complete &= made.iter().all(|made| made.is_whole || made.failure.is_some());
+            runs += made.iter().map(|made| made.runs.len()).sum::<usize>();
+            let claims: Vec<&Claim> = claims_of(&sections, name).collect();
+            let measured = self.measure(sweep, &made, store, &schemes, &claims);
+            for (point, of) in made.iter().enumerate() {
+                let Some(failure) = &of.failure else { continue };
+                let seed = failure.seed.unwrap_or(sweep.seed);
+                failed.push(FailedPoint {
+                    sweep: name.clone(),
+                    values: values_of(sweep, point),
+                    scheme: sweep.scheme(point).unwrap_or_default().to_owned(),
+                    why: failure.why.clone(),
+                    command: self.command(sweep, point, seed),
+                });
+            }
+            decided.insert(name.as_str(), measured);
+            let group = sections
+                .iter()
+                .flat_map(|section| &section.experiments)
+                .find_map(|experiment| experiment.transient.as_deref().filter(|_| experiment.sweep == *name));
+            if let Some(group) = group {
+                courses.insert(name, transients(sweep, &schemes, group, |point| values_of(sweep, point)));
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                complete = false;
+                break;
+            }
+        }
+        let sections = self.decide(&sections, &decided, &courses, &schemes);
+        let margins = claims_in(&sections).map(|claim| &claim.margin).collect::<BTreeSet<_>>();
+        let margins = margins.into_iter().filter_map(|name| {
+            let margin = self.margins.find(name).ok()?;
+            Some((name.clone(), (margin.about.clone(), margin.words.clone())))
+        });
+        Ok(Document {
+            format: "thalweg-assess".to_owned(),
+            version: 1,
+            tool_version: self.version.to_owned(),
+            scheme: self.scheme.to_owned(),
+            pack: self.pack.title.clone(),
+            references: self.pack.references.clone(),
+            seeds: (sweeps.first().map_or(1, |sweep| sweep.seed), replications),
+            quick: self.choice.quick,
+            has_statement: self.pack.statement,
+            complete,
+            points,
+            runs,
+            needs_routers,
+            margins: margins.collect(),
+            sections,
+            failed,
+        })
+    }
+
+    /// Looks whether there is such a scheme; gives the name of the messages of routers that it listens to.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn check(&self) -> Result<Option<String>, AssessError> {
+        let instead = Instead { scheme: self.scheme, flows: &[1] };
+        let loaded = Files::BuiltIn.load("alone.toml", &[], Some(instead), self.registry);
+        let loaded = loaded.map_err(AssessError::Scheme)?;
+        let feedback = loaded.spec().groups.first().and_then(|group| group.transport.properties().feedback());
+        Ok(feedback.map(|kind| kind.name().to_owned()))
+    }
+
+    /// The scheme under test, and the references that are not the same.
+    fn schemes(&self) -> Vec<&str> {
+        let others = self.pack.references.iter().map(String::as_str).filter(|other| *other != self.scheme);
+        core::iter::once(self.scheme).chain(others).collect()
+    }
+
+    /// The sweeps of the sections, each once, with these schemes.
+    fn sweeps(
+        &self,
+        sections: &[&Section],
+        schemes: &[&str],
+    ) -> Result<Vec<(String, SweepFile)>, AssessError> {
+        let mut files: Vec<(String, SweepFile)> = Vec::new();
+        for experiment in sections.iter().flat_map(|section| &section.experiments) {
+            if files.iter().any(|(name, _)| *name == experiment.sweep) {
+                continue;
+            }
+            let text = self.files.text(&experiment.sweep).map_err(AssessError::Pack)?;
+            let path = self.files.path(&experiment.sweep);
+            let mut file = read_sweep_text(&path, &text).map_err(AssessError::Scenario)?;
+            let place = file.schemes.first().map_or(0..0, |of| of.place.clone());
+            let placed = |name: &&str| Placed { text: (*name).to_owned(), place: place.clone() };
+            file.schemes = schemes.iter().map(placed).collect();
+            files.push((experiment.sweep.clone(), file));
+        }
+        Ok(files)
+    }
+
+    fn load<'b>(&'b self, file: &'b SweepFile) -> Load<'b> {
+        Box::new(move |sets, instead| {
+            let loaded = self.files.load(&file.scenario.text, sets, instead, self.registry);
+            loaded.map_err(LoadError::Scenario)
+        })
+    }
+
+    /// The command that makes one run of a point again.
+    fn command(&self, sweep: &Sweep<'_>, point: usize, seed: u64) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+        let mut command = format!("thalweg run {}", self.files.path(&sweep.file.scenario.text));
+        let scheme = sweep.scheme(point).unwrap_or_default();
+        let own = sweep.file.flows.iter().map(|flows| format!("flow.{}.scheme={scheme}", flows.text));
+        for set in sweep.sets(point).into_iter().chain(own) {
+            command.push_str(&format!(" --set {}", quoted(&set)));
+        }
+        format!("{command} --seed {seed}")
+    }
+
+    /// The values of all points of a sweep, scheme by scheme.
+    fn measure(
+        &self,
+        sweep: &Sweep<'_>,
+        made: &[Made],
+        store: &Store,
+        schemes: &[&str],
+        claims: &[&Claim],
+    ) -> Vec<Measured> {
+        let point = |first: usize| {
+            let (mut of, mut different) = (Vec::new(), Vec::new());
+            for made in &made[first..first + schemes.len()] {
+                let runs: Vec<Run> = made.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
+                let own =
+                    |claim: &&Claim| runs.iter().map(|run| claim.measure.value(run, &claim.of)).collect();
+                of.push(claims.iter().map(own).collect());
+                let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
+                different.push(prints.len() as u32);
+            }
+            Measured {
+                values: values_of(sweep, first),
+                command: self.command(sweep, first, sweep.seed),
+                of,
+                different,
+                has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_whole),
+            }
+        };
+        (0..made.len()).step_by(schemes.len()).map(point).collect()
+    }
+
+    /// The sections with their verdicts.
+    fn decide(
+        &self,
+        sections: &[&Section],
+        measured: &BTreeMap<&str, Vec<Measured>>,
+        courses: &BTreeMap<&str, Vec<Transient>>,
+        schemes: &[&str],
+    ) -> Vec<SectionResults> {
+        // By claim, in the order of the document: its points and, for each reference, their tests.
+        let (mut points, mut tests, mut has_gaps) = (Vec::new(), Vec::new(), Vec::new());
+        for section in sections {
+            for experiment in &section.experiments {
+                for claim in &experiment.claims {
+                    let number =
+                        claims_of(sections, &experiment.sweep).position(|other| core::ptr::eq(other, claim));
+                    let known = measured.get(experiment.sweep.as_str()).map_or(&[][..], Vec::as_slice);
+                    let chosen: Vec<&Measured> =
+                        known.iter().filter(|point| is_chosen(claim, point)).collect();
+                    let (own, of) = self.points(claim, number.unwrap_or(0), &chosen, schemes);
+                    has_gaps.push(chosen.iter().any(|point| point.has_failed));
+                    points.push(own);
+                    tests.push(of);
+                }
+            }
+        }
+        let by_reference: Vec<Tests> = (0..self.pack.references.len())
+            .map(|reference| {
+                let own = tests.iter().map(|tests| decide::joined(&tests[reference]));
+                decide::corrected(&own.collect::<Vec<_>>())
+            })
+            .collect();
+        let absolute = tests.iter().map(|tests| tests.last().and_then(|own| decide::joined(own)));
+        let absolute = decide::corrected(&absolute.collect::<Vec<_>>());
+        let verdict = |test: Option<Test>, has_gaps: bool| match test {
+            None => Verdict::NotEvaluated,
+            Some(test) if test.beyond < decide::LEVEL => Verdict::DoesNot,
+            Some(test) if test.within < decide::LEVEL && !has_gaps => Verdict::Holds,
+            Some(_) => Verdict::NotDecided,
+        };
+        let (mut numbers, mut points) = (0.., points.into_iter());
+        let mut claim = |claim: &Claim| {
+            let (number, points) = (numbers.next().unwrap_or(0), points.next().unwrap_or_default());
+            let band = self.margins.find(&claim.margin).ok().map(|margin| margin.band);
+            let is_relative = band.is_some_and(Band::is_relative);
+            let test = if is_relative { by_reference[0][number] } else { absolute[number] };
+            let references = self.pack.references.iter().zip(&by_reference);
+            ClaimResults {
+                text: claim.text.clone(),
+                of: claim.of.clone(),
+                measure: claim.measure.name().to_owned(),
+                margin: claim.margin.clone(),
+                less_is_better: band.is_some_and(less_is_better),
+                is_relative,
+                verdict: verdict(test, has_gaps[number]),
+                p_holds: test.map(|test| test.within),
+                p_does_not: test.map(|test| test.beyond),
+                by_reference: references
+                    .map(|(name, tests)| (name.clone(), verdict(tests[number], has_gaps[number])))
+                    .collect(),
+                points,
+            }
+        };
+        let mut results = Vec::new();
+        for section in sections {
+            let mut experiments = Vec::new();
+            for experiment in &section.experiments {
+                experiments.push(ExperimentResults {
+                    title: experiment.title.clone(),
+                    sweep: experiment.sweep.clone(),
+                    claims: experiment.claims.iter().map(&mut claim).collect(),
+                    transients: courses.get(experiment.sweep.as_str()).cloned().unwrap_or_default(),
+                });
+            }
+            let verdicts = experiments.iter().flat_map(|of| &of.claims).map(|claim| claim.verdict);
+            results.push(SectionResults {
+                number: section.number.clone(),
+                title: section.title.clone(),
+                verdict: Verdict::joined(verdicts),
+                not_evaluated: section.not_evaluated.clone(),
+                experiments,
+            });
+        }
+        results
+    }
+
+    /// The points of a claim; by reference their tests, and behind those, for a bound, the scheme's own.
+    fn points(
+        &self,
+        claim: &Claim,
+        number: usize,
+        measured: &[&Measured],
+        schemes: &[&str],
+    ) -> (Vec<PointResults>, Vec<Tests>) {
+        let Ok(margin) = self.margins.find(&claim.margin) else { return Default::default() };
+        let band = margin.band;
+        let places = || self.pack.references.iter().map(|reference| place(schemes, reference));
+        let mut tests: Vec<Tests> = places()
+            .map(|reference| {
+                let test = |point: &&Measured| match band.is_relative() {
+                    true => decide::test(&point.of[0][number], &point.of[reference][number], band),
+                    false => decide::test(&point.of[reference][number], &[], band),
+                };
+                measured.iter().map(test).collect()
+            })
+            .collect();
+        if !band.is_relative() {
+            tests.push(measured.iter().map(|point| decide::test(&point.of[0][number], &[], band)).collect());
+        }
+        let own = if band.is_relative() { tests.first() } else { tests.last() };
+        let outcomes = decide::outcomes(own.map_or(&[], Vec::as_slice));
+        let point = |(point, outcome): (&&Measured, Outcome)| {
+            let own = &point.of[0][number];
+            let mean = estimate(own);
+            let references = self.pack.references.iter().zip(places()).map(|(scheme, place)| {
+                let other = &point.of[place][number];
+                let difference = paired_difference(other, own);
+                ReferenceResults {
+                    scheme: scheme.clone(),
+                    mean: estimate(other).map(|of| of.mean),
+                    difference: difference.map(|of| of.mean),
+                    difference_ci95: difference.and_then(|of| of.ci95),
+                }
+            });
+            PointResults {
+                values: point.values.clone(),
+                outcome,
+                mean: mean.map(|of| of.mean),
+                ci95: mean.and_then(|of| of.ci95),
+                worst: mean.map(|of| if less_is_better(band) { of.max } else { of.min }),
+                seeds: own.len() as u32,
+                different: point.different[0],
+                references: references.collect(),
+                command: point.command.clone(),
+            }
+        };
+        let points = measured.iter().zip(outcomes).map(point).collect();
+        (points, tests)
+    }
+}
+
+const fn less_is_better(band: Band) -> bool {
+    matches!(band, Band::NotAbove { .. } | Band::AtMost(_) | Band::Worst(_))
+}
+
+fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
+    Estimate::of(&values.iter().copied().flatten().collect::<Vec<_>>())
+}
+
+/// The number of a reference among the schemes that run: the first where it is the scheme under test itself.
+fn place(schemes: &[&str], reference: &str) -> usize {
+    schemes.iter().position(|scheme| *scheme == reference).unwrap_or(0)
+}
+
+/// The claims that are decided from a sweep, in the order of sections.
+fn claims_of<'p>(sections: &[&'p Section], sweep: &str) -> impl Iterator<Item = &'p Claim> {
+    let experiments = sections.iter().flat_map(|section| &section.experiments);
+    experiments.filter(move |experiment| experiment.sweep == sweep).flat_map(|experiment| &experiment.claims)
+}
+
+fn claims_in(sections: &[SectionResults]) -> impl Iterator<Item = &ClaimResults> {
+    sections.iter().flat_map(|section| &section.experiments).flat_map(|experiment| &experiment.claims)
+}
+
+fn is_chosen(claim: &Claim, point: &Measured) -> bool {
+    claim.only.iter().all(|(factor, values)| point.values.get(factor).is_some_and(|own| values.contains(own)))
+}
+
+/// The value of each factor but the scheme.
+fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, String> {
+    let words = sweep.plan.words(point).into_iter().zip(&sweep.plan.factors);
+    let plain = words.filter(|(_, factor)| !factor.is_scheme);
+    plain.map(|((name, value), _)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Keeps so many points, as far from each other as they are, each with all schemes.
+fn thin(sweep: &mut Sweep<'_>, schemes: usize, most: usize) {
+    let all = sweep.plan.points.len() / schemes.max(1);
+    if all <= most {
+        return;
+    }
+    let kept: BTreeSet<usize> =
+        (0..most).map(|number| if most > 1 { number * (all - 1) / (most - 1) } else { all / 2 }).collect();
+    let mut number = 0;
+    sweep.plan.points.retain(|_| {
+        let is_kept = kept.contains(&(number / schemes.max(1)));
+        number += 1;
+        is_kept
+    });
+}

@@ -1,0 +1,69 @@
+//! Curves over time as SVG within a page.
+
+use crate::transients::Transient;
+use crate::words::short;
+use std::fmt::Write as _;
+use thalweg_report::output::rate;
+use thalweg_report::report::html::escape;
+
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 150.0;
+const LEFT: f64 = 84.0;
+const TOP: f64 = 34.0;
+
+/// Appends the picture of a transient: a curve for each scheme.
+pub fn draw(html: &mut String, transient: &Transient) {
+    let values: Vec<String> =
+        transient.values.iter().map(|(name, value)| format!("{} {value}", short(name))).collect();
+    let title = escape(&values.join(", "));
+    let most = transient.goodput_bps.iter().flat_map(|(_, course)| course).copied().fold(0.0, f64::max);
+    let count = transient.goodput_bps.iter().map(|(_, course)| course.len()).max().unwrap_or(0);
+    let (wide, high) = (WIDTH - LEFT - 10.0, HEIGHT - TOP - 18.0);
+    let _ = write!(
+        html,
+        "<svg class=\"heat\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\" font-size=\"11\"><title>{title}</title><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.3\"/>"
+    );
+    let text = |html: &mut String, x: f64, y: f64, anchor: &str, words: &str| {
+        let _ = write!(
+            html,
+            "<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
+            escape(words)
+        );
+    };
+    let head: String = values.join(", ").chars().take(HEAD).collect();
+    text(html, 4.0, 12.0, "start", &head);
+    text(html, LEFT - 4.0, TOP + 9.0, "end", &rate(most));
+    text(html, LEFT - 4.0, TOP + high, "end", "0");
+    text(html, LEFT, HEIGHT - 4.0, "start", "0 s");
+    text(html, WIDTH - 10.0, HEIGHT - 4.0, "end", &format!("{:.0} s", transient.interval_s * count as f64));
+    for (number, (scheme, course)) in transient.goodput_bps.iter().enumerate() {
+        let point = |(place, value): (usize, &f64)| {
+            let x = LEFT + wide * (place as f64 + 0.5) / count.max(1) as f64;
+            let y = TOP + high * (1.0 - if most > 0.0 { value / most } else { 0.0 });
+            format!("{x:.1},{y:.1}")
+        };
+        let points: Vec<String> = course.iter().enumerate().map(point).collect();
+        let _ = write!(
+            html,
+            "<polyline points=\"{}\" fill=\"none\" style=\"stroke:var(--c{})\" stroke-width=\"1.2\"><title>{}</title></polyline>",
+            points.join(" "),
+            number % COLOURS,
+            escape(scheme)
+        );
+        let _ = write!(
+            html,
+            "<text x=\"{:.0}\" y=\"27\" style=\"fill:var(--c{})\">{}</text>",
+            LEFT + 110.0 * number as f64,
+            number % COLOURS,
+            escape(&scheme.chars().take(SCHEME).collect::<String>())
+        );
+    }
+    html.push_str("</svg>\n");
+}
+
+/// Colours that pages have.
+const COLOURS: usize = 9;
+/// Letters of a heading.
+const HEAD: usize = 68;
+/// Letters of a scheme's name.
+const SCHEME: usize = 16;

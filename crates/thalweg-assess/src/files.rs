@@ -1,0 +1,204 @@
+//! The files of packs: part of the program, or in a folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thalweg_catalog::Registry;
+use thalweg_scenario::{Diagnostic, Instead, Loaded, load_built_in_instead, load_instead};
+
+macro_rules! files {
+    ($($name:literal,)+) => {
+        &[$(($name, include_str!(concat!("../assess/", $name)))),+]
+    };
+}
+
+/// The files of the folder `scenarios/assess`.
+const BUILT_IN: &[(&str, &str)] = files! {
+    "alone.toml",
+    "aqm.sweep.toml",
+    "beside-bbr.sweep.toml",
+    "beside-cubic.sweep.toml",
+    "beside-newreno.sweep.toml",
+    "beside.toml",
+    "bottleneck.toml",
+    "bufferbloat.sweep.toml",
+    "c4-alone.sweep.toml",
+    "c4-alone.toml",
+    "c4-beside.sweep.toml",
+    "c4-beside.toml",
+    "c4-itself.sweep.toml",
+    "c4-margins.toml",
+    "c4-path.toml",
+    "c4-wifi-beside.sweep.toml",
+    "c4-wifi.sweep.toml",
+    "c4.toml",
+    "call.sweep.toml",
+    "call.toml",
+    "collapse-loss.sweep.toml",
+    "constrained.sweep.toml",
+    "crowd.sweep.toml",
+    "high-delay.sweep.toml",
+    "itself.sweep.toml",
+    "losses.sweep.toml",
+    "margins.toml",
+    "no-feedback.sweep.toml",
+    "onset.sweep.toml",
+    "onset.toml",
+    "outage.sweep.toml",
+    "path-change.sweep.toml",
+    "policer.sweep.toml",
+    "probed.toml",
+    "radio.sweep.toml",
+    "radio.toml",
+    "random-loss.sweep.toml",
+    "reordering.sweep.toml",
+    "rfc9743.toml",
+    "round-trips.sweep.toml",
+    "round-trips.toml",
+    "shared.toml",
+    "tail-drop.sweep.toml",
+    "tunnels.sweep.toml",
+    "varying-delay.sweep.toml",
+    "web-reverse.sweep.toml",
+    "web-reverse.toml",
+    "web.sweep.toml",
+    "web.toml",
+    "wifi.sweep.toml",
+};
+
+/// The packs that are part of the program, by name.
+pub const PACKS: &[&str] = &["rfc9743", "c4"];
+
+/// The place where a pack and all that it names are.
+#[derive(Clone, Debug)]
+pub enum Files {
+    /// The program.
+    BuiltIn,
+    /// A folder.
+    Folder(PathBuf),
+}
+
+impl Files {
+    /// The text of a file.
+    ///
+    /// # Errors
+    ///
+    /// A text that says why it cannot be read.
+    pub fn text(&self, name: &str) -> Result<String, String> {
+        match self {
+            Self::BuiltIn => {
+                let found = BUILT_IN.iter().find(|(own, _)| *own == name);
+                found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("there is no file `{name}`"))
+            }
+            Self::Folder(folder) => {
+                let path = folder.join(name);
+                fs::read_to_string(&path)
+                    .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+            }
+        }
+    }
+
+    /// The scenario of a name, changed by `sets`, perhaps with another scheme for some flows.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn load(
+        &self,
+        name: &str,
+        sets: &[String],
+        instead: Option<Instead<'_>>,
+        registry: &Arc<Registry>,
+    ) -> Result<Loaded, Vec<Diagnostic>> {
+        match self {
+            Self::BuiltIn => load_built_in_instead(name, BUILT_IN, sets, instead, registry),
+            Self::Folder(folder) => load_instead(&folder.join(name), sets, instead, registry),
+        }
+    }
+
+    /// The path of a file, as commands name it: those of the program are in its repository.
+    pub fn path(&self, name: &str) -> String {
+        match self {
+            Self::BuiltIn => format!("scenarios/assess/{name}"),
+            Self::Folder(folder) => folder.join(name).display().to_string(),
+        }
+    }
+
+    /// Writes the files of the program into a folder.
+    ///
+    /// # Errors
+    ///
+    /// A file is there already, or cannot be written.
+    pub fn unpack(folder: &Path) -> io::Result<usize> {
+        fs::create_dir_all(folder)?;
+        for (name, text) in BUILT_IN {
+            let mut out = fs::File::create_new(folder.join(name))?;
+            io::Write::write_all(&mut out, text.as_bytes())?;
+        }
+        Ok(BUILT_IN.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::margins::Margins;
+    use crate::pack::Pack;
+    use std::collections::BTreeSet;
+    use thalweg_scenario::read_sweep_text;
+    use thalweg_sweep::Plan;
+
+    #[test]
+    fn every_file_of_the_folder_is_part_of_the_program() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/assess");
+        let files = fs::read_dir(folder).unwrap();
+        let names: BTreeSet<String> =
+            files.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        assert_eq!(names, BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect());
+    }
+
+    /// Packs are whole: margins and sweeps are there, sweeps have the flows, groups and links that claims are about, and there are as
+    /// many points as are promised.
+    #[test]
+    fn packs_fit_their_files() {
+        for name in PACKS {
+            let pack = Pack::read(name, &Files::BuiltIn.text(&format!("{name}.toml")).unwrap()).unwrap();
+            let margins = Files::BuiltIn.text(&pack.margins).unwrap();
+            pack.check(&Margins::read(&pack.margins, &margins).unwrap()).unwrap();
+            let mut points = std::collections::BTreeMap::new();
+            for experiment in pack.sections.iter().flat_map(|section| &section.experiments) {
+                let text = Files::BuiltIn.text(&experiment.sweep).unwrap();
+                let sweep = read_sweep_text(&experiment.sweep, &text).unwrap();
+                let schemes: Vec<&str> = sweep.schemes.iter().map(|of| of.text.as_str()).collect();
+                assert_eq!(schemes, pack.references, "{}", experiment.sweep);
+                assert_eq!(sweep.replications, Some(pack.replications), "{}", experiment.sweep);
+                let sets: Vec<String> = sweep.sets.iter().map(|set| set.text.clone()).collect();
+                let loaded = Files::BuiltIn.load(&sweep.scenario.text, &sets, None, &Arc::default());
+                let spec =
+                    loaded.unwrap_or_else(|found| panic!("{}: {found:?}", experiment.sweep)).scenario.spec;
+                let groups = spec.groups.iter().map(|group| group.name.as_str());
+                let known: BTreeSet<&str> =
+                    groups.chain(spec.links.iter().map(|link| link.name.as_str())).collect();
+                assert!(
+                    sweep.flows.iter().all(|flow| known.contains(flow.text.as_str())),
+                    "{}",
+                    experiment.sweep
+                );
+                let plan = Plan::of(&sweep).unwrap();
+                for claim in &experiment.claims {
+                    assert!(claim.of.iter().all(|of| known.contains(of.as_str())), "{}", claim.text);
+                    for (factor, values) in &claim.only {
+                        let factor = plan.factors.iter().find(|own| own.key.text == *factor).unwrap();
+                        let has = |value: &String| factor.levels.iter().any(|level| level.words() == value);
+                        assert!(values.iter().all(has), "{}: {values:?}", claim.text);
+                    }
+                }
+                points.insert(experiment.sweep.clone(), plan.points.len() / schemes.len());
+            }
+            if *name == "rfc9743" {
+                assert!(points.values().sum::<usize>() >= 320, "{points:?}");
+            }
+        }
+    }
+}

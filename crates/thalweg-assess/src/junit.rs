@@ -1,0 +1,84 @@
+//! An assessment as JUnit's XML, for continuous integration.
+
+use crate::document::{Document, Verdict};
+use crate::words::claim_line;
+use std::fmt::Write as _;
+use thalweg_report::output::{Style, counted};
+
+/// A test suite for each section, with a test for each claim: one that does not hold fails, one that is not decided is skipped.
+pub fn junit(document: &Document) -> String {
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let (fails, skips) = (document.count(Verdict::DoesNot), document.count(Verdict::NotDecided));
+    let total = document.claims().count() + document.failed.len();
+    let _ = writeln!(
+        xml,
+        "<testsuites name=\"{}\" tests=\"{total}\" failures=\"{fails}\" errors=\"{}\" skipped=\"{}\">",
+        escape(&format!("{}: {}", document.pack, document.scheme)),
+        document.failed.len(),
+        skips + document.count(Verdict::NotEvaluated)
+    );
+    for section in &document.sections {
+        let name = escape(&format!("{} {}", section.number, section.title));
+        let claims =
+            || section.experiments.iter().flat_map(|of| of.claims.iter().map(move |claim| (of, claim)));
+        let count = |verdict| claims().filter(|(_, claim)| claim.verdict == verdict).count();
+        let _ = writeln!(
+            xml,
+            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
+            claims().count(),
+            count(Verdict::DoesNot),
+            count(Verdict::NotDecided) + count(Verdict::NotEvaluated)
+        );
+        for (experiment, claim) in claims() {
+            let title = escape(&format!("{}: {}", experiment.title, claim.text));
+            let words = escape(&claim_line(claim, Style::PLAIN));
+            let inside = match claim.verdict {
+                Verdict::Holds => String::new(),
+                Verdict::DoesNot => {
+                    let command = claim.worst().map(|point| point.command.as_str()).unwrap_or_default();
+                    format!("<failure message=\"{words}\">{}</failure>", escape(command))
+                }
+                Verdict::NotDecided | Verdict::NotEvaluated => format!("<skipped message=\"{words}\"/>"),
+            };
+            let _ = writeln!(xml, "    <testcase classname=\"{name}\" name=\"{title}\">{inside}</testcase>");
+        }
+        xml.push_str("  </testsuite>\n");
+    }
+    if !document.failed.is_empty() {
+        let count = counted(document.failed.len() as u64, "point");
+        let _ = writeln!(
+            xml,
+            "  <testsuite name=\"{count} without a result\" tests=\"{0}\" errors=\"{0}\">",
+            document.failed.len()
+        );
+        for failed in &document.failed {
+            let _ = writeln!(
+                xml,
+                "    <testcase classname=\"{}\" name=\"{}\"><error message=\"{}\">{}</error></testcase>",
+                escape(&failed.sweep),
+                escape(&format!("{} {:?}", failed.scheme, failed.values)),
+                escape(failed.why.lines().next().unwrap_or_default()),
+                escape(&format!("{}\n{}", failed.why, failed.command))
+            );
+        }
+        xml.push_str("  </testsuite>\n");
+    }
+    xml + "</testsuites>\n"
+}
+
+/// Text of an element or an attribute: without what XML 1.0 does not allow.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            c if c.is_control() => escaped.push('?'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

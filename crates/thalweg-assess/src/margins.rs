@@ -1,0 +1,197 @@
+//! Margins: the differences that matter.
+
+use core::str::FromStr as _;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_scenario::{nearest, toml_as_json};
+
+/// The margins and bounds of an assessment, by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Margins(BTreeMap<String, Margin>);
+
+/// A margin or a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Margin {
+    /// A sentence on what it is of.
+    pub about: String,
+    /// The values that are within it.
+    pub band: Band,
+    /// The band as the file says it.
+    pub words: String,
+}
+
+/// The values that are good enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Band {
+    /// Those no lower than the reference's, but for a share of it and an amount.
+    NotBelow {
+        /// The share of the reference's value.
+        share: f64,
+        /// The amount.
+        floor: f64,
+    },
+    /// Those no higher than the reference's, but for a share of it and an amount.
+    NotAbove {
+        /// The share of the reference's value.
+        share: f64,
+        /// The amount.
+        floor: f64,
+    },
+    /// A mean of at least this.
+    AtLeast(f64),
+    /// A mean of at most this.
+    AtMost(f64),
+    /// No run above this.
+    Worst(f64),
+}
+
+impl Band {
+    /// True where a reference decides.
+    pub const fn is_relative(self) -> bool {
+        matches!(self, Self::NotBelow { .. } | Self::NotAbove { .. })
+    }
+
+    /// The distance to the band's edge: positive within it.
+    pub fn slack(self, value: f64, reference: f64) -> f64 {
+        match self {
+            Self::NotBelow { share, floor } => value - (reference * (1.0 - share) - floor),
+            Self::NotAbove { share, floor } => reference * (1.0 + share) + floor - value,
+            Self::AtLeast(least) => value - least,
+            Self::AtMost(most) | Self::Worst(most) => most - value,
+        }
+    }
+}
+
+/// A table of the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Said {
+    about: String,
+    better: Option<String>,
+    share: Option<String>,
+    floor: Option<String>,
+    at_least: Option<String>,
+    at_most: Option<String>,
+    worst: Option<String>,
+}
+
+impl Margins {
+    /// Reads the text of a file; `name` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// A text that says what is wrong.
+    pub fn read(name: &str, text: &str) -> Result<Self, String> {
+        let value = toml_as_json(name, text)?;
+        let tables: BTreeMap<String, Said> =
+            serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
+        let margin = |(key, said): (String, Said)| {
+            let fault = |what: String| format!("`{name}`: [{key}]: {what}");
+            let number = |text: &Option<String>| match text {
+                None => Ok(None),
+                Some(text) => amount(text).map(Some).ok_or_else(|| {
+                    fault(format!(
+                        "`{text}` is no amount; expected such as \"10 %\", \"2 ms\", \"20 kbit/s\""
+                    ))
+                }),
+            };
+            let share = number(&said.share)?.unwrap_or(0.0);
+            let floor = number(&said.floor)?.unwrap_or(0.0);
+            let bounds = (number(&said.at_least)?, number(&said.at_most)?, number(&said.worst)?);
+            let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "0".to_owned());
+            let (band, words) = match (said.better.as_deref(), bounds) {
+                (Some("more"), (None, None, None)) => (
+                    Band::NotBelow { share, floor },
+                    format!("at most {} and {} lower", text(&said.share), text(&said.floor)),
+                ),
+                (Some("less"), (None, None, None)) => (
+                    Band::NotAbove { share, floor },
+                    format!("at most {} and {} higher", text(&said.share), text(&said.floor)),
+                ),
+                (None, (Some(least), None, None)) => {
+                    (Band::AtLeast(least), format!("at least {}", text(&said.at_least)))
+                }
+                (None, (None, Some(most), None)) => {
+                    (Band::AtMost(most), format!("at most {}", text(&said.at_most)))
+                }
+                (None, (None, None, Some(most))) => {
+                    (Band::Worst(most), format!("at most {} in every run", text(&said.worst)))
+                }
+                _ => {
+                    let help = "either `better` (\"more\" or \"less\") with `share` and `floor`, or one of `at-least`, \
+                                `at-most` and `worst`";
+                    return Err(fault(format!("expected {help}")));
+                }
+            };
+            Ok((key, Margin { about: said.about, band, words }))
+        };
+        tables.into_iter().map(margin).collect::<Result<_, String>>().map(Self)
+    }
+
+    /// The margin of a name.
+    ///
+    /// # Errors
+    ///
+    /// A text that names a similar one.
+    pub fn find(&self, name: &str) -> Result<&Margin, String> {
+        self.0.get(name).ok_or_else(|| {
+            let help = nearest(name, self.0.keys().map(String::as_str));
+            let help = help.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            format!("there is no margin `{name}`{help}")
+        })
+    }
+}
+
+/// A number in base units: "0.9", "10 %", "2 ms", "20 kbit/s", "20 kB", "20 pkt".
+fn amount(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let number =
+        |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    if let Some(share) = text.strip_suffix('%') {
+        return number(share).map(|percent| percent / 100.0);
+    }
+    number(text)
+        .or_else(|| number(text.strip_suffix("pkt")?))
+        .or_else(|| Duration::from_str(text).ok().map(Duration::as_secs_f64))
+        .or_else(|| Rate::from_str(text).ok().map(Rate::as_f64))
+        .or_else(|| Bytes::from_str(text).ok().map(|bytes| bytes.get() as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_units() {
+        assert_eq!(
+            (amount("10 %"), amount("2 ms"), amount("20 kbit/s")),
+            (Some(0.1), Some(0.002), Some(20_000.0))
+        );
+        assert_eq!((amount("0.9"), amount("20 pkt"), amount("3 kB")), (Some(0.9), Some(20.0), Some(3000.0)));
+        assert_eq!((amount("ten"), amount("-1"), amount("inf")), (None, None, None));
+    }
+
+    /// Numbers by hand: 10 % and 2 ms above 50 ms are 57 ms, 20 % and 5 below 100 are 75.
+    #[test]
+    fn slack_is_the_distance_to_the_edge() {
+        let above = Band::NotAbove { share: 0.1, floor: 0.002 };
+        assert!((above.slack(0.050, 0.050) - 0.007).abs() < 1e-12 && above.slack(0.058, 0.050) < 0.0);
+        let below = Band::NotBelow { share: 0.2, floor: 5.0 };
+        assert!((below.slack(75.0, 100.0)).abs() < 1e-9 && below.slack(74.0, 100.0) < 0.0);
+        assert_eq!(Band::AtLeast(0.9).slack(1.0, f64::NAN), 1.0 - 0.9);
+        assert_eq!(Band::Worst(2.0).slack(3.0, f64::NAN), -1.0);
+    }
+
+    #[test]
+    fn mistakes_say_where_and_what_is_expected() {
+        let fault = |text: &str| Margins::read("m.toml", text).unwrap_err();
+        assert!(fault("[a]\nabout = \"x\"\nbetter = \"most\"").contains("[a]: expected either `better`"));
+        assert!(fault("[a]\nabout = \"x\"\nat-least = \"much\"").contains("`much` is no amount"));
+        assert!(fault("[a]\nabout = \"x\"\natleast = \"1\"").contains("unknown field `atleast`"));
+        assert!(fault("[a\n").contains("m.toml"));
+        let margins = Margins::read("m.toml", "[even]\nabout = \"x\"\nat-least = \"0.9\"").unwrap();
+        assert!(margins.find("evn").unwrap_err().contains("did you mean `even`?"));
+        assert_eq!(margins.find("even").unwrap().words, "at least 0.9");
+    }
+}

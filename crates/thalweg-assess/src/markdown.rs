@@ -1,0 +1,186 @@
+//! An assessment as Markdown, for the appendix of an Internet-Draft, and several side by side.
+
+use crate::decide::Outcome;
+use crate::document::{Document, Verdict};
+use crate::words::{TESTS, claim_line, distance, evidence, point_words, routers, statement, verdicts};
+use std::fmt::Write as _;
+use thalweg_report::output::Style;
+
+/// The assessment: its frame, the sections with their claims, the margins, and the skeleton of a statement.
+pub fn markdown(document: &Document) -> String {
+    let mut text = format!("# {}: `{}`\n\n", document.pack, document.scheme);
+    if !document.complete {
+        text.push_str("**Partial: runs are missing.**\n\n");
+    }
+    let _ = writeln!(text, "{}\n", verdicts(document));
+    let _ = writeln!(text, "{}", evidence(document));
+    text.push_str(
+        "\n## Sections\n\n| section | about | verdict | claims that hold | do not | not decided |\n",
+    );
+    text.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for section in &document.sections {
+        let claims = || section.experiments.iter().flat_map(|of| &of.claims);
+        let count = |verdict| match claims().filter(|claim| claim.verdict == verdict).count() {
+            0 => String::new(),
+            count => count.to_string(),
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} |",
+            section.number,
+            section.title,
+            strong(section.verdict),
+            count(Verdict::Holds),
+            count(Verdict::DoesNot),
+            count(Verdict::NotDecided)
+        );
+    }
+    for section in &document.sections {
+        let _ = writeln!(text, "\n## {} {}\n", section.number, section.title);
+        if let Some(reason) = &section.not_evaluated {
+            let _ = writeln!(text, "Not evaluated because {reason}.");
+        } else if let Some(needs) = &document.needs_routers {
+            let _ = writeln!(text, "{}\n", routers(needs));
+        }
+        for (number, experiment) in section.experiments.iter().enumerate() {
+            let before = if number > 0 { "\n" } else { "" };
+            let _ = writeln!(text, "{before}{} (`{}`):\n", experiment.title, experiment.sweep);
+            for claim in &experiment.claims {
+                let _ = writeln!(text, "- {}", marked(&claim_line(claim, Style::PLAIN), claim.verdict));
+                // What another reference says is told where it is something else.
+                let others = claim
+                    .by_reference
+                    .iter()
+                    .filter(|(name, verdict)| **name != document.scheme && **verdict != claim.verdict);
+                for (reference, verdict) in others {
+                    let what = if claim.is_relative { "against" } else { "of" };
+                    let _ = writeln!(text, "  - {what} {reference}: {}", verdict.words());
+                }
+            }
+        }
+    }
+    text = text.trim_end().to_owned() + "\n";
+    if !document.failed.is_empty() {
+        text.push_str("\n## Points without a result\n\n");
+        for failed in &document.failed {
+            let values: Vec<String> =
+                failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            let why = failed.why.lines().next().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "- `{}` with {} ({}): {why}; `{}`",
+                failed.sweep,
+                failed.scheme,
+                values.join(", "),
+                failed.command
+            );
+        }
+    }
+    text.push_str(&margins(document));
+    if let Some(statement) = statement(document) {
+        let _ = writeln!(text, "\n## Statement\n\n{statement}");
+    }
+    text
+}
+
+fn margins(document: &Document) -> String {
+    let mut text = String::from("\n## Margins\n\n| margin | of | band |\n| --- | --- | --- |\n");
+    for (name, (about, band)) in &document.margins {
+        let _ = writeln!(text, "| `{name}` | {about} | {band} |");
+    }
+    text
+}
+
+fn strong(verdict: Verdict) -> String {
+    if verdict == Verdict::DoesNot { format!("**{}**", verdict.words()) } else { verdict.words().to_owned() }
+}
+
+/// A line in which the verdict "does not" is seen.
+fn marked(line: &str, verdict: Verdict) -> String {
+    if verdict == Verdict::DoesNot {
+        line.replacen(": does not", ": **does not**", 1)
+    } else {
+        line.to_owned()
+    }
+}
+
+/// Several assessments by the same pack side by side: who fails what, and by how much.
+pub fn comparison(documents: &[Document]) -> String {
+    let Some(first) = documents.first() else { return String::new() };
+    let names: Vec<String> = documents.iter().map(|of| format!("`{}`", of.scheme)).collect();
+    let mut text = format!("# {}: {}\n\n{}\n\n{TESTS}\n", first.pack, names.join(", "), frame_of_all(first));
+    let head = |text: &mut String, first: &str| {
+        let _ =
+            writeln!(text, "\n| {first} | {} |\n| --- |{}", names.join(" | "), " --- |".repeat(names.len()));
+    };
+    text.push_str("\n## Verdicts by section\n");
+    head(&mut text, "section");
+    for (number, section) in first.sections.iter().enumerate() {
+        let verdicts = documents.iter().map(|document| {
+            let own = document.sections.get(number).map_or(Verdict::NotEvaluated, |own| own.verdict);
+            strong(own)
+        });
+        let _ = writeln!(
+            text,
+            "| {} {} | {} |",
+            section.number,
+            section.title,
+            verdicts.collect::<Vec<_>>().join(" | ")
+        );
+    }
+    text.push_str(
+        "\n## Points beyond the margin\n\nOf each claim the number of points at which it does not hold, of all of its points; where some are neither \
+         within nor beyond, they are left out of both.\n",
+    );
+    head(&mut text, "claim");
+    for (number, (section, experiment, claim)) in first.claims().enumerate() {
+        let cells = documents.iter().map(|document| {
+            let Some((.., own)) = document.claims().nth(number) else { return String::new() };
+            let (beyond, total) = (own.count(Outcome::DoesNot), own.points.len());
+            let cell = format!("{beyond} of {total}");
+            if own.verdict == Verdict::DoesNot { format!("**{cell}**") } else { cell }
+        });
+        let cells: Vec<String> = cells.collect();
+        let _ = writeln!(
+            text,
+            "| {} {}: {} | {} |",
+            section.number,
+            experiment.title,
+            claim.text,
+            cells.join(" | ")
+        );
+    }
+    text.push_str("\n## Who fails what, at worst\n");
+    for document in documents {
+        let _ = writeln!(text, "\n### `{}`\n\n{}\n", document.scheme, verdicts(document));
+        if let Some(needs) = &document.needs_routers {
+            let _ = writeln!(text, "{}\n", routers(needs));
+        }
+        for (section, experiment, claim) in document.claims() {
+            let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNot) else { continue };
+            let own = distance(claim, worst, Style::PLAIN);
+            let measure = &claim.measure;
+            let _ = writeln!(
+                text,
+                "- {} {}: not \"{}\"; `{measure}` {own} at {}",
+                section.number,
+                experiment.title,
+                claim.text,
+                point_words(worst)
+            );
+        }
+    }
+    text + &margins(first)
+}
+
+fn frame_of_all(document: &Document) -> String {
+    let (first, count) = document.seeds;
+    let quick = if document.quick { " A first look (--quick): few points and seeds." } else { "" };
+    format!(
+        "Simulation by thalweg {}: {} points under {count} seeds from {first} on, with each scheme and with {} in its place under the same random \
+         numbers.{quick}",
+        document.tool_version,
+        document.points,
+        document.references.join(" and ")
+    )
+}

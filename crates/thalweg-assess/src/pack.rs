@@ -1,0 +1,199 @@
+//! Packs: the plans of assessments.
+
+use crate::margins::Margins;
+use crate::measure::Measure;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use thalweg_scenario::toml_as_json;
+
+/// The plan of an assessment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Pack {
+    /// The words for what is asked.
+    pub title: String,
+    /// The schemes that take the place of the one under test, of which the first decides.
+    pub references: Vec<String>,
+    /// Reports end with the skeleton of the statement that RFC 9743 wants of authors.
+    #[serde(default)]
+    pub statement: bool,
+    /// The file of margins, beside the pack's.
+    pub margins: String,
+    /// Seeds of each point.
+    pub replications: u32,
+    /// A first look.
+    pub quick: Quick,
+    /// The sections in order.
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+}
+
+/// A first look: fewer seeds and points.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quick {
+    /// Seeds of each point.
+    pub replications: u32,
+    /// Points of each sweep.
+    pub points: usize,
+}
+
+/// A section of what asks.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Section {
+    /// Its number, such as `5.2.1`.
+    pub number: String,
+    /// Its title.
+    pub title: String,
+    /// The reason for which it has no experiments.
+    pub not_evaluated: Option<String>,
+    /// Its experiments.
+    #[serde(default, rename = "experiment")]
+    pub experiments: Vec<Experiment>,
+}
+
+/// A sweep with the claims that are decided from it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The sweep's file, beside the pack's.
+    pub sweep: String,
+    /// The title of the experiment.
+    pub title: String,
+    /// The group of flows whose goodput over time reports show: for what changes on the way.
+    pub transient: Option<String>,
+    /// The claims.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// A sentence that holds or does not.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The sentence.
+    pub text: String,
+    /// Groups of flows, or a link.
+    pub of: Vec<String>,
+    /// The quantity that decides.
+    pub measure: Measure,
+    /// The name of the margin.
+    pub margin: String,
+    /// The points on which it is decided: by factor the values that they have. All without.
+    #[serde(default)]
+    pub only: BTreeMap<String, Vec<String>>,
+}
+
+impl Pack {
+    /// Reads the text of a file; `name` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// A text that says what is wrong.
+    pub fn read(name: &str, text: &str) -> Result<Self, String> {
+        let value = toml_as_json(name, text)?;
+        let pack: Self = serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
+        if pack.references.is_empty() {
+            return Err(format!("`{name}`: `references` needs a scheme, such as \"cubic\""));
+        }
+        if pack.replications == 0 || pack.quick.replications == 0 || pack.quick.points == 0 {
+            return Err(format!("`{name}`: there must be a run and a point at least"));
+        }
+        for section in &pack.sections {
+            if section.experiments.is_empty() == section.not_evaluated.is_none() {
+                let number = &section.number;
+                return Err(format!(
+                    "`{name}`: section {number} needs either experiments or `not-evaluated` with the reason"
+                ));
+            }
+            for claim in section.experiments.iter().flat_map(|of| &of.claims) {
+                if claim.of.is_empty() || claim.of.len() > 1 && !claim.measure.is_of_many() {
+                    let text = &claim.text;
+                    return Err(format!(
+                        "`{name}`: \"{text}\": `of` needs one group or link for this measure"
+                    ));
+                }
+            }
+        }
+        Ok(pack)
+    }
+
+    /// Looks whether the margins that claims name are there.
+    ///
+    /// # Errors
+    ///
+    /// The first one that is not.
+    pub fn check(&self, margins: &Margins) -> Result<(), String> {
+        let mut claims =
+            self.sections.iter().flat_map(|section| &section.experiments).flat_map(|of| &of.claims);
+        claims.try_for_each(|claim| margins.find(&claim.margin).map(drop))
+    }
+
+    /// The sections that `only` names, by their number or one that begins with it; all where it names none.
+    ///
+    /// # Errors
+    ///
+    /// A text that says which there are.
+    pub fn chosen(&self, only: &[String]) -> Result<Vec<&Section>, String> {
+        let is_in = |section: &Section, wanted: &str| {
+            let rest = section.number.strip_prefix(wanted.trim_end_matches('.'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if let Some(wanted) =
+            only.iter().find(|wanted| !self.sections.iter().any(|section| is_in(section, wanted)))
+        {
+            let numbers: Vec<&str> = self.sections.iter().map(|section| section.number.as_str()).collect();
+            return Err(format!(
+                "{} has no section `{wanted}`; there are {}",
+                self.title,
+                numbers.join(", ")
+            ));
+        }
+        let is_chosen =
+            |section: &&Section| only.is_empty() || only.iter().any(|wanted| is_in(section, wanted));
+        Ok(self.sections.iter().filter(is_chosen).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "title = \"T\"\nreferences = [\"cubic\"]\nmargins = \"m\"\nreplications = 2\nquick = { replications = 1, points = 1 }\n";
+
+    fn pack(rest: &str) -> Result<Pack, String> {
+        Pack::read("p.toml", &format!("{HEAD}{rest}"))
+    }
+
+    #[test]
+    fn sections_are_chosen_by_number() {
+        let section = |number: &str| {
+            format!("[[section]]\nnumber = \"{number}\"\ntitle = \"x\"\nnot-evaluated = \"y\"\n")
+        };
+        let pack = pack(&["5.2", "5.2.1", "5.20", "6.1"].map(section).concat()).unwrap();
+        let chosen = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|of| (*of).to_owned()).collect();
+            pack.chosen(&only).map(|of| of.iter().map(|section| section.number.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(&["5.2"]).unwrap(), ["5.2", "5.2.1"]);
+        assert_eq!(chosen(&["6", "5.2.1"]).unwrap(), ["5.2.1", "6.1"]);
+        assert_eq!(chosen(&[]).unwrap().len(), 4);
+        assert!(chosen(&["7"]).unwrap_err().contains("there are 5.2, 5.2.1, 5.20, 6.1"));
+    }
+
+    #[test]
+    fn mistakes_say_what_is_expected() {
+        let empty = "[[section]]\nnumber = \"5\"\ntitle = \"x\"\n";
+        assert!(pack(empty).unwrap_err().contains("section 5 needs either experiments"));
+        let claim = "[[section.experiment]]\nsweep = \"s\"\ntitle = \"t\"\nclaim = [{ text = \"c\", of = OF, measure = \"M\", margin = \"m\" }]\n";
+        let with = |of: &str, measure: &str| {
+            pack(&format!("{empty}{}", claim.replace("OF", of).replace("\"M\"", measure)))
+        };
+        assert!(with("[\"a\"]", "\"gooodput_bps\"").unwrap_err().contains("did you mean `goodput_bps`?"));
+        assert!(with("[\"a\", \"b\"]", "\"goodput_bps\"").unwrap_err().contains("needs one group"));
+        assert!(with("[\"a\", \"b\"]", "\"least_share\"").is_ok());
+        let none = format!("{}{empty}not-evaluated = \"x\"\n", HEAD.replace("[\"cubic\"]", "[]"));
+        assert!(Pack::read("p.toml", &none).unwrap_err().contains("`references` needs a scheme"));
+    }
+}

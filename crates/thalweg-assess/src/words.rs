@@ -1,0 +1,215 @@
+//! An assessment in words.
+
+use crate::decide::Outcome;
+use crate::document::{ClaimResults, Document, PointResults, Verdict};
+use crate::measure::Measure;
+use serde::Deserialize as _;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error, StrDeserializer};
+use thalweg_report::output::{Style, counted};
+
+/// The measure of a name that a document holds.
+fn measure(name: &str) -> Option<Measure> {
+    let from: StrDeserializer<'_, Error> = name.into_deserializer();
+    Measure::deserialize(from).ok()
+}
+
+/// A value of a claim's measure with its unit.
+pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
+    measure(&claim.measure).map_or_else(|| of.to_string(), |measure| measure.words(of))
+}
+
+/// The values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.
+pub(crate) fn point_words(point: &PointResults) -> String {
+    if let Some(title) = point.values.get("title") {
+        return title.clone();
+    }
+    let one = |(name, value): (&String, &String)| format!("{} {value}", short(name));
+    point.values.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A factor's name without what all of an experiment have: `flow.tested.count` as `tested count`, `link.bottleneck.rate` as `rate`.
+pub(crate) fn short(name: &str) -> String {
+    let mut parts: Vec<&str> = name.split('.').collect();
+    match parts.as_slice() {
+        ["link", _, .., last] => (*last).to_owned(),
+        ["flow", ..] => {
+            parts.remove(0);
+            parts.join(" ")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// A point in words: of a claim that a reference decides the distance from it, such as `4.1 Mbit/s for cubic's 9.2 Mbit/s, -55.4 %
+/// (+/- 2.1 %)`; of one with a bound the value, that of the worst run, and the reference's.
+pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style) -> String {
+    let Some(mean) = point.mean else { return "no value".to_owned() };
+    let mut text = value(claim, mean);
+    if !claim.is_relative {
+        let worst = point.worst.filter(|worst| *worst != mean);
+        text.extend(worst.map(|worst| format!(", {} in the worst run", value(claim, worst))));
+        for reference in &point.references {
+            let other = reference.mean.map_or("no value".to_owned(), |other| value(claim, other));
+            text.push_str(&format!(", {} {other}", reference.scheme));
+        }
+        return text;
+    }
+    let Some(reference) = point.references.first() else { return text };
+    let Some(other) = reference.mean else { return format!("{text}, and {} has no value", reference.scheme) };
+    text.push_str(&format!(" for {}'s {}", reference.scheme, value(claim, other)));
+    if let Some(difference) = reference.difference.filter(|_| other != 0.0) {
+        text.push_str(&format!(", {:+.1} %", 100.0 * difference / other.abs()));
+        if let Some(half) = reference.difference_ci95 {
+            text.push_str(&format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half / other.abs()));
+        }
+    }
+    text
+}
+
+/// A claim with its verdict, the number of points and the worst of them.
+pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
+    let total = claim.points.len();
+    let within = claim.count(Outcome::Holds);
+    let mut text = format!("{}: {}", claim.text, claim.verdict.words());
+    if claim.verdict == Verdict::NotEvaluated {
+        return text + ": no point has a result that could be compared";
+    }
+    text.push_str(&format!(", within at {within} of {}", counted(total as u64, "point")));
+    let beyond = claim.count(Outcome::DoesNot);
+    if beyond > 0 {
+        text.push_str(&format!(", beyond at {beyond}"));
+    }
+    let missing = claim.count(Outcome::NoResult);
+    if missing > 0 {
+        text.push_str(&format!(", without a result at {missing}"));
+    }
+    if let Some(worst) = claim.worst().filter(|_| within < total) {
+        text.push_str(&format!("; worst {}", distance(claim, worst, style)));
+        let at = point_words(worst);
+        if !at.is_empty() {
+            text.push_str(&format!(" at {at}"));
+        }
+    }
+    text
+}
+
+/// The whole assessment for a terminal.
+pub fn summary(document: &Document, style: Style) -> String {
+    let line = |text: &str| style.folded(&style.clean(text)) + "\n";
+    let mut text = style.bold(&style.clean(&format!("{}: {}", document.pack, document.scheme))) + "\n";
+    text.push_str(&line(&frame(document)));
+    if !document.complete {
+        text.push_str("PARTIAL: runs are missing; the same call goes on\n");
+    }
+    text.extend(document.needs_routers.iter().map(|needs| line(&routers(needs))));
+    for section in &document.sections {
+        let verdict = match &section.not_evaluated {
+            Some(reason) => format!("not evaluated because {reason}"),
+            None => section.verdict.words().to_owned(),
+        };
+        text.push_str(&format!("\n{}", line(&format!("{:<6} {}: {verdict}", section.number, section.title))));
+        for experiment in &section.experiments {
+            text.push_str(&line(&format!("  {}", experiment.title)));
+            for claim in &experiment.claims {
+                let mark = match claim.verdict {
+                    Verdict::Holds => "+",
+                    Verdict::DoesNot => "-",
+                    Verdict::NotDecided | Verdict::NotEvaluated => "?",
+                };
+                text.push_str(&line(&format!("    {mark} {}", claim_line(claim, style))));
+            }
+        }
+    }
+    text + "\n" + &line(&verdicts(document))
+}
+
+/// The counts of verdicts in a sentence.
+pub(crate) fn verdicts(document: &Document) -> String {
+    let failed: Vec<&str> = document
+        .sections
+        .iter()
+        .filter(|section| section.verdict == Verdict::DoesNot)
+        .map(|section| section.number.as_str())
+        .collect();
+    let mut text = format!(
+        "{}: {} hold, {} do not, {} not decided, {} not evaluated",
+        counted(document.claims().count() as u64, "claim"),
+        document.count(Verdict::Holds),
+        document.count(Verdict::DoesNot),
+        document.count(Verdict::NotDecided),
+        document.count(Verdict::NotEvaluated)
+    );
+    if !failed.is_empty() {
+        text.push_str(&format!("; sections with a claim that does not hold: {}", failed.join(", ")));
+    }
+    text + "."
+}
+
+/// The frame of an assessment: points, seeds, and the schemes that took turns.
+pub(crate) fn frame(document: &Document) -> String {
+    let (first, count) = document.seeds;
+    let others: Vec<&str> =
+        document.references.iter().map(String::as_str).filter(|other| *other != document.scheme).collect();
+    let quick = if document.quick {
+        " A first look (--quick): few points and seeds, so that much is not decided."
+    } else {
+        ""
+    };
+    format!(
+        "{} under {} each from {first} on, with {} and with {} in its place under the same random numbers: {}; {} decides.{quick}",
+        counted(document.points as u64, "point"),
+        counted(u64::from(count), "seed"),
+        document.scheme,
+        others.join(" and "),
+        counted(document.runs as u64, "run"),
+        document.references.first().map_or("nothing", String::as_str),
+    )
+}
+
+/// The sentence on tests.
+pub(crate) const TESTS: &str = "A claim holds if at every point a one-sided paired t-test at 5 % says that the mean is within the margin; it \
+    does not if at some point one says that it is beyond, corrected for the number of points (Bonferroni). Both are corrected for the number \
+    of claims (Holm). All else is not decided at this number of runs. Intervals cover 95 % by themselves.";
+
+/// The sentence on routers that a scheme needs and does not have.
+pub(crate) fn routers(needs: &str) -> String {
+    format!(
+        "It listens to messages that routers of the Internet do not send (`{needs}`): everything here is without them, as it would be there."
+    )
+}
+
+/// The kind of evidence, for section 3.1 of the RFC.
+pub(crate) fn evidence(document: &Document) -> String {
+    format!(
+        "Evidence: simulation, packet by packet, by thalweg {}. {}\n\n{TESTS} Assumptions: hosts that answer at once, one bottleneck, \
+         routers that send no messages to sources; each scenario says the rest. The same call gives the same bytes on every machine.",
+        document.tool_version,
+        frame(document)
+    )
+}
+
+/// The skeleton of what sections 3.2 and 4 of RFC 9743 ask authors to state; none where another plan was followed.
+pub(crate) fn statement(document: &Document) -> Option<String> {
+    if !document.has_statement {
+        return None;
+    }
+    let failed: Vec<String> = document
+        .sections
+        .iter()
+        .filter(|section| section.verdict == Verdict::DoesNot)
+        .map(|section| format!("{} ({})", section.number, section.title.to_lowercase()))
+        .collect();
+    let failed = match failed.as_slice() {
+        [] => "In simulation no claim of RFC 9743 was found not to hold".to_owned(),
+        failed => {
+            format!("In simulation claims do not hold in the sections {} of RFC 9743", failed.join(", "))
+        }
+    };
+    Some(format!(
+        "For authors to complete (RFC 9743, sections 3.2 and 4): there [is / is no] IETF consensus that {} is safe for use on the \
+         Internet. It is intended for [general use / a controlled environment that is kept apart by ...]. It is not recommended where ... \
+         {failed}. There [is / is no] evidence of deployment: ...",
+        document.scheme
+    ))
+}

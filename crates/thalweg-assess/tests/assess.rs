@@ -1,0 +1,288 @@
+//! Assessments of small plans: what is decided, what is said of schemes that fail, and that results follow from the plan alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thalweg_assess::{
+    AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, junit, markdown,
+    page,
+};
+use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, describe::key, schemes::window};
+use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
+use thalweg_sweep::{Purpose, Store};
+
+const PLAN: &str = r#"
+title = "A small plan"
+references = ["cubic", "newreno"]
+margins = "margins.toml"
+replications = 5
+quick = { replications = 2, points = 1 }
+
+[[section]]
+number = "1"
+title = "Harm"
+[[section.experiment]]
+sweep = "beside.sweep.toml"
+title = "Beside CUBIC"
+claim = [
+    { text = "CUBIC has what it has beside itself", of = ["other"], measure = "goodput_bps", margin = "goodput" },
+    { text = "Nobody starves", of = ["tested", "other"], measure = "least_share", margin = "starved" },
+]
+
+[[section]]
+number = "2"
+title = "Use"
+[[section.experiment]]
+sweep = "beside.sweep.toml"
+title = "The link"
+claim = [{ text = "The link is used", of = ["core"], measure = "utilisation", margin = "used", only = { "link.core.rate" = ["2 Mbit/s"] } }]
+
+[[section]]
+number = "3"
+title = "More"
+not-evaluated = "it is a test"
+"#;
+
+const MARGINS: &str = r#"
+[goodput]
+about = "Goodput of others"
+better = "more"
+share = "20 %"
+floor = "1 kbit/s"
+[starved]
+about = "The least share"
+at-least = "0.3"
+[used]
+about = "Use of the link"
+at-least = "50 %"
+"#;
+
+const SWEEP: &str = r#"
+scenario = "beside.toml"
+schemes = ["cubic", "newreno"]
+flows = ["tested"]
+[grid]
+link.core.rate = ["2 Mbit/s", "8 Mbit/s"]
+"#;
+
+const SCENARIO: &str = r#"
+duration = "20 s"
+warmup = "5 s"
+[[link]]
+name = "core"
+between = ["a", "b"]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { discipline = "fcfs", capacity = "20 pkt", feedback = "none" }
+[defaults.flow]
+spread = "1 s"
+overhead = "500 us"
+[[flow]]
+name = "tested"
+from = "a"
+to = "b"
+scheme = "cubic"
+[[flow]]
+name = "other"
+from = "a"
+to = "b"
+scheme = "cubic"
+"#;
+
+/// A window that never changes; above a limit it is a mistake of its author's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stubborn {
+    window: f64,
+    limit: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Held(Stubborn, f64);
+
+impl Controller for Held {
+    type PacketInfo = ();
+    fn on_ack(&mut self, sample: &AckSample, _info: ()) {
+        self.1 += f64::from(sample.counted);
+        assert!(self.1 < self.0.limit, "so much was not expected");
+    }
+    fn on_loss(&mut self, _sample: &LossSample) {}
+    fn decision(&self) -> Decision {
+        Decision::window(self.0.window)
+    }
+}
+
+impl ConfigureController for Stubborn {
+    type Controller = Held;
+    const NAME: &'static str = "stubborn";
+    fn make(&self) -> Held {
+        Held(*self, 0.0)
+    }
+}
+
+const KEYS: &[Key] = &[
+    key("window", Kind::Packets, "200 pkt", "The window.").within(Range::between(1.0, 1000.0), ""),
+    key("limit", Kind::Packets, "1000000 pkt", "Acknowledged packets that are not expected.")
+        .within(Range::between(1.0, 1e6), ""),
+];
+bind!(Stubborn { window: "window", limit: "limit" });
+
+static STUBBORN: SchemeDescription =
+    window::custom_scheme::<Stubborn>("Keeps its window.", window::keys(KEYS, window::SACK));
+
+const PURPOSE: Purpose = Purpose { mark: "A test", about: "" };
+
+/// An empty folder of this test's own with the plan.
+fn place(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    for (name, text) in [
+        ("plan.toml", PLAN),
+        ("margins.toml", MARGINS),
+        ("beside.sweep.toml", SWEEP),
+        ("beside.toml", SCENARIO),
+    ] {
+        fs::write(path.join(name), text).unwrap();
+    }
+    path
+}
+
+fn assess(
+    folder: &Path,
+    store: &str,
+    scheme: &str,
+    choice: &Choice,
+    threads: usize,
+) -> Result<Document, AssessError> {
+    let files = Files::Folder(folder.to_owned());
+    let pack = Pack::read("plan.toml", &files.text("plan.toml").unwrap()).unwrap();
+    let margins = Margins::read("margins.toml", &files.text("margins.toml").unwrap()).unwrap();
+    let mut registry = Registry::default();
+    registry.add_scheme(&STUBBORN);
+    let assessment = Assessment {
+        scheme,
+        pack: &pack,
+        margins: &margins,
+        files: &files,
+        registry: &Arc::new(registry),
+        choice,
+        threads,
+        memory: None,
+        version: "test",
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), |_| ())
+}
+
+fn verdicts(document: &Document) -> Vec<Verdict> {
+    document.claims().map(|(.., claim)| claim.verdict).collect()
+}
+
+#[test]
+fn who_takes_all_harms_and_who_shares_does_not() {
+    let folder = place("assess-harm");
+    let cubic = assess(&folder, "runs", "cubic", &Choice::default(), 2).unwrap();
+    assert_eq!(verdicts(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
+    // Two points under five seeds, with NewReno too: CUBIC is its own reference.
+    assert_eq!((cubic.points, cubic.runs, cubic.complete), (2, 20, true));
+    let greedy = assess(&folder, "runs", "stubborn", &Choice::default(), 2).unwrap();
+    assert_eq!(
+        verdicts(&greedy),
+        [Verdict::DoesNot, Verdict::DoesNot, Verdict::Holds],
+        "{}",
+        markdown(&greedy)
+    );
+    let sections: Vec<Verdict> = greedy.sections.iter().map(|section| section.verdict).collect();
+    assert_eq!(sections, [Verdict::DoesNot, Verdict::Holds, Verdict::NotEvaluated]);
+    let (.., harm) = greedy.claims().next().unwrap();
+    assert_eq!(harm.points.len(), 2);
+    for point in &harm.points {
+        let reference = &point.references[0];
+        assert!(reference.difference.unwrap() < -0.5 * reference.mean.unwrap(), "{point:?}");
+        assert_eq!((point.seeds, point.different), (5, 5));
+        assert!(point.command.contains("flow.tested.scheme=stubborn") && point.command.ends_with("--seed 1"));
+    }
+    // Whom a bound decides about is told of references, too.
+    let (.., starved) = greedy.claims().nth(1).unwrap();
+    assert_eq!(starved.by_reference["cubic"], Verdict::Holds);
+    let (.., used) = greedy.claims().nth(2).unwrap();
+    assert_eq!(used.points.len(), 1, "`only` keeps one point");
+    let text = markdown(&greedy);
+    for part in [
+        "**does not**",
+        "| `goodput` | Goodput of others | at most 20 % and 1 kbit/s lower |",
+        "Not evaluated because it is a test.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(page(&greedy).contains("<svg class=\"heat\""));
+    let xml = junit(&greedy);
+    assert!(xml.contains("failures=\"2\"") && xml.matches("<failure ").count() == 2, "{xml}");
+    let both = comparison(&[cubic, greedy]);
+    assert!(both.contains("| 1 Harm | holds | **does not** |"), "{both}");
+    assert!(both.contains("not \"CUBIC has what it has beside itself\""), "{both}");
+}
+
+#[test]
+fn the_bytes_follow_from_the_plan_whatever_the_threads_and_interruptions() {
+    let folder = place("assess-bytes");
+    let one = assess(&folder, "one", "newreno", &Choice::default(), 1).unwrap();
+    let three = assess(&folder, "three", "newreno", &Choice::default(), 3).unwrap();
+    assert_eq!(one.to_json(), three.to_json());
+    assert_eq!((markdown(&one), page(&one), junit(&one)), (markdown(&three), page(&three), junit(&three)));
+    // What was lost is made again, and nothing else.
+    let lost = fs::read_dir(folder.join("three/points")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_dir_all(lost).unwrap();
+    let again = assess(&folder, "three", "newreno", &Choice::default(), 2).unwrap();
+    assert_eq!(one.to_json(), again.to_json());
+    let read: Document = serde_json::from_str(&one.to_json()).unwrap();
+    assert_eq!(read.to_json(), one.to_json());
+}
+
+#[test]
+fn a_panic_at_one_point_loses_no_other() {
+    let folder = place("assess-panic");
+    // 20 s of 2 Mbit/s are 3300 packets at most, those of 8 Mbit/s four times as many.
+    let document = assess(&folder, "runs", "stubborn:limit=4000pkt", &Choice::default(), 2).unwrap();
+    assert_eq!(document.failed.len(), 1, "{:?}", document.failed);
+    let failed = &document.failed[0];
+    assert_eq!(failed.values["link.core.rate"], "8 Mbit/s");
+    assert!(failed.why.contains("stubborn"), "{}", failed.why);
+    assert!(document.complete);
+    let (.., harm) = document.claims().next().unwrap();
+    let outcomes: Vec<String> = harm.points.iter().map(|point| format!("{:?}", point.outcome)).collect();
+    assert_eq!(outcomes, ["DoesNot", "NoResult"]);
+    assert_eq!(document.sections[1].verdict, Verdict::Holds, "its point has results");
+    assert!(junit(&document).contains("<error "));
+    assert!(page(&document).contains("Points without a result"));
+}
+
+#[test]
+fn a_scheme_that_listens_to_routers_hears_nothing_and_that_is_said() {
+    let folder = place("assess-routers");
+    let choice = Choice { quick: true, ..Choice::default() };
+    let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
+    assert_eq!(document.needs_routers.as_deref(), Some("dec-bit"));
+    assert_eq!((document.points, document.seeds, document.quick), (1, (1, 2), true));
+    assert_eq!(markdown(&document).matches("routers of the Internet do not send (`dec-bit`)").count(), 2);
+}
+
+#[test]
+fn mistakes_are_told_before_the_first_run() {
+    let folder = place("assess-mistakes");
+    let fault = |scheme: &str, only: &str| {
+        let choice = Choice { only: vec![only.to_owned()], ..Choice::default() };
+        match assess(&folder, "runs", scheme, &choice, 1).unwrap_err() {
+            AssessError::Scheme(found) | AssessError::Scenario(found) => format!("{found:?}"),
+            AssessError::Pack(why) => why,
+            AssessError::Store(error) => panic!("{error}"),
+        }
+    };
+    assert!(fault("cubik", "1").contains("cubic"));
+    assert!(fault("cubic", "9").contains("there are 1, 2, 3"));
+    fs::write(folder.join("beside.sweep.toml"), SWEEP.replace("[\"tested\"]", "[\"tasted\"]")).unwrap();
+    let found = fault("vegas", "1");
+    assert!(found.contains("no flows `tasted`") && found.contains("tested"), "{found}");
+    assert!(!folder.join("runs/points").exists());
+}
