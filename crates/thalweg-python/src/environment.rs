@@ -1,0 +1,393 @@
+//! Many simulations that stop where their agents decide, advanced together.
+
+use crate::controller::refuse_candidates;
+use crate::pool::Pool;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use thalweg::{Called, Prepared, Registry, prepare};
+use thalweg_proto::congestion::Decision;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_sim::agent::{AGENT, Episode, Step, Stop};
+use thalweg_sim::spec::Spec;
+
+/// The columns of what agents see. A cell of which nothing is known is no number.
+const COLUMNS: [&str; 19] = [
+    "now",
+    "interval",
+    "sent",
+    "acked",
+    "acked_bytes",
+    "lost",
+    "lost_bytes",
+    "marks",
+    "rtt",
+    "smoothed_rtt",
+    "min_rtt",
+    "delivery_rate",
+    "in_flight",
+    "segment",
+    "window",
+    "pacing_rate",
+    "path_rate",
+    "path_rtt",
+    "over",
+];
+
+/// The values of the last column: the episode goes on, its time is over, or the agent's flow is.
+const GOES_ON: f64 = 0.0;
+const TIME_IS_OVER: f64 = 1.0;
+const FLOW_IS_OVER: f64 = 2.0;
+
+/// The scenario that episodes are made of.
+#[derive(Debug)]
+struct Template {
+    registry: Arc<Registry>,
+    scenario: PathBuf,
+    text: Option<String>,
+    sets: Vec<String>,
+    /// Without further changes.
+    plain: Arc<Prepared>,
+    step: Step,
+}
+
+impl Template {
+    fn prepared(&self, further: &[String]) -> Result<Arc<Prepared>, Called> {
+        if further.is_empty() {
+            return Ok(Arc::clone(&self.plain));
+        }
+        let sets = [self.sets.as_slice(), further].concat();
+        prepare(&self.registry, &self.scenario, self.text.as_deref(), &sets).map(Arc::new)
+    }
+
+    fn begin(&self, further: &[String], seed: u64) -> Result<Place, Called> {
+        let prepared = self.prepared(further)?;
+        let mut spec = Spec { seed, ..prepared.spec.clone() };
+        // Nobody looks at series.
+        spec.measure.interval = None;
+        let agents = agent_groups(&spec);
+        let episode = Episode::new(&spec, self.step).map_err(|error| wrong(&error))?;
+        let paths = agents.into_iter().map(|group| prepared.paths.get(group).copied().flatten()).collect();
+        Ok(Place { episode, paths, over: false })
+    }
+}
+
+fn wrong(error: &impl ToString) -> Called {
+    Called { code: 2, printed: String::new(), said: error.to_string() }
+}
+
+/// The groups of agents, by position.
+fn agent_groups(spec: &Spec) -> Vec<usize> {
+    let is_agent = |group: usize| {
+        let group = &spec.groups[group];
+        let mut values = AGENT.values(thalweg_catalog::Place::Simulated);
+        (AGENT.write)(&group.transport.ends, &mut values)
+    };
+    (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
+}
+
+/// One of the simulations.
+#[derive(Debug)]
+struct Place {
+    episode: Episode,
+    /// Of each agent: the bottleneck's rate and the round-trip time of the empty path.
+    paths: Vec<Option<(Rate, Duration)>>,
+    over: bool,
+}
+
+impl Place {
+    fn decide(&mut self, windows: &[f64], rates: &[f64], delay: Duration) -> Result<(), Called> {
+        for (agent, (&window, &rate)) in windows.iter().zip(rates).enumerate() {
+            // A rate beyond all lines saturates, one below zero is none that can be followed.
+            let pacing_rate = (!rate.is_nan()).then(|| Rate::from_bits_per_sec(rate as u64));
+            let decision = Decision { pacing_rate, ..Decision::window(window) };
+            if !self.episode.decide(agent, decision, delay) {
+                return Err(wrong(&format!(
+                    "no sender can follow a window of {window} segments at {rate} bit/s: windows lie from 1 to 2^30"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, rows: &mut [f64]) -> Result<(), Called> {
+        match self.episode.advance() {
+            Stop::Asks => {}
+            Stop::Finished => self.over = true,
+            Stop::Broken => {
+                let said = self.episode.error().map(ToString::to_string).unwrap_or_default();
+                return Err(Called { code: 1, printed: String::new(), said });
+            }
+        }
+        for (agent, row) in rows.chunks_exact_mut(COLUMNS.len()).enumerate() {
+            self.tell(agent, row);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, agent: usize, row: &mut [f64]) {
+        let (Some(seen), Some(decision)) = (self.episode.observe(agent), self.episode.decision(agent)) else {
+            return;
+        };
+        let seconds = |span: Option<Duration>| span.map_or(f64::NAN, Duration::as_secs_f64);
+        let path = self.paths.get(agent).copied().flatten();
+        let over = if self.over {
+            TIME_IS_OVER
+        } else if self.episode.is_over(agent) {
+            FLOW_IS_OVER
+        } else {
+            GOES_ON
+        };
+        row.copy_from_slice(&[
+            seen.now.as_secs_f64(),
+            seen.span.as_secs_f64(),
+            seen.sent as f64,
+            seen.acked as f64,
+            seen.acked_bytes as f64,
+            seen.lost as f64,
+            seen.lost_bytes as f64,
+            seen.ce as f64,
+            seconds(seen.rtt),
+            seconds(seen.smoothed_rtt),
+            seconds(seen.min_rtt),
+            seen.delivery_rate.map_or(f64::NAN, |rate| rate * 8.0),
+            seen.in_flight_bytes as f64 / f64::from(seen.segment.max(1)),
+            f64::from(seen.segment),
+            decision.window,
+            decision.pacing_rate.map_or(f64::NAN, Rate::as_f64),
+            path.map_or(f64::NAN, |path| path.0.as_f64()),
+            seconds(path.map(|path| path.1)),
+            over,
+        ]);
+    }
+}
+
+/// Simulations that stop where their agents decide.
+#[pyclass(frozen)]
+pub struct Environments {
+    template: Arc<Template>,
+    agents: usize,
+    delay: Duration,
+    state: Mutex<State>,
+}
+
+struct State {
+    seats: Vec<Seat>,
+    /// The last sight of agents, by simulation, agent and column.
+    cells: Vec<f64>,
+    pool: Pool<Task, (Task, Result<(), Called>)>,
+}
+
+/// The place of a simulation, with the last sight of its agents.
+#[derive(Debug, Default)]
+struct Seat {
+    place: Option<Place>,
+    rows: Vec<f64>,
+}
+
+/// Something to do with a simulation.
+struct Task {
+    number: usize,
+    seat: Seat,
+    what: What,
+}
+
+enum What {
+    Begin { seed: u64, changes: Vec<String> },
+    GoOn { windows: Vec<f64>, rates: Vec<f64>, delay: Duration },
+}
+
+impl Task {
+    fn perform(&mut self, template: &Template) -> Result<(), Called> {
+        let Self { seat: Seat { place, rows }, what, .. } = self;
+        match what {
+            What::Begin { seed, changes } => {
+                *place = None;
+                let mut begun = template.begin(changes, *seed)?;
+                if begun.episode.agents() * COLUMNS.len() != rows.len() {
+                    return Err(wrong(&"the changes add or remove agents"));
+                }
+                begun.advance(rows)?;
+                *place = Some(begun);
+                Ok(())
+            }
+            What::GoOn { windows, rates, delay } => match place {
+                Some(place) if !place.over => {
+                    place.decide(windows, rates, *delay)?;
+                    place.advance(rows)
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+impl State {
+    /// Does what is asked for; the error is that of the first simulation that has one.
+    fn perform(&mut self, tasks: Vec<(usize, What)>) -> Result<(), Called> {
+        let tasks = tasks.into_iter().map(|(number, what)| {
+            let seat = core::mem::take(&mut self.seats[number]);
+            Task { number, seat, what }
+        });
+        let tasks = tasks.collect();
+        let mut first: Option<(usize, Called)> = None;
+        for (Task { number, seat, .. }, outcome) in self.pool.all(tasks) {
+            let width = seat.rows.len();
+            self.cells[number * width..(number + 1) * width].copy_from_slice(&seat.rows);
+            self.seats[number] = seat;
+            if let Err(called) = outcome
+                && first.as_ref().is_none_or(|(other, _)| number < *other)
+            {
+                first = Some((number, called));
+            }
+        }
+        first.map_or(Ok(()), |(_, called)| Err(called))
+    }
+}
+
+/// The exit code of a command, and what it says; 0 and nothing where all is well.
+type Said = (u8, String);
+
+fn said(done: Result<(), Called>) -> Said {
+    done.map_or_else(|called| (called.code, called.said), |()| (0, String::new()))
+}
+
+#[pymethods]
+impl Environments {
+    /// Reads a scenario. In place of the simulations it gives the exit code and the message of the command.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    #[pyo3(signature = (scenario, text, sets, count, interval, longest, delay, jobs))]
+    fn new(
+        scenario: PathBuf,
+        text: Option<String>,
+        sets: Vec<String>,
+        count: usize,
+        interval: Option<f64>,
+        longest: f64,
+        delay: f64,
+        jobs: Option<NonZeroUsize>,
+    ) -> PyResult<(Option<Self>, u8, String)> {
+        refuse_candidates()?;
+        let length = Duration::from_secs_f64;
+        let step =
+            interval.map_or_else(|| Step::RoundTrip(length(longest)), |span| Step::Interval(length(span)));
+        let mut registry = Registry::default();
+        registry.add_scheme(&AGENT);
+        let registry = Arc::new(registry);
+        let made = prepare(&registry, &scenario, text.as_deref(), &sets).and_then(|prepared| {
+            let episode = Episode::new(&prepared.spec, step).map_err(|error| wrong(&error))?;
+            let plain = Arc::new(prepared);
+            Ok((episode.agents(), Template { registry, scenario, text, sets, plain, step }))
+        });
+        let (agents, template) = match made {
+            Ok(made) => made,
+            Err(called) => return Ok((None, called.code, called.said)),
+        };
+        let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MOST_CELLS);
+        let Some(cells) = cells else {
+            return Err(PyValueError::new_err(format!("{count} simulations are too many")));
+        };
+        let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let template = Arc::new(template);
+        let own = Arc::clone(&template);
+        let pool = Pool::new(jobs.min(count).saturating_sub(1), move |mut task: Task| {
+            let outcome = task.perform(&own);
+            (task, outcome)
+        });
+        let seat = || Seat { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
+        let seats = core::iter::repeat_with(seat).take(count).collect();
+        let state = Mutex::new(State { seats, cells: vec![0.0; cells], pool });
+        let made = Self { template, agents, delay: length(delay), state };
+        Ok((Some(made), 0, String::new()))
+    }
+
+    /// The names of the columns of what agents see.
+    #[classattr]
+    fn columns() -> Vec<&'static str> {
+        COLUMNS.to_vec()
+    }
+
+    /// The names of the agents in each simulation.
+    #[getter]
+    fn names(&self) -> Vec<&str> {
+        let groups = &self.template.plain.spec.groups;
+        agent_groups(&self.template.plain.spec).into_iter().map(|group| groups[group].name.as_str()).collect()
+    }
+
+    /// Begins new episodes of some simulations, each with its seed and with changes of the scenario, and goes on to the first decision.
+    fn reset(
+        &self,
+        py: Python<'_>,
+        which: Vec<usize>,
+        seeds: Vec<u64>,
+        changes: Vec<Vec<String>>,
+        seen: &Bound<'_, PyAny>,
+    ) -> PyResult<Said> {
+        if which.len() != seeds.len() || which.len() != changes.len() {
+            return Err(PyValueError::new_err("each simulation has one seed and one list of changes"));
+        }
+        let mut state = self.state()?;
+        let state = &mut *state;
+        let mut tasks: BTreeMap<usize, What> = BTreeMap::new();
+        for ((number, seed), changes) in which.into_iter().zip(seeds).zip(changes) {
+            if number >= state.seats.len() {
+                return Err(PyIndexError::new_err(format!("there is no simulation {number}")));
+            }
+            tasks.insert(number, What::Begin { seed, changes });
+        }
+        let done = py.detach(|| state.perform(tasks.into_iter().collect()));
+        PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
+        Ok(said(done))
+    }
+
+    /// Takes a window, in segments, and a pacing rate, in bit/s or not a number, of each agent, and goes on to the next decision. What
+    /// is over stays as it is.
+    fn step(
+        &self,
+        py: Python<'_>,
+        windows: &Bound<'_, PyAny>,
+        rates: &Bound<'_, PyAny>,
+        seen: &Bound<'_, PyAny>,
+    ) -> PyResult<Said> {
+        let numbers = |of| PyBuffer::<f64>::get(of)?.to_vec(py);
+        let (windows, rates) = (numbers(windows)?, numbers(rates)?);
+        let mut state = self.state()?;
+        let state = &mut *state;
+        let (agents, delay) = (self.agents, self.delay);
+        let wanted = state.seats.len() * agents;
+        if windows.len() != wanted || rates.len() != wanted {
+            return Err(PyValueError::new_err(format!(
+                "{wanted} windows and rates are wanted, one of each agent"
+            )));
+        }
+        let decisions = windows.chunks_exact(agents).zip(rates.chunks_exact(agents));
+        let tasks = decisions.enumerate().map(|(number, (windows, rates))| {
+            (number, What::GoOn { windows: windows.to_vec(), rates: rates.to_vec(), delay })
+        });
+        let tasks = tasks.collect();
+        let done = py.detach(|| state.perform(tasks));
+        PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
+        Ok(said(done))
+    }
+}
+
+/// More cells than this, a gigabyte, nobody means.
+const MOST_CELLS: usize = 1 << 27;
+
+impl Environments {
+    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+        // Waiting with Python's lock for one who waits for that would be forever.
+        match self.state.try_lock() {
+            Ok(state) => Ok(state),
+            Err(TryLockError::Poisoned(after)) => Ok(after.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(PyRuntimeError::new_err("another thread is advancing these simulations"))
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The compiled half of the Python package `thalweg`; `python/thalweg` in the repository is the other one, which people see.
+//!
+//! Everything that takes time runs on a thread of its own, without Python's lock. The calling thread looks for Ctrl-C meanwhile.
+
+mod controller;
+mod environment;
+mod pool;
+mod registry;
+mod table;
+
+use controller::{Controller, Sample, interrupt_called, is_judged, refuse_candidates};
+use environment::Environments;
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
+use pyo3::prelude::*;
+use registry::Controllers;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use table::Table;
+use thalweg::{Called, Registry, Request, Simulated, simulate};
+use thalweg_report::output::{Cells, Rows};
+use thalweg_report::results::Run;
+
+/// The time between two looks for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The time after which controllers that have not come back are interrupted, and again so much later.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Does `work` on another thread, and sets its flag at Ctrl-C, or when it takes longer than `limit`. Controllers that do not come back
+/// by then are interrupted.
+fn watched<T: Send + 'static>(
+    py: Python<'_>,
+    limit: Option<Duration>,
+    work: impl FnOnce(Arc<AtomicBool>) -> T + Send + 'static,
+) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sender, receiver) = mpsc::channel();
+    let own = Arc::clone(&stop);
+    std::thread::spawn(move || {
+        // Nobody waits for it after a panic alone.
+        let _ = sender.send(work(own));
+    });
+    let receiver = Mutex::new(receiver);
+    let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
+    let (begun, mut interrupted, mut patience) = (Instant::now(), None, PATIENCE);
+    loop {
+        match py.detach(wait) {
+            Ok(done) => return interrupted.map_or(Ok(done), |(signal, _)| Err(signal)),
+            Err(RecvTimeoutError::Timeout) if interrupted.is_none() => {
+                let is_late = limit.is_some_and(|limit| begun.elapsed() > limit);
+                let late = || Err(PyTimeoutError::new_err("it took longer than it may"));
+                if let Err(signal) = py.check_signals().and_then(|()| if is_late { late() } else { Ok(()) }) {
+                    stop.store(true, Ordering::Relaxed);
+                    interrupted = Some((signal, Instant::now()));
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if interrupted.as_ref().is_some_and(|(_, since)| since.elapsed() > patience) {
+                    interrupt_called(py)?;
+                    patience += PATIENCE;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err(
+                    "it panicked, which is a fault of thalweg; please report it",
+                ));
+            }
+        }
+    }
+}
+
+/// The command `thalweg`, as this process; gives its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    refuse_candidates()?;
+    Ok(py.detach(|| thalweg::run_arguments(Registry::default(), arguments)))
+}
+
+/// The command `thalweg` within this process, which knows these controllers by name: its exit code, what it prints and what it says, and the
+/// exception of a controller that is the cause.
+#[pyfunction]
+fn call(
+    py: Python<'_>,
+    arguments: Vec<String>,
+    controllers: Vec<(String, Bound<'_, PyAny>)>,
+    stamp: &str,
+) -> PyResult<(u8, String, String, Option<PyErr>)> {
+    refuse_candidates()?;
+    let controllers = Controllers::new(controllers, false, stamp)?;
+    let registry = Arc::clone(&controllers.registry);
+    let Called { code, printed, said } =
+        watched(py, None, move |stop| thalweg::call(registry, &arguments, stop))?;
+    let cause = controllers.raised(&said);
+    Ok((code, printed, said, cause))
+}
+
+/// All that a run or a comparison measured.
+#[pyclass(frozen)]
+struct Measured {
+    simulated: Simulated,
+}
+
+/// Measurements or nothing, the exit code and the message of the command, and the exception of a controller that is the cause.
+type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
+
+/// Runs a scenario, or compares schemes on it, which may be those of controllers by name. In place of results it gives the exit code and
+/// the message of the command.
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+#[pyfunction]
+#[pyo3(signature = (scenario, text, sets, schemes, seed, replications, jobs, controllers, judged, limit))]
+fn run(
+    py: Python<'_>,
+    scenario: PathBuf,
+    text: Option<String>,
+    sets: Vec<String>,
+    schemes: Vec<String>,
+    seed: Option<u64>,
+    replications: u32,
+    jobs: Option<NonZeroUsize>,
+    controllers: Vec<(String, Bound<'_, PyAny>)>,
+    judged: bool,
+    limit: Option<f64>,
+) -> PyResult<Outcome> {
+    refuse_candidates()?;
+    // Longer than this is forever.
+    let limit = limit.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX));
+    let request = Request { scenario, text, sets, schemes, seed, replications, jobs };
+    let controllers = Controllers::new(controllers, judged, "")?;
+    let registry = Arc::clone(&controllers.registry);
+    let done = watched(py, limit, move |stop| simulate(&registry, request, stop))?;
+    Ok(match done {
+        Ok(simulated) => (Some(Measured { simulated }), 0, String::new(), None),
+        Err(Called { code, said, .. }) => {
+            let cause = controllers.raised(&said);
+            (None, code, said, cause)
+        }
+    })
+}
+
+impl Measured {
+    /// The rows of all runs, with their schemes where several are compared.
+    fn rows(&self, of: fn(&Run) -> Rows) -> Rows {
+        let mut all = Rows::default();
+        for (scheme, run) in self.simulated.document.runs() {
+            let mut rows = of(run);
+            if let Some(scheme) = scheme {
+                rows.push_front("compared", Cells::Text(vec![scheme.to_owned(); rows.len()]));
+            }
+            all.append(rows);
+        }
+        all
+    }
+}
+
+#[pymethods]
+impl Measured {
+    /// The document that `--json` prints.
+    fn document(&self) -> PyResult<String> {
+        let mut text = Vec::new();
+        self.simulated.document.write_json(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The results as text.
+    fn summary(&self) -> String {
+        self.simulated.summary()
+    }
+
+    /// The picture, as SVG.
+    fn figure(&self) -> String {
+        self.simulated.figure()
+    }
+
+    /// The scenario with everything written out.
+    fn scenario(&self) -> String {
+        self.simulated.expanded.clone()
+    }
+
+    /// The warnings and notes of the command.
+    fn said(&self) -> String {
+        self.simulated.said.clone()
+    }
+
+    /// A row for each flow of each run.
+    fn flows(&self) -> PyResult<Table> {
+        Table::of_rows(self.rows(Rows::flows))
+    }
+
+    /// A row for each direction of a link of each run.
+    fn links(&self) -> PyResult<Table> {
+        Table::of_rows(self.rows(Rows::links))
+    }
+
+    /// The names of the series that were recorded.
+    fn quantities(&self) -> Vec<&'static str> {
+        let all = self.simulated.results.iter().flat_map(|result| &result.series);
+        let mut names: Vec<&str> = all.map(|series| series.quantity.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The points of series: of all, or of one quantity.
+    #[pyo3(signature = (quantity=None))]
+    fn series(&self, py: Python<'_>, quantity: Option<&str>) -> PyResult<Table> {
+        let schemes: Vec<&str> = self.simulated.document.schemes();
+        py.detach(|| Table::of_series(&self.simulated.results, &schemes, quantity))
+    }
+}
+
+/// The compiled half of thalweg.
+#[pymodule]
+fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Controller>()?;
+    module.add_class::<Environments>()?;
+    module.add_class::<Measured>()?;
+    module.add_class::<Sample>()?;
+    module.add_class::<Table>()?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(call, module)?)?;
+    module.add_function(wrap_pyfunction!(is_judged, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    Ok(())
+}

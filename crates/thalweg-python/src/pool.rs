@@ -1,0 +1,113 @@
+//! Threads that stay, for work that comes a little at a time.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, Result as Outcome};
+
+/// Threads that do the same work on whatever task comes. Who hands tasks in works, too, so that nobody waits for a thread that the
+/// system has not woken yet.
+pub struct Pool<T, R> {
+    shared: Arc<Shared<T, R>>,
+    helpers: Vec<JoinHandle<()>>,
+    done: Receiver<Outcome<R>>,
+    sender: Sender<Outcome<R>>,
+}
+
+struct Shared<T, R> {
+    queue: Mutex<Queue<T>>,
+    comes: Condvar,
+    work: Box<dyn Fn(T) -> R + Send + Sync>,
+}
+
+struct Queue<T> {
+    tasks: VecDeque<T>,
+    closed: bool,
+}
+
+impl<T, R> Shared<T, R> {
+    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<T> {
+        self.queue().tasks.pop_front()
+    }
+
+    /// The next task, when there is one; `None` when there will be none.
+    fn wait(&self) -> Option<T> {
+        let mut queue = self.queue();
+        loop {
+            if let Some(task) = queue.tasks.pop_front() {
+                return Some(task);
+            }
+            if queue.closed {
+                return None;
+            }
+            queue = self.comes.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn perform(&self, task: T) -> Outcome<R> {
+        catch_unwind(AssertUnwindSafe(|| (self.work)(task)))
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
+    /// So many threads beside the one that hands tasks in.
+    pub fn new(helpers: usize, work: impl Fn(T) -> R + Send + Sync + 'static) -> Self {
+        let queue = Mutex::new(Queue { tasks: VecDeque::new(), closed: false });
+        let shared = Arc::new(Shared { queue, comes: Condvar::new(), work: Box::new(work) });
+        let (sender, done) = mpsc::channel();
+        let help = |_| {
+            let (shared, sender) = (Arc::clone(&shared), sender.clone());
+            std::thread::spawn(move || {
+                while let Some(task) = shared.wait() {
+                    // Nobody waits for it after a panic alone.
+                    let _ = sender.send(shared.perform(task));
+                }
+            })
+        };
+        Self { helpers: (0..helpers).map(help).collect(), shared, done, sender }
+    }
+
+    /// The results of tasks, in no order.
+    ///
+    /// # Panics
+    ///
+    /// Where the work on one does.
+    pub fn all(&self, tasks: Vec<T>) -> Vec<R> {
+        // Of an earlier call that ended in a panic.
+        self.done.try_iter().for_each(drop);
+        let count = tasks.len();
+        self.shared.queue().tasks.extend(tasks);
+        if !self.helpers.is_empty() && count > 1 {
+            self.shared.comes.notify_all();
+        }
+        while let Some(task) = self.shared.take() {
+            let _ = self.sender.send(self.shared.perform(task));
+        }
+        let outcomes = self.done.iter().take(count);
+        let mut results = Vec::with_capacity(count);
+        let mut panicked = None;
+        for outcome in outcomes {
+            match outcome {
+                Ok(result) => results.push(result),
+                Err(panic) => panicked = Some(panic),
+            }
+        }
+        panicked.map_or(results, |panic| resume_unwind(panic))
+    }
+}
+
+impl<T, R> Drop for Pool<T, R> {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.comes.notify_all();
+        for helper in self.helpers.drain(..) {
+            // It has said what there was to say.
+            let _ = helper.join();
+        }
+    }
+}

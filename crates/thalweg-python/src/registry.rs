@@ -1,0 +1,112 @@
+//! The registries of runs that have controllers of Python in them.
+//!
+//! Descriptions of schemes stay for the rest of the program. Those for controllers of Python are therefore kept, by name, for the next
+//! run that has one of that name; who makes the instances is known for as long as a run takes.
+
+use crate::controller::{Maker, ScriptedConfig};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use thalweg::Registry;
+use thalweg_catalog::schemes::window::named_scheme;
+use thalweg_catalog::{Fault, SchemeDescription};
+use thalweg_sim::agent::AGENT;
+
+/// A description with what makes its controllers during a run.
+struct Lent {
+    name: &'static str,
+    description: &'static SchemeDescription,
+    maker: Arc<Mutex<Option<Arc<Maker>>>>,
+}
+
+/// Descriptions that no run has at present.
+static SPARE: Mutex<BTreeMap<&'static str, Vec<Lent>>> = Mutex::new(BTreeMap::new());
+
+impl Lent {
+    fn new(name: &str) -> Self {
+        let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).get_mut(name).and_then(Vec::pop);
+        if let Some(spare) = spare {
+            return spare;
+        }
+        let name: &'static str = Box::leak(name.into());
+        let maker: Arc<Mutex<Option<Arc<Maker>>>> = Arc::default();
+        let own = Arc::clone(&maker);
+        let controller = move || {
+            let maker = own.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let gone = || Fault::new("", "its run is over");
+            maker.map(|maker| ScriptedConfig { name, maker }).ok_or_else(gone)
+        };
+        let description = named_scheme(name, "A controller of the program's own, in Python.", controller);
+        Self { name, description: Box::leak(Box::new(description)), maker }
+    }
+}
+
+/// The controllers of a run.
+pub struct Controllers {
+    pub registry: Arc<Registry>,
+    lent: Vec<(Lent, Arc<Maker>)>,
+}
+
+impl Controllers {
+    /// Those of these names, which are no other scheme's, as candidates that are judged or not; the stamp tells their texts apart.
+    pub fn new(controllers: Vec<(String, Bound<'_, PyAny>)>, judged: bool, stamp: &str) -> PyResult<Self> {
+        let mut registry = Registry::default();
+        registry.add_scheme(&AGENT);
+        registry.set_stamp(stamp);
+        let mut lent = Vec::new();
+        for (name, make) in controllers {
+            check(&name, &make, &registry)?;
+            let maker = Arc::new(Maker::new(make.unbind(), judged));
+            let description = Lent::new(&name);
+            *description.maker.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&maker));
+            registry.add_scheme(description.description);
+            lent.push((description, maker));
+        }
+        Ok(Self { registry: Arc::new(registry), lent })
+    }
+
+    /// The exception of which a message of a run tells, by the simulated time in it; or else the first.
+    pub fn raised(&self, said: &str) -> Option<PyErr> {
+        let mut all: Vec<_> = self
+            .lent
+            .iter()
+            .flat_map(|(lent, maker)| maker.take_raised().into_iter().map(|raised| (lent.name, raised)))
+            .collect();
+        let is_told =
+            |(name, (at, _)): &(&str, (_, _))| said.contains(&format!("at {at}: the controller `{name}`"));
+        let place = all.iter().position(is_told).unwrap_or(0);
+        (place < all.len()).then(|| all.swap_remove(place).1.1)
+    }
+}
+
+impl Drop for Controllers {
+    fn drop(&mut self) {
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        for (lent, _) in self.lent.drain(..) {
+            *lent.maker.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            spare.entry(lent.name).or_default().push(lent);
+        }
+    }
+}
+
+fn check(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<()> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(is_plain) {
+        let message = format!("a controller's name has small letters, digits and `-`, and {name:?} has not");
+        return Err(PyValueError::new_err(message));
+    }
+    if registry.scheme(name).is_some() {
+        return Err(PyValueError::new_err(format!(
+            "there is a scheme `{name}` already: name the controller otherwise"
+        )));
+    }
+    if !make.is_callable() {
+        let kind = make.get_type().name()?;
+        let message = format!(
+            "the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}"
+        );
+        return Err(PyTypeError::new_err(message));
+    }
+    Ok(())
+}

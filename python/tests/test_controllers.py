@@ -1,0 +1,293 @@
+"""Controllers that are written in Python."""
+
+import gc
+import importlib.util
+import math
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thalweg
+from thalweg import Controller, Sample
+
+PATH = {
+    "duration": "10 s",
+    "link": [{"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "10 ms", "queue": "1 bdp", "loss": 0.001}],
+    "flow": [{"name": "flow", "from": "a", "to": "b", "scheme": "aimd"}],
+}
+
+
+class Aimd(Controller):
+    """Additive increase, multiplicative decrease."""
+
+    def __init__(self, increase: float = 1.0) -> None:
+        self.increase = increase
+        self.slow_start = True
+
+    def on_ack(self, sample: Sample) -> None:
+        if sample.recovering or sample.app_limited:
+            return
+        self.window += sample.acked if self.slow_start else self.increase
+
+    def on_loss(self, sample: Sample) -> None:
+        self.slow_start = False
+        self.window = 2.0 if sample.kind == "timeout" else max(2.0, self.window / 2)
+
+
+def test_aimd_fills_a_path_beside_cubic() -> None:
+    result = thalweg.compare(PATH, [Aimd, "cubic", "newreno"], seed=3, controllers={"aimd": Aimd})
+    aimd, cubic, reno = result.flows["goodput_bps"]
+    assert result.flows["compared"] == ["aimd", "cubic", "newreno"]
+    assert aimd > 7e6 and 0.8 < aimd / reno < 1.3 and cubic > 7e6
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    def once(jobs: int) -> list[str]:
+        scenario = {**PATH, "flow": [{**PATH["flow"][0], "count": 3}]}  # type: ignore[dict-item]
+        return thalweg.run(scenario, seed=5, reps=3, jobs=jobs, controllers={"aimd": Aimd}).fingerprints
+
+    first = once(1)
+    assert first == once(3) and len(set(first)) == 3
+
+
+def test_each_flow_has_an_instance_and_samples_come_once_a_round_trip_or_once_a_packet() -> None:
+    calls: dict[int, list[float]] = {}
+
+    class Counting(Controller):
+        def on_ack(self, sample: Sample) -> None:
+            calls.setdefault(id(self), []).append(sample.now)
+            kept.append(self)
+
+        def on_loss(self, sample: Sample) -> None:
+            raise AssertionError("a window of ten segments fits into the queue")
+
+    class Eager(Counting):
+        per_packet = True
+
+    kept: list[Controller] = []
+    scenario = {**PATH, "link": [{**PATH["link"][0], "loss": 0, "queue": "100 pkt"}]}  # type: ignore[dict-item]
+    flow = {"from": "a", "to": "b", "count": 2}
+    for kind in (Counting, Eager):
+        calls.clear()
+        result = thalweg.run({**scenario, "flow": [{**flow, "scheme": "mine"}]}, controllers={"mine": kind})
+        assert len(calls) == 2
+        packets = sum(result.flows["sent_packets"])
+        told = sum(map(len, calls.values()))
+        if kind is Eager:
+            assert packets - 20 <= told <= packets
+        else:
+            # Twenty packets of 1.2 ms and acknowledgements are a round trip of 24.04 ms.
+            assert 380 <= told / 2 <= 420
+
+
+def test_samples_tell_the_path() -> None:
+    samples: list[Sample] = []
+
+    class Watching(Controller):
+        def __init__(self, window: float) -> None:
+            self.window = window
+
+        def on_ack(self, sample: Sample) -> None:
+            samples.append(sample)
+
+        def on_loss(self, sample: Sample) -> None:
+            samples.append(sample)
+
+    # A packet of 1500 bytes takes 1.2 ms: 17 or 18 fill the path, and the rest of 30 wait.
+    scenario = {**PATH, "link": [{**PATH["link"][0], "loss": 0.0, "queue": "20 pkt"}]}  # type: ignore[dict-item]
+    thalweg.run(scenario, controllers={"aimd": lambda: Watching(30.0)})
+    last = samples[-1]
+    assert last.kind == "ack" and last.lost == 0 and last.acked == 30
+    assert last.rtt == pytest.approx(30 * 0.0012, rel=0.01)
+    assert last.min_rtt == pytest.approx(0.0212, abs=0.0005) and last.smoothed_rtt is not None
+    assert last.rtt is not None and last.min_rtt is not None and last.rtt > last.min_rtt
+    # 1448 bytes of 1500.
+    assert last.delivery_rate == pytest.approx(1e7 * 1448 / 1500, rel=0.02)
+    assert last.segment == 1448 and 28 < last.in_flight <= 30
+    samples.clear()
+    thalweg.run(scenario, controllers={"aimd": lambda: Watching(100.0)})
+    losses = [sample for sample in samples if sample.kind != "ack"]
+    assert losses and all(sample.lost > 0 for sample in losses if sample.kind == "duplicates")
+    assert "ack at" in repr(last)
+    with pytest.raises(AttributeError):
+        last.now = 0.0  # type: ignore[misc]
+
+
+def test_an_exception_ends_the_run_with_its_traceback_and_the_time() -> None:
+    class Late(Aimd):
+        def on_ack(self, sample: Sample) -> None:
+            if sample.now > 2:
+                raise ZeroDivisionError("nobody expected that")
+            super().on_ack(sample)
+
+    with pytest.raises(thalweg.RunError, match=r"`flow` at 2\.\d+ s: the controller `aimd` raised an exception") as caught:
+        thalweg.run(PATH, seed=1, controllers={"aimd": Late})
+    cause = caught.value.__cause__
+    assert isinstance(cause, ZeroDivisionError)
+    told = "".join(traceback.format_exception(caught.value))
+    assert 'raise ZeroDivisionError("nobody expected that")' in told and "in on_ack" in told
+    # The next run is none the worse.
+    assert thalweg.run(PATH, seed=1, controllers={"aimd": Aimd}).fingerprint
+
+
+def test_ctrl_c_ends_a_controller_that_never_comes_back() -> None:
+    program = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import thalweg\n"
+        "class Stuck(thalweg.Controller):\n"
+        "    def on_ack(self, sample):\n"
+        "        print('begun', flush=True)\n"
+        "        while True:\n"
+        "            pass\n"
+        "    def on_loss(self, sample):\n"
+        "        pass\n"
+        "try:\n"
+        "    thalweg.compare('two-flows', [Stuck])\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "begun\n"
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=60)
+    assert said.endswith("interrupted\n") and child.returncode == 0
+
+
+def answer(act: Callable[[Any], None]) -> type[Controller]:
+    class Wrong(Controller):
+        def on_ack(self, sample: Sample) -> None:
+            act(self)
+
+        def on_loss(self, sample: Sample) -> None:
+            pass
+
+    return Wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind", "told"),
+    [
+        ("window", math.nan, ValueError, "window must lie from 1 to 1073741824 segments, and NaN does not"),
+        ("window", -3.0, ValueError, "-3 does not"),
+        ("window", 0.5, ValueError, "0.5 does not"),
+        ("window", 1e18, ValueError, "1000000000000000000 does not"),
+        ("window", math.inf, ValueError, "inf does not"),
+        ("window", "10", TypeError, "window is a number of segments, and not of type str"),
+        ("window", None, TypeError, "not of type NoneType"),
+        ("pacing_rate", 0.0, ValueError, "None does not pace"),
+        ("pacing_rate", -1.0, ValueError, "-1 does not"),
+        ("pacing_rate", "fast", TypeError, "pacing_rate is a number of bit/s, or None, and not of type str"),
+    ],
+)
+def test_wrong_answers_are_told_where_they_are_given(name: str, value: object, kind: type[Exception], told: str) -> None:
+    wrong = answer(lambda controller: setattr(controller, name, value))
+    with pytest.raises(thalweg.RunError, match="raised an exception") as caught:
+        thalweg.run(PATH, controllers={"aimd": wrong})
+    assert isinstance(caught.value.__cause__, kind) and told in str(caught.value.__cause__)
+
+
+def test_controllers_without_what_they_need_are_told() -> None:
+    class Half(Controller):
+        def on_ack(self, sample: Sample) -> None:
+            self.window += 10
+
+    def cause(make: Any) -> str:
+        with pytest.raises(thalweg.RunError) as caught:
+            thalweg.run(PATH, controllers={"aimd": make})
+        return str(caught.value.__cause__)
+
+    assert cause(Half) == "a controller needs a method on_loss(self, sample)"
+    assert cause(Controller) == "a controller needs a method on_ack(self, sample)"
+    assert cause(dict) == "a controller derives from thalweg.Controller, and this is of type dict"
+    with pytest.raises(TypeError, match="not of type int"):
+        thalweg.run(PATH, controllers={"aimd": 3})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="there is a scheme `cubic` already"):
+        thalweg.run(PATH, controllers={"cubic": Aimd})
+    with pytest.raises(ValueError, match="small letters"):
+        thalweg.run(PATH, controllers={"My Own": Aimd})
+    with pytest.raises(thalweg.ScenarioError, match="no scheme `aimd`"):
+        thalweg.run(PATH)
+
+
+def test_pacing_spreads_packets() -> None:
+    class Paced(Controller):
+        def __init__(self, rate: float | None) -> None:
+            self.window, self.pacing_rate = 1000.0, rate
+
+        def on_ack(self, sample: Sample) -> None:
+            pass
+
+        def on_loss(self, sample: Sample) -> None:
+            pass
+
+    result = thalweg.run(PATH, set={"link.core.loss": 0.0}, controllers={"aimd": lambda: Paced(4e6)})
+    assert result.flows["goodput_bps"][0] == pytest.approx(4e6, rel=0.01)
+    assert sum(result.links["drops"]) == 0
+
+
+def test_instances_go_with_their_run() -> None:
+    alive: list[int] = []
+
+    class Mortal(Aimd):
+        def __del__(self) -> None:
+            alive.append(1)
+
+    for _ in range(3):
+        thalweg.run(PATH, set={"duration": "1 s"}, controllers={"aimd": Mortal})
+    gc.collect()
+    kept = [of for of in gc.get_objects() if isinstance(of, Mortal)]
+    assert len(alive) >= 3 and kept == []
+
+
+def test_a_sweep_runs_anew_for_another_text_of_a_controller(tmp_path: Path) -> None:
+    sweep = {"scenario": "two-flows", "set": ["duration=6 s"], "schemes": ["aimd", "cubic"]}
+    kept = tmp_path / "out" / "points"
+
+    def runs(**controllers: Callable[[], Controller]) -> int:
+        result = thalweg.sweep(sweep, tmp_path / "out", controllers=controllers)
+        assert len(result.points) == 2 and result.failed == []
+        return sum(1 for _ in kept.rglob("*.*"))
+
+    first = runs(aimd=Aimd)
+    assert runs(aimd=Aimd) == first
+    source = tmp_path / "mine.py"
+    source.write_text(
+        "import thalweg\n"
+        "class Mine(thalweg.Controller):\n"
+        "    def on_ack(self, sample):\n"
+        "        self.window += 1\n"
+        "    def on_loss(self, sample):\n"
+        "        self.window = 10\n"
+    )
+    spec = importlib.util.spec_from_file_location("mine", source)
+    assert spec is not None and spec.loader is not None
+    mine = importlib.util.module_from_spec(spec)
+    sys.modules["mine"] = mine
+    spec.loader.exec_module(mine)
+    assert runs(aimd=mine.Mine) > first
+    known: dict[str, Any] = {"Controller": Controller}
+    exec("class Nowhere(Controller): pass", known)
+    with pytest.raises(thalweg.ScenarioError, match="source text of the controller `aimd` is not to be found"):
+        runs(aimd=known["Nowhere"])
+
+
+def test_a_controller_moves_real_bytes() -> None:
+    told = thalweg.bench(Aimd, time="500 ms")
+    assert told["scheme"].startswith("aimd") and told["received_bits_per_second"] > 1e6
+    assert told["client"]["bytes"] > 100_000
+
+    class Late(Aimd):
+        def on_ack(self, sample: Sample) -> None:
+            if sample.now >= 0 and sample.acked > 0:
+                raise ZeroDivisionError("on a real path")
+
+    with pytest.raises(thalweg.RunError) as caught:
+        thalweg.bench(Late, time="2 s")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)

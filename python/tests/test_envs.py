@@ -1,0 +1,215 @@
+"""Environments for learning."""
+
+from typing import Any
+
+import gymnasium
+import numpy
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+import thalweg
+import thalweg.envs
+from thalweg.envs import COLUMNS, Env, VectorEnv
+
+PATH: dict[str, Any] = {
+    "duration": "5 s",
+    "link": [{"name": "core", "between": ["a", "b"], "rate": "20 Mbit/s", "delay": "15 ms", "queue": "1 bdp", "loss": 0.001}],
+    "flow": [{"name": "flow", "from": "a", "to": "b", "scheme": "agent"}],
+}
+STAY = 0.0
+
+
+def play(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, Any]]:
+    """What happens under actions that are always the same."""
+    actions = numpy.random.default_rng(9).uniform(-0.3, 0.35, (steps, envs.num_envs, 1))
+    observations, infos = envs.reset(seed=seed)
+    told = [observations, infos["acked"]]
+    for action in actions:
+        observations, rewards, terminations, truncations, infos = envs.step(action)
+        assert observations.dtype == numpy.float32 and envs.observation_space.contains(observations)
+        told += [observations, rewards, terminations, truncations, infos["acked"], infos["now"]]
+    return told
+
+
+def test_the_same_seeds_give_the_same_steps_on_any_number_of_threads() -> None:
+    runs = [play(VectorEnv(PATH, 5, jobs=jobs), 40) for jobs in (1, 3)]
+    assert all(numpy.array_equal(one, other, equal_nan=True) for one, other in zip(*runs))
+    other = play(VectorEnv(PATH, 5), 40, seed=2)
+    assert not all(numpy.array_equal(one, two, equal_nan=True) for one, two in zip(runs[0], other))
+    # Simulation 3 of seed 1 is simulation 0 of seed 4.
+    alone = play(VectorEnv(PATH, 1), 1, seed=4)
+    assert numpy.array_equal(alone[0][0], runs[0][0][3])
+
+
+def test_it_is_an_environment_of_gymnasium() -> None:
+    check_env(Env(PATH, steps=20), skip_render_check=True)
+    envs = VectorEnv(PATH, 3)
+    assert isinstance(envs, gymnasium.vector.VectorEnv)
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    recorded = gymnasium.wrappers.vector.RecordEpisodeStatistics(VectorEnv(PATH, 2, steps=10))
+    recorded.reset(seed=1)
+    for _ in range(10):
+        *_, infos = recorded.step(numpy.zeros((2, 1)))
+    assert list(infos["episode"]["l"]) == [10, 10]
+
+
+def test_an_episode_is_truncated_and_the_step_after_resets_it() -> None:
+    envs = VectorEnv(PATH, 2, steps=5)
+    envs.reset(seed=1)
+    for number in range(1, 13):
+        before = envs._seeds.copy()
+        observations, rewards, terminations, truncations, infos = envs.step(numpy.full((2, 1), STAY))
+        assert not terminations.any()
+        assert truncations.all() == (number % 6 == 5)
+        if number % 6 == 0:
+            # The reset: the action counts for nothing, and another seed begins.
+            assert (rewards == 0).all() and (infos["seed"] != before).all() and (infos["now"] < 0.05).all()
+            assert (infos["window"] == 10).all()
+        else:
+            assert (infos["seed"] == before).all() and (rewards > 0).all()
+
+
+def test_the_end_of_the_duration_truncates_and_that_of_the_transfer_terminates() -> None:
+    env = Env(PATH, set={"duration": "500 ms"})
+    env.reset(seed=1)
+    ends: list[tuple[bool, bool]] = []
+    while not ends or not any(ends[-1]):
+        _, _, terminated, truncated, infos = env.step([STAY])
+        ends.append((terminated, truncated))
+    assert ends[-1] == (False, True) and infos["now"] == 0.5
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step([STAY])
+    flow = {**PATH["flow"][0], "workload": {"kind": "transfer", "size": "300 kB"}}
+    env = Env({**PATH, "flow": [flow]})
+    env.reset(seed=1)
+    ends.clear()
+    while not ends or not any(ends[-1]):
+        _, _, terminated, truncated, infos = env.step([STAY])
+        ends.append((terminated, truncated))
+    assert ends[-1] == (True, False) and infos["now"] < 2
+
+
+def test_a_step_is_a_round_trip_or_an_interval() -> None:
+    def spans(**options: Any) -> numpy.ndarray[Any, Any]:
+        envs = VectorEnv(PATH, 1, set={"link.core.loss": 0.0}, **options)
+        envs.reset(seed=1)
+        return numpy.array([envs.step([[STAY]])[4]["interval"][0] for _ in range(20)])
+
+    # 30 ms, the times of a packet of 1500 bytes and of an acknowledgement of 52.
+    assert spans() == pytest.approx(numpy.full(20, 0.0306208), abs=1e-4)
+    assert spans(interval=0.010) == pytest.approx(numpy.full(20, 0.010))
+    stalled = VectorEnv(PATH, 1, set={"link.core.loss": 1.0}, longest=0.25)
+    observations, infos = stalled.reset(seed=1)
+    assert infos["now"][0] == 0.25 and (observations[0][:5] == 0).all()
+
+
+def test_an_action_sets_the_window_after_its_delay() -> None:
+    at_once, late = (VectorEnv(PATH, 1, interval=0.05, delay=delay) for delay in (0.0, 0.05))
+    for envs, expected in ((at_once, [20, 20, 10]), (late, [10, 20, 20])):
+        envs.reset(seed=1)
+        seen = [envs.step([[action]])[4]["window"][0] for action in (1, 0, -1)]
+        assert seen == expected or envs is late
+
+
+def test_losses_are_those_of_classic_schemes() -> None:
+    """Packets lost by their place in the stream of those that enter the wire: the same for all under one seed."""
+    flow = {**PATH["flow"][0]}
+    path = {**PATH, "flow": [flow], "link": [{**PATH["link"][0], "queue": "1000 pkt", "loss": 0.01}]}
+    envs = VectorEnv(path, 1, set={"link.core.rate": "2 Mbit/s"})
+    compared = envs.baselines(["cubic", "newreno", "agent"], seed=7)
+    assert compared.flows["compared"] == ["cubic", "newreno", "agent"]
+    envs.reset(seed=7)
+    lost = 0.0
+    over = False
+    while not over:
+        *_, truncations, infos = envs.step([[STAY]])
+        lost, over = lost + infos["lost"][0], bool(truncations[0])
+    left = compared.flows["lost_packets"][2]
+    assert left > 3 and abs(lost - left) <= 2
+
+
+def test_the_path_may_differ_in_each_episode() -> None:
+    rates = ["5 Mbit/s", "40 Mbit/s"]
+    vary: thalweg.envs.Vary = {"link.core.rate": rates, "link.core.delay": lambda rng: f"{rng.uniform(5, 50):.3f} ms"}
+
+    def met() -> list[tuple[float, float]]:
+        envs = VectorEnv(PATH, 4, steps=2, vary=vary)
+        envs.reset(seed=3)
+        found = []
+        for _ in range(9):
+            infos = envs.step(numpy.zeros((4, 1)))[4]
+            found += list(zip(infos["path_rate"].tolist(), infos["path_rtt"].tolist()))
+        return found
+
+    first = met()
+    assert {rate for rate, _ in first} == {5e6, 40e6} and len({rtt for _, rtt in first}) == 16
+    assert all(0.01 < rtt < 0.11 for _, rtt in first)
+    assert met() == first
+
+
+def test_the_reward_is_power_or_ones_own() -> None:
+    envs = VectorEnv(PATH, 2, set={"link.core.loss": 0.0})
+    envs.reset(seed=1)
+    for _ in range(10):
+        # Ten packets of a path that takes 52 (76,000 bytes) in a round trip.
+        rewards = envs.step(numpy.zeros((2, 1)))[1]
+    assert rewards == pytest.approx(numpy.full(2, 10 * 1448 * 8 / 0.0306 / 20e6), rel=0.02)
+    own = VectorEnv(PATH, 2, reward=lambda seen: -seen["window"])
+    own.reset(seed=1)
+    assert list(own.step(numpy.zeros((2, 1)))[1]) == [-10, -10]
+
+
+def test_many_resets_hang_never() -> None:
+    envs = VectorEnv(PATH, 8, steps=1)
+    envs.reset(seed=1)
+    for number in range(200):
+        envs.step(numpy.ones((8, 1)))
+        if number % 7 == 0:
+            envs.reset()
+    assert numpy.isfinite(envs.reset(seed=2)[0]).all()
+
+
+def test_a_policy_runs_as_a_controller() -> None:
+    def policy(observation: numpy.ndarray[Any, Any]) -> float:
+        """Aims at a queue of a quarter of a round trip."""
+        return float(0.3 * (0.25 - observation[0]))
+
+    own = thalweg.envs.controller(policy)
+    compared = thalweg.compare(PATH, ["policy", "cubic"], controllers={"policy": own}, seed=1)
+    goodput, delay = compared.flows["goodput_bps"], compared.flows["delay_mean_s"]
+    assert goodput[0] > 0.9 * goodput[1] and delay[0] < 0.030
+    # The same steps as in the environment.
+    env = Env(PATH)
+    observation, _ = env.reset(seed=1)
+    delivered, over = 0.0, False
+    while not over:
+        observation, _, _, over, infos = env.step([policy(observation)])
+        delivered += infos["acked_bytes"]
+    assert delivered * 8 / 5 == pytest.approx(goodput[0], rel=0.03)
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(thalweg.ScenarioError, match="no flow has the scheme `agent`"):
+        VectorEnv("two-flows", 2)
+    with pytest.raises(thalweg.ScenarioError, match="several flows"):
+        VectorEnv({**PATH, "flow": [{**PATH["flow"][0], "count": 2}]})
+    with pytest.raises(thalweg.ScenarioError, match="did you mean `duration`"):
+        VectorEnv(PATH, set={"duraton": "1 s"})
+    with pytest.raises(thalweg.ScenarioError, match="one flow has the scheme `agent`"):
+        VectorEnv({**PATH, "flow": PATH["flow"] + [{**PATH["flow"][0], "name": "other"}]})
+    for wrong in ({"interval": 0.0}, {"delay": -1.0}, {"longest": float("nan")}, {"num_envs": 0}, {"steps": 0}):
+        with pytest.raises(ValueError):
+            VectorEnv(PATH, **wrong)
+    envs = VectorEnv(PATH, 2, vary={"link.core.dely": ["1 ms"]})
+    with pytest.raises(thalweg.ScenarioError, match="did you mean `delay`"):
+        envs.reset(seed=1)
+    envs = VectorEnv(PATH, 2)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step(numpy.zeros((2, 1)))
+    envs.reset(seed=1)
+    with pytest.raises(thalweg.ScenarioError, match="window of NaN"):
+        envs.step(numpy.full((2, 1), numpy.nan))
+    with pytest.raises(ValueError, match="3 seeds"):
+        envs.reset(seed=[1, 2, 3])
+    assert "rtt" in COLUMNS and thalweg.envs.FEATURES[0] == "queueing"

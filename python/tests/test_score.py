@@ -1,0 +1,139 @@
+"""The judge of candidates."""
+
+import gc
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import thalweg
+from thalweg import Controller, Sample
+from thalweg._score import mean_and_interval
+
+ONE = {"plain": thalweg.BATTERY["broadband"]}
+
+
+class Aimd(Controller):
+    def on_ack(self, sample: Sample) -> None:
+        if not sample.recovering:
+            self.window += 1
+
+    def on_loss(self, sample: Sample) -> None:
+        self.window = max(2.0, self.window / 2)
+
+
+class Timid(Aimd):
+    def on_ack(self, sample: Sample) -> None:
+        self.window = 2.0
+
+
+def test_a_score_is_a_number_with_its_interval_and_parts() -> None:
+    score = thalweg.score(Aimd, reps=2, seed=4)
+    assert list(score.parts) == list(thalweg.BATTERY) and score.runs == 14
+    assert score.low < score.value < score.high and 0.5 < score.value < 3
+    of_parts = math.prod(part.power for part in score.parts.values()) ** (1 / len(score.parts))
+    assert score.value == pytest.approx(of_parts) == float(score)
+    for part in score.parts.values():
+        assert part.power == pytest.approx(part.goodput / part.delay)
+    assert score.parts["shared"].jain is not None and score.parts["plain" if "plain" in score.parts else "slow"].jain is None
+    assert "lossy: power" in str(score)
+    assert thalweg.score(Aimd, reps=2, seed=4) == score
+    # The reference is as good as itself, and one that hardly sends is worse.
+    assert thalweg.score(Timid, ONE, seed=1).value < 0.5
+
+
+def test_seeds_are_drawn_and_told() -> None:
+    one, other = (thalweg.score(Aimd, ONE) for _ in range(2))
+    assert one.seed != other.seed
+    assert thalweg.score(Aimd, ONE, seed=one.seed) == one
+
+
+def test_the_interval_is_that_of_students_t() -> None:
+    # Two groups of three with variance 1: the standard error of the mean of means is sqrt(2 / 3) / 2, with 4 degrees of freedom.
+    mean, half = mean_and_interval([[1, 2, 3], [11, 12, 13]])
+    assert mean == 7 and half == pytest.approx(2.776 * math.sqrt(2 / 3) / 2)
+    assert mean_and_interval([[1, 2, 3], [5]]) == (3.5, math.inf)
+
+
+def peek_at_frames() -> object:
+    """The frames that an exception leads to: the candidate's own alone."""
+    try:
+        raise ValueError
+    except ValueError as error:
+        frame = error.__traceback__.tb_frame if error.__traceback__ else None
+        names = []
+        while frame is not None:
+            names.append(frame.f_code.co_name)
+            frame = frame.f_back
+        assert names == ["peek_at_frames", "<lambda>", "on_ack"], names
+    raise PermissionError("there is nothing above")
+
+
+CHEATS: list[Callable[[], Any]] = [
+    lambda: thalweg.run("two-flows"),
+    lambda: thalweg.score(Aimd),
+    lambda: thalweg._thalweg.main(["thalweg", "run", "two-flows"]),
+    lambda: gc.get_objects(),
+    lambda: gc.get_referrers(Aimd),
+    lambda: sys._getframe(),
+    lambda: sys._current_frames(),
+    lambda: threading.Thread(target=print).start(),
+    lambda: open("/proc/self/maps", encoding="utf-8"),
+    lambda: __import__("os").system("true"),
+    lambda: __import__("socket").socket(),
+    lambda: __import__("antigravity"),
+    lambda: peek_at_frames(),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CHEATS)))
+def test_a_candidate_that_looks_at_the_future_finds_nothing(number: int) -> None:
+    import os
+    import socket
+
+    assert os and socket  # What is imported already is not imported again.
+
+    class Cheat(Aimd):
+        def on_ack(self, sample: Sample) -> None:
+            CHEATS[number]()
+
+    with pytest.raises(thalweg.RunError) as caught:
+        thalweg.score(Cheat, ONE)
+    assert isinstance(caught.value.__cause__, PermissionError), caught.value.__cause__
+
+
+def test_a_candidate_is_handed_numbers_alone() -> None:
+    kinds: set[type] = set()
+
+    class Looking(Aimd):
+        def on_ack(self, sample: Sample) -> None:
+            for of in (self, sample):
+                kinds.update(type(getattr(of, name)) for name in dir(of) if not name.startswith("_") and not callable(getattr(of, name)))
+            super().on_ack(sample)
+
+    thalweg.score(Looking, ONE, reps=1)
+    assert kinds <= {bool, int, float, str, type(None)}
+
+
+def test_a_candidate_that_never_comes_back_is_interrupted() -> None:
+    class Stuck(Aimd):
+        def on_ack(self, sample: Sample) -> None:
+            while sample.now > 1:
+                pass
+
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError, match="longer than it may"):
+        thalweg.score(Stuck, ONE, limit=0.5)
+    assert time.monotonic() - begun < 30
+    assert thalweg.score(Aimd, ONE).runs == 2
+
+
+def test_what_is_no_candidate_may_go_on() -> None:
+    assert thalweg.score(Aimd, ONE).runs == 2
+    assert len(gc.get_objects()) > 0 and thalweg.run("two-flows", set={"duration": "6 s"}).fingerprint
+    with pytest.raises(thalweg.ScenarioError, match="at least one"):
+        thalweg.score(Aimd, {})

@@ -1,0 +1,168 @@
+"""The judge of candidates: one number for a controller, over a battery of paths.
+
+A candidate is called with samples and nothing else, on a thread of its own without Python frames above it. While it is called it may not
+open files, start threads or processes, use the network, import modules, look at frames or at the garbage collector, or simulate: an audit hook
+(PEP 578) says no. That keeps a search honest. It is no wall against code that means harm, which belongs into a container.
+"""
+
+import _thread
+import math
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _thalweg
+from ._toml import Scenario
+
+__all__ = ["BATTERY", "Part", "Score", "mean_and_interval"]
+
+
+def _path(rate: str, delay: str, queue: str, loss: float = 0.0, flows: int = 1) -> dict[str, Any]:
+    link = {"name": "core", "between": ["a", "b"], "rate": rate, "delay": delay, "queue": queue, "loss": loss}
+    flow = {"from": "a", "to": "b", "scheme": "cubic", "count": flows, "spread": "500 ms", "overhead": "200 us"}
+    return {"duration": "10 s", "warmup": "1 s", "link": [link], "flow": [flow]}
+
+
+BATTERY: dict[str, Scenario] = {
+    "broadband": _path("10 Mbit/s", "20 ms", "1 bdp"),
+    "bloated": _path("10 Mbit/s", "20 ms", "5 bdp"),
+    "shallow": _path("20 Mbit/s", "20 ms", "0.25 bdp"),
+    "lossy": _path("10 Mbit/s", "20 ms", "1 bdp", 0.01),
+    "long": _path("10 Mbit/s", "150 ms", "1 bdp"),
+    "slow": _path("1 Mbit/s", "25 ms", "2 bdp"),
+    "shared": _path("10 Mbit/s", "20 ms", "1 bdp", flows=4),
+}
+"""Seven paths for runs of ten seconds: plain, with buffers too large and too small, with losses, long, slow, and shared by four."""
+
+_LEAST = 1e-3
+# Student's t for an interval of 95 %, by degrees of freedom from 1 on.
+_STUDENT = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a candidate did on one path, as ratios to the reference (1 is as much): geometric means over seeds."""
+
+    power: float
+    goodput: float
+    delay: float
+    retransmissions: float
+    """The share of the candidate's packets that were sent again, of which there is no ratio."""
+    jain: float | None
+    """Jain's index of the candidate's flows, where there are several."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number: power (goodput over one-way delay, Kleinrock 1979) in that of the reference, as the geometric mean over all paths."""
+
+    value: float
+    low: float
+    high: float
+    """The interval of 95 % over seeds."""
+    parts: dict[str, Part]
+    """By path."""
+    seed: int
+    """The first seed of all paths, which gives the same score again."""
+    runs: int
+    """Runs of the candidate."""
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        lines = [f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"]
+        lines += [f"  {name}: power {of.power:.3f}, goodput {of.goodput:.3f}, delay {of.delay:.3f}" for name, of in self.parts.items()]
+        return "\n".join(lines)
+
+
+def mean_and_interval(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """The mean of the means of groups, each of which counts the same, and half of its interval of 95 % from the variances within them; of
+    groups with one value each nothing is known, and it is infinite."""
+    means = [sum(group) / len(group) for group in groups]
+    freedom = sum(len(group) - 1 for group in groups)
+    mean = sum(means) / len(means)
+    if any(len(group) < 2 for group in groups):
+        return mean, math.inf
+    within = sum(sum((value - middle) ** 2 for value in group) / (len(group) - 1) / len(group) for group, middle in zip(groups, means))
+    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.96 + 2.5 / freedom
+    return mean, student * math.sqrt(within) / len(groups)
+
+
+_NOT_ALLOWED = (
+    "open", "import", "os.", "subprocess.", "socket.", "ctypes.", "gc.", "mmap.", "pty.", "shutil.", "signal.", "fcntl.", "sqlite3.",
+    "sys._getframe", "sys._current", "sys.setprofile", "sys.settrace", "sys.addaudithook", "_thread.", "code.__new__",
+)  # fmt: skip
+_hooked = False
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if event.startswith(_NOT_ALLOWED) and _thalweg.is_judged():
+        raise PermissionError(f"a candidate sees samples and nothing else: {event} is not for it")
+
+
+def watch() -> None:
+    """Puts the hook in force, which stays for the rest of the process, and says no to candidates alone."""
+    global _hooked
+    if _hooked:
+        return
+    _hooked = True
+    sys.addaudithook(_hook)
+    if sys.version_info < (3, 12):
+        # Threads have no event of their own before.
+        start = _thread.start_new_thread
+
+        def start_new_thread(*arguments: Any) -> int:
+            _hook("_thread.start_new_thread", ())
+            return start(*arguments)
+
+        for place, name in ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread")):
+            setattr(place, name, start_new_thread)
+
+
+def judge(
+    compare: Callable[[Scenario, int], dict[str, Any]], battery: Mapping[str, Scenario], seed: int | None
+) -> Score:
+    """The score of the candidate, which `compare` runs on a scenario beside the reference; it gives the document."""
+    first = secrets.randbits(48) if seed is None else seed
+    watch()
+    parts: dict[str, Part] = {}
+    powers: list[list[float]] = []
+    runs = 0
+    for name, scenario in battery.items():
+        document = compare(scenario, first)
+        own, other = ([run["totals"] for run in of["runs"]] for of in document["schemes"])
+        goodput = [_ratio(mine["goodput_bps"], its["goodput_bps"]) for mine, its in zip(own, other)]
+        # What delivers nothing has no delay, and no merit for that.
+        delay = [_ratio(mine["delay_mean_s"] or its["delay_mean_s"], its["delay_mean_s"]) for mine, its in zip(own, other)]
+        powers.append([much - late for much, late in zip(goodput, delay)])
+        again = sum(of["retransmissions"] or 0 for of in own) / max(sum(of["sent_packets"] or 0 for of in own), 1)
+        jain = [of["jain"] for of in own if of.get("jain") is not None]
+        parts[name] = Part(
+            power=_mean(powers[-1]),
+            goodput=_mean(goodput),
+            delay=_mean(delay),
+            retransmissions=again,
+            jain=sum(jain) / len(jain) if jain else None,
+        )
+        runs += len(own)
+    mean, half = mean_and_interval(powers)
+    low, high = math.exp(mean - half), math.exp(mean + half) if half < 700 else math.inf
+    return Score(math.exp(mean), low, high, parts, first, runs)
+
+
+def _ratio(mine: float | None, its: float | None) -> float:
+    """The logarithm of a ratio, of which nothing counts for less than a thousandth."""
+    if not its:
+        return 0.0
+    return math.log(max((mine or 0.0) / its, _LEAST))
+
+
+def _mean(logarithms: Sequence[float]) -> float:
+    return math.exp(sum(logarithms) / len(logarithms))

@@ -1,0 +1,148 @@
+"""The compiled half."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, final
+
+from typing_extensions import disjoint_base
+
+__all__ = ["version", "Controller", "Environments", "Measured", "Sample", "Table", "main", "call", "is_judged", "run"]
+
+version: str
+
+@disjoint_base
+class Controller:
+    """A congestion controller. A class that derives from it has `on_ack` and `on_loss`, which set `window` and `pacing_rate`."""
+
+    per_packet: ClassVar[bool]
+    """`on_ack` is called for each acknowledgement, and not once a round trip."""
+    window: float
+    """The window in segments, from 1 to 2^30; 10 at first."""
+    pacing_rate: float | None
+    """The rate of payload in bit/s at which packets are spread; None sends as soon as the window allows."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Controller: ...
+    def on_ack(self, sample: Sample) -> None:
+        """Data was acknowledged."""
+    def on_loss(self, sample: Sample) -> None:
+        """A window of data met its first loss, or a mark in place of one, by `sample.kind`."""
+    def on_undo(self, window: float) -> None:
+        """What was taken for lost was only late; `window` is what it was before, and is so again if this is not overridden."""
+
+@final
+class Sample:
+    """What a sender saw since the last call of `on_ack`."""
+
+    @property
+    def kind(self) -> str:
+        """"ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark"."""
+    @property
+    def repeated(self) -> bool:
+        """The timer expired before for the same segment."""
+    @property
+    def now(self) -> float:
+        """The time in seconds."""
+    @property
+    def interval(self) -> float:
+        """The time since the last call of `on_ack` in seconds."""
+    @property
+    def sent(self) -> int:
+        """Packets sent, for the first time and again."""
+    @property
+    def acked(self) -> int:
+        """Packets newly known to have arrived."""
+    @property
+    def acked_bytes(self) -> int:
+        """Their payload in bytes."""
+    @property
+    def lost(self) -> int:
+        """Packets found lost."""
+    @property
+    def lost_bytes(self) -> int:
+        """Their payload in bytes."""
+    @property
+    def marks(self) -> int:
+        """Packets that arrived with a mark of congestion (CE)."""
+    @property
+    def rtt(self) -> float | None:
+        """The mean of the round-trip times measured, in seconds."""
+    @property
+    def smoothed_rtt(self) -> float | None:
+        """The smoothed round-trip time in seconds."""
+    @property
+    def min_rtt(self) -> float | None:
+        """The shortest round-trip time so far in seconds."""
+    @property
+    def delivery_rate(self) -> float | None:
+        """The newest sample of the rate at which the path delivers payload, in bit/s."""
+    @property
+    def in_flight(self) -> float:
+        """The payload in flight, in segments."""
+    @property
+    def segment(self) -> int:
+        """The payload of a full packet in bytes."""
+    @property
+    def app_limited(self) -> bool:
+        """The window was not the limit: nothing of this says how much the path carries."""
+    @property
+    def recovering(self) -> bool:
+        """Losses are being repaired: no time to grow."""
+
+@final
+class Environments:
+    columns: ClassVar[list[str]]
+    @staticmethod
+    def new(
+        scenario: str | os.PathLike[str],
+        text: str | None,
+        sets: Sequence[str],
+        count: int,
+        interval: float | None,
+        longest: float,
+        delay: float,
+        jobs: int | None,
+    ) -> tuple[Environments | None, int, str]: ...
+    @property
+    def names(self) -> list[str]: ...
+    def reset(
+        self, which: Sequence[int], seeds: Sequence[int], changes: Sequence[Sequence[str]], seen: object
+    ) -> tuple[int, str]: ...
+    def step(self, windows: object, rates: object, seen: object) -> tuple[int, str]: ...
+
+@final
+class Table:
+    @property
+    def column_names(self) -> list[str]: ...
+    def column(self, name: str) -> list[Any]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int: ...
+
+@final
+class Measured:
+    def document(self) -> str: ...
+    def summary(self) -> str: ...
+    def figure(self) -> str: ...
+    def scenario(self) -> str: ...
+    def said(self) -> str: ...
+    def flows(self) -> Table: ...
+    def links(self) -> Table: ...
+    def quantities(self) -> list[str]: ...
+    def series(self, quantity: str | None = None) -> Table: ...
+
+def main(arguments: Sequence[str]) -> int: ...
+def call(
+    arguments: Sequence[str], controllers: Sequence[tuple[str, Callable[[], Controller]]], stamp: str
+) -> tuple[int, str, str, BaseException | None]: ...
+def is_judged() -> bool: ...
+def run(
+    scenario: str | os.PathLike[str],
+    text: str | None,
+    sets: Sequence[str],
+    schemes: Sequence[str],
+    seed: int | None,
+    replications: int,
+    jobs: int | None,
+    controllers: Sequence[tuple[str, Callable[[], Controller]]],
+    judged: bool,
+    limit: float | None,
+) -> tuple[Measured | None, int, str, BaseException | None]: ...

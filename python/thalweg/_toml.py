@@ -1,0 +1,57 @@
+"""Scenarios and sweeps that are built of dictionaries, as TOML."""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+Value: TypeAlias = "str | int | float | bool | Mapping[str, Any] | Sequence[Any]"
+Scenario: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+
+
+def key(name: object) -> str:
+    """A key, with quotes where it needs them."""
+    if not isinstance(name, str):
+        raise TypeError(f"a key is a text, not {name!r}")
+    plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+    return name if plain else json.dumps(name, ensure_ascii=False)
+
+
+def value(of: object) -> str:
+    """A value within a line."""
+    if isinstance(of, bool):
+        return "true" if of else "false"
+    if isinstance(of, str):
+        # TOML's escapes are those of JSON, but for the delete character, which JSON leaves as it is.
+        return json.dumps(of, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(of, Mapping):
+        return "{ " + ", ".join(f"{key(name)} = {value(item)}" for name, item in of.items()) + " }"
+    if isinstance(of, Sequence) and not isinstance(of, (bytes, bytearray)):
+        return "[" + ", ".join(value(item) for item in of) + "]"
+    # NumPy's numbers are no int or float, and become one.
+    item = getattr(of, "item", None)
+    number = item() if callable(item) else of
+    if isinstance(number, bool):
+        return "true" if number else "false"
+    if isinstance(number, int):
+        return str(number)
+    if isinstance(number, float) and math.isfinite(number):
+        return repr(number)
+    raise TypeError(f"{of!r} is no value of a scenario: it takes texts with units, numbers, true and false, lists and dictionaries")
+
+
+def document(of: Mapping[str, Any]) -> str:
+    """A whole file: each key of the outermost dictionary in a line of its own."""
+    return "".join(f"{key(name)} = {value(item)}\n" for name, item in of.items())
+
+
+def changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
+    """Changes of a scenario, as `--set` takes them."""
+    if sets is None:
+        return []
+    if isinstance(sets, Mapping):
+        return [f"{name}={value(item)}" for name, item in sets.items()]
+    if isinstance(sets, str):
+        raise TypeError("set is a dictionary, or a list of texts such as \"duration=5 s\"")
+    return list(sets)

@@ -1,0 +1,103 @@
+"""Several agents in one simulation, by PettingZoo's parallel API: each flow with the scheme `agent` is one. `pip install thalweg[envs]`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+import pettingzoo
+from gymnasium.spaces import Box
+
+from ._toml import Scenario, changes
+from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _Simulations, power
+
+__all__ = ["ParallelEnv"]
+
+
+class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
+    """A scenario in which several flows have the scheme `agent`; agents have the flows' names.
+
+    All decide at the same times, every `interval` seconds. Observations, actions, rewards and the other arguments are those of
+    `thalweg.envs.VectorEnv`."""
+
+    metadata: dict[str, Any] = {"render_modes": [], "name": "thalweg"}
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        interval: float = 0.05,
+        set: Mapping[str, Any] | Sequence[str] | None = None,
+        vary: Vary | None = None,
+        delay: float = 0.0,
+        steps: int | None = None,
+        pace: bool = True,
+        reward: Callable[[Samples], Array] = power,
+    ) -> None:
+        self._simulations = _Simulations(scenario, set, 1, interval, 1.0, delay, 1)
+        self.possible_agents = self._simulations.names
+        self.agents: list[str] = []
+        self.observation_spaces = {name: Box(_LOW, _HIGH) for name in self.possible_agents}
+        self.action_spaces = {name: Box(-1.0, 1.0, (1,)) for name in self.possible_agents}
+        self.render_mode = None
+        self._vary, self._steps, self._pace, self._reward = dict(vary or {}), steps, pace, reward
+        self._generator = numpy.random.default_rng()
+        self._taken = 0
+        self._last: Array = numpy.array([])
+        self._seen: dict[str, Array] = {}
+
+    def observation_space(self, agent: str) -> Box:
+        """The space of an agent's observations."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Box:
+        """The space of an agent's actions."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begins a new episode, with this seed or with one that is drawn."""
+        if seed is not None:
+            self._generator = numpy.random.default_rng(seed)
+        first = int(seed if seed is not None else self._generator.integers(1 << 53))
+        chosen = {
+            key: of(self._generator) if callable(of) else of[int(self._generator.integers(len(of)))]
+            for key, of in self._vary.items()
+        }
+        self._simulations.reset([0], [first], [changes(chosen)])
+        self.agents = list(self.possible_agents)
+        self._taken = 0
+        self._last = numpy.full(len(self.agents), numpy.nan)
+        return self._observe(), self._infos()
+
+    def _observe(self) -> dict[str, Any]:
+        self._seen = self._simulations.seen_by_agents()
+        observations, self._last = _features(self._seen, self._last)
+        return {name: row for name, row in zip(self.possible_agents, observations) if name in self.agents}
+
+    def _infos(self) -> dict[str, Any]:
+        rows = enumerate(self.possible_agents)
+        return {name: {key: of[row] for key, of in self._seen.items()} for row, name in rows if name in self.agents}
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """Takes an action of each agent that is left, and goes on to the next decision."""
+        taken = numpy.zeros(len(self.possible_agents))
+        for row, name in enumerate(self.possible_agents):
+            if name in self.agents:
+                taken[row] = numpy.clip(numpy.asarray(actions[name], dtype=numpy.float64).reshape(()), -1.0, 1.0)
+        windows, rates = _decide(self._seen, taken, self._pace)
+        self._simulations.step(windows, rates)
+        self._taken += 1
+        observations = self._observe()
+        infos = self._infos()
+        all_rewards = self._reward(self._seen)
+        rewards, terminations, truncations = {}, {}, {}
+        for row, name in enumerate(self.possible_agents):
+            if name in self.agents:
+                over = self._seen["over"][row]
+                rewards[name] = float(all_rewards[row])
+                terminations[name] = bool(over == 2)
+                late = self._steps is not None and self._taken >= self._steps
+                truncations[name] = bool(over == 1 or late and over == 0)
+        self.agents = [name for name in self.agents if not terminations[name] and not truncations[name]]
+        return observations, rewards, terminations, truncations, infos
