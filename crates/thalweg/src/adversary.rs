@@ -1,7 +1,7 @@
 //! `thalweg explore adversary`.
 
 use crate::console::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::searches::{report, text, watched};
 use crate::values::bytes;
 use clap::{Args, ValueEnum};
@@ -111,7 +111,7 @@ impl AdversaryArguments {
 /// Visits every state that an attacker can bring about, and tells what is wrong in any.
 pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     let fault = arguments.fault()?;
-    let stop = interruptible()?;
+    let stop = interruptible_by(console)?;
     let outcome = watched(console, |tell| {
         let mut show = |states, waiting| {
             tell(states, waiting);

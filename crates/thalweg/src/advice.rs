@@ -1,47 +1,93 @@
 //! The words for what would make a transfer faster.
 
-use thalweg_net::advice::{Advice, Advisor};
+use serde_json::{Value, json};
+use thalweg_net::advice::{Advice, Advisor, BETTER};
 use thalweg_net::flow::Scheme;
 use thalweg_proto::units::Rate;
 use thalweg_report::output;
 
 /// Schemes that take each loss for congestion.
 const HELD_BY_LOSSES: [&str; 4] = ["cubic", "newreno", "slow-start", "vegas"];
-/// The share of losses up to which `bbr` takes them for the wire's (draft-ietf-ccwg-bbr, BBR.LossThresh).
-const OF_THE_WIRE: f64 = 0.02;
 
-/// A scheme that finds its rate on a path that loses this share of packets, and what to know of it.
-fn better(share: f64) -> (&'static str, &'static str) {
-    if share < OF_THE_WIRE { ("bbr", "") } else { ("sscop-rate", "where nobody else needs the path, ") }
+/// The things that a sender is sure of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Of a sender that takes losses for congestion.
+    losses: Option<Advice>,
+    /// Of a sender that sends more than the path carries.
+    rate: Option<Advice>,
+}
+
+impl Findings {
+    /// Those of a watcher.
+    pub fn of(advisor: &Advisor) -> Self {
+        Self { losses: advisor.of_losses(), rate: advisor.of_rate() }
+    }
+
+    /// For the other end, in numbers.
+    pub fn to_json(self) -> Value {
+        let [mut losses, mut rate] = [Value::Null, Value::Null];
+        if let Some(Advice::Losses { carried, sent, share }) = self.losses {
+            let rates = [carried, sent].map(Rate::as_bits_per_sec);
+            losses = json!({"carried_bps": rates[0], "sent_bps": rates[1], "share": share});
+        }
+        if let Some(Advice::TooFast { carried, share, queued, full }) = self.rate {
+            rate = json!({"carried_bps": carried.as_bits_per_sec(), "share": share, "queued": queued, "full": full});
+        }
+        json!({"losses": losses, "rate": rate})
+    }
+
+    /// Those of the other end; none where it says nothing that makes sense.
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let rate = |of: &Value, key: &str| of[key].as_u64().map(Rate::from_bits_per_sec);
+        let share = |of: &Value| of["share"].as_f64().filter(|share| (0.0..=1.0).contains(share));
+        let losses = |of: &Value| {
+            let (carried, sent) = (rate(of, "carried_bps")?, rate(of, "sent_bps")?);
+            Some(Advice::Losses { carried, sent, share: share(of)? })
+        };
+        let too_fast = |of: &Value| {
+            let (carried, queued) = (rate(of, "carried_bps")?, of["queued"].as_bool()?);
+            Some(Advice::TooFast {
+                carried,
+                share: share(of)?,
+                queued,
+                full: of["full"].as_bool().unwrap_or(false),
+            })
+        };
+        value.is_object().then(|| Self { losses: losses(&value["losses"]), rate: too_fast(&value["rate"]) })
+    }
 }
 
 /// The words for the user of a sender by this scheme, if its sender is sure of something.
 pub fn words(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
+    words_for(&Findings::of(advisor), scheme)
+}
+
+/// The same for what is found.
+pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::rate(rate.as_f64());
     let keeps_rate = description.traits.keeps_rate;
-    let advice = if HELD_BY_LOSSES.contains(&name) { advisor.of_losses()? } else { advisor.of_rate()? };
+    let advice = if HELD_BY_LOSSES.contains(&name) { findings.losses? } else { findings.rate? };
     Some(match advice {
         Advice::Losses { carried, sent, share } => {
-            let (other, but) = better(share);
             format!(
-                "this path has carried {}, but {name} takes the {:.1} % of packets that are lost on the way for congestion, and \
-                 sent {} on average: {but}`--scheme {other}` gets more of it (a receiver of files allows it with --allow-scheme {other})",
-                rate(carried),
+                "{name} takes the {:.1} % of packets that are lost on the way for congestion, and sent {} on average and {} at most, \
+                 whatever the path's rate is: `--scheme {BETTER}` gets more of it",
                 100.0 * share,
-                rate(sent)
+                rate(sent),
+                rate(carried)
             )
         }
-        Advice::TooFast { carried, share, queued } if !keeps_rate => {
-            let why = if queued {
+        Advice::TooFast { share, full, .. } if !keeps_rate => {
+            let why = if full {
                 format!("{name} sends more than the path carries")
             } else {
                 format!("the path loses so much, or {name} sends more than it carries")
             };
-            let (share, carried) = (100.0 * share, rate(carried));
-            format!("{share:.0} % of what was sent had to be sent again: {why} ({carried} went through)")
+            format!("{:.0} % of what was sent had to be sent again: {why}", 100.0 * share)
         }
-        Advice::TooFast { carried, share, queued } => {
+        Advice::TooFast { carried, share, queued, .. } => {
             let told =
                 values.take::<Rate>("rate").map_or_else(String::new, |told| format!(" of {}", rate(told)));
             if queued {
@@ -68,13 +114,41 @@ pub fn words(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_catalog::Registry;
+
+    #[test]
+    fn findings_are_read_as_written() {
+        let [carried, sent] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
+        let losses = Some(Advice::Losses { carried, sent, share: 0.01 });
+        let rate = Some(Advice::TooFast { carried, share: 0.3, queued: true, full: true });
+        for findings in
+            [Findings::default(), Findings { losses, rate: None }, Findings { losses: None, rate }]
+        {
+            assert_eq!(Findings::from_json(&findings.to_json()), Some(findings));
+        }
+        for bad in [json!(null), json!(3), json!("text")] {
+            assert_eq!(Findings::from_json(&bad), None);
+        }
+        let odd = json!({"losses": {"carried_bps": -1, "share": "x"}, "rate": []});
+        assert_eq!(Findings::from_json(&odd), Some(Findings::default()));
+    }
+
+    /// A scheme that finds its rate by itself may queue a little on purpose.
+    #[test]
+    fn who_finds_its_rate_is_blamed_for_a_full_queue_only() {
+        let copa = Scheme::read("copa", &Registry::default()).unwrap();
+        let said = |full| {
+            let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full };
+            words_for(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
+        };
+        let start = "11 % of what was sent had to be sent again: ";
+        assert_eq!(said(true), format!("{start}copa sends more than the path carries"));
+        assert_eq!(said(false), format!("{start}the path loses so much, or copa sends more than it carries"));
+    }
 
     #[test]
     fn the_scheme_that_is_named_is_one_that_there_is() {
-        for (share, expected) in [(0.001, "bbr"), (0.019, "bbr"), (0.05, "sscop-rate")] {
-            assert_eq!(better(share).0, expected);
-            assert!(Scheme::names().any(|name| name == expected));
-        }
+        assert!(Scheme::names().any(|name| name == BETTER));
         for name in HELD_BY_LOSSES {
             assert!(Scheme::names().any(|known| known == name), "{name}");
         }

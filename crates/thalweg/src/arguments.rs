@@ -25,6 +25,8 @@ pub enum Kind {
     Losses,
     /// Paths of access networks, by the names that `path` of a link and `impair --path` take
     Paths,
+    /// Hosts that were measured, by the names that `host` of a flow takes
+    Hosts,
     /// Scenarios that are built in
     Scenarios,
     /// Protocols that can be explored
@@ -53,6 +55,10 @@ pub struct CompareArguments {
     /// The schemes that all flows use in turn, with options ("cubic,cubic:beta=0.5"); differences are against the first
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
     pub schemes: Vec<String>,
+    /// Run each scheme live as well, in a network on this host (see `thalweg shell`), for the scenario's duration; kernel:NAME is TCP of
+    /// the kernel
+    #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "report", "svg", "png", "pcap", "qlog", "trace", "jobs"])]
+    pub live: bool,
     /// Differences below this share of a value decide nothing ("2 %")
     #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = share)]
     pub margin: f64,
@@ -83,6 +89,10 @@ pub struct Options {
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
+    /// Let so many threads share each simulation, where its network can be cut (`thalweg validate` says where, and what is gained);
+    /// without, one. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    pub threads: Option<NonZeroUsize>,
     /// Print one JSON document in place of tables
     #[arg(long, conflicts_with = "json_lines")]
     pub json: bool,

@@ -7,7 +7,7 @@ use crate::input;
 use serde_json::Value;
 use thalweg_explore::SCHEMES;
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::PATHS;
+use thalweg_scenario::{PATHS, hosts};
 use thalweg_studies::paper::PAPERS;
 
 /// `thalweg schema`.
@@ -34,6 +34,7 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .iter()
             .map(|path| (path.name.to_owned(), format!("{} ({})", path.about, path.source)))
             .collect(),
+        Kind::Hosts => hosts().map(|(name, about)| (name.to_owned(), about)).into(),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
         Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),

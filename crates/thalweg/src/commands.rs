@@ -3,7 +3,9 @@
 use crate::arguments::{
     CompareArguments, Kind, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
 };
-use crate::bench::{self, Bench};
+use crate::assess::{self, AssessArguments};
+use crate::bench;
+use crate::bench::arguments::Bench;
 use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
@@ -12,6 +14,8 @@ use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
 use crate::model::{self, ModelArguments};
+use crate::shell::{self, ShellArguments};
+use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::version;
 use crate::{catalog, input, paper, report, rerun, run, transfer};
@@ -43,6 +47,10 @@ pub enum Command {
     Run(RunArguments),
     /// Run a scenario with each of several schemes and tell who won
     Compare(CompareArguments),
+    /// Run a scenario over many values, schemes and seeds, and tell what matters
+    Sweep(SweepArguments),
+    /// Ask of schemes what RFC 9743 asks of new congestion controls, and tell which claims hold
+    Assess(AssessArguments),
     /// Run what a results folder holds again and check that every number is the same
     Rerun(RerunArguments),
     /// Run the experiments of a published study and compare with its values
@@ -63,10 +71,11 @@ pub enum Command {
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
     Explore(ExploreArguments),
     /// Measure how fast a path is: bytes from memory to memory, as with iperf3, by any scheme, encrypted
-    #[command(subcommand)]
     Bench(Bench),
     /// Relay datagrams between clients and a server, and do to them what paths do
     Impair(Box<ImpairArguments>),
+    /// Run programs in a live network that a scenario says: hosts, routers, links, with real packets and no privileges
+    Shell(Box<ShellArguments>),
     /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
     Doctor(DoctorArguments),
     /// List what scenarios can use
@@ -92,13 +101,15 @@ impl Arguments {
         match &self.command {
             Command::Run(run) => run.options.quiet,
             Command::Compare(compare) => compare.options.quiet,
+            Command::Sweep(sweep) => sweep.quiet,
+            Command::Assess(assess) => assess.quiet,
             Command::Rerun(rerun) => rerun.quiet,
             Command::Explore(explore) => explore.is_quiet(),
             Command::Paper(paper) => paper.quiet,
             Command::Report(report) => report.quiet,
-            Command::Bench(Bench::Server(server)) => server.quiet,
-            Command::Bench(Bench::Client(client)) => client.quiet,
+            Command::Bench(bench) => bench.is_quiet(),
             Command::Impair(impair) => impair.quiet,
+            Command::Shell(shell) => shell.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Infer(infer) => infer.quiet,
             Command::Import(import) => import.is_quiet(),
@@ -124,7 +135,10 @@ impl Command {
     pub fn execute(self, console: &Console) -> Done {
         match self {
             Self::Run(arguments) => run::run(&arguments, console),
+            Self::Compare(arguments) if arguments.live => shell::compare::compare(&arguments, console),
             Self::Compare(arguments) => run::compare(&arguments, console),
+            Self::Sweep(arguments) => sweep::sweep(&arguments, console),
+            Self::Assess(arguments) => assess::assess(&arguments, console),
             Self::Rerun(arguments) => rerun::rerun(&arguments, console),
             Self::Paper(arguments) => paper::paper(&arguments, console),
             Self::Model(arguments) => model::model(arguments.model.as_ref(), console),
@@ -137,6 +151,7 @@ impl Command {
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),
             Self::Bench(arguments) => bench::bench(&arguments, console),
             Self::Impair(arguments) => impair::impair(&arguments, console),
+            Self::Shell(arguments) => shell::shell(&arguments, console),
             Self::List { what } => catalog::list(what, console),
             Self::Schema => catalog::schema(console),
             Self::Send(arguments) => transfer::send(&arguments, console),

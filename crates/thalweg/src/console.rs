@@ -3,8 +3,8 @@
 use crate::wall;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_catalog::Registry;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
@@ -20,6 +20,19 @@ pub struct Console {
     quiet: bool,
     /// Messages begin with the time.
     has_times: bool,
+    /// The program that called keeps what is printed and said; without, it goes to the outputs of the process.
+    kept: Option<Arc<Kept>>,
+}
+
+/// The outputs of a command that another program calls, and that program's wish to end it.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// The results.
+    pub printed: Mutex<Vec<u8>>,
+    /// The messages.
+    pub said: Mutex<String>,
+    /// Set to end early.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// The end of a command.
@@ -68,17 +81,47 @@ impl Console {
         let columns =
             size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
-        Self { registry, style: Style { unicode, colour, columns }, quiet, has_times: false }
+        Self { registry, style: Style { unicode, colour, columns }, quiet, has_times: false, kept: None }
+    }
+
+    /// The console of a command that another program calls: plain text, which is kept.
+    pub const fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<Kept>) -> Self {
+        Self { registry, style: Style::PLAIN, quiet, has_times: false, kept: Some(kept) }
+    }
+
+    /// The flag by which a program that calls ends the command.
+    pub fn stop(&self) -> Option<Arc<AtomicBool>> {
+        self.kept.as_ref().map(|kept| Arc::clone(&kept.stop))
     }
 
     /// The same, for a command that runs for long: messages begin with the time.
     #[must_use]
     pub fn with_times(&self) -> Self {
-        Self { registry: Arc::clone(&self.registry), style: self.style, quiet: self.quiet, has_times: true }
+        Self {
+            registry: Arc::clone(&self.registry),
+            style: self.style,
+            quiet: self.quiet,
+            has_times: true,
+            kept: self.kept.clone(),
+        }
     }
 
     fn put(&self, text: &str) {
-        if self.has_times { complain(&format!("{} {text}", wall::now())) } else { complain(text) }
+        if self.has_times { self.tell(&format!("{} {text}", wall::now())) } else { self.tell(text) }
+    }
+
+    /// Writes a line to standard error. When that is closed nobody is left to tell.
+    fn tell(&self, text: &str) {
+        match &self.kept {
+            Some(kept) => {
+                let mut said = kept.said.lock().unwrap_or_else(PoisonError::into_inner);
+                said.push_str(text);
+                said.push('\n');
+            }
+            None => {
+                let _ = writeln!(io::stderr().lock(), "{text}");
+            }
+        }
     }
 
     /// Messages and progress are not wanted.
@@ -88,13 +131,20 @@ impl Console {
 
     /// Prints a result.
     pub fn print(&self, text: &str) -> Result<(), Error> {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
+        self.write(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+
+    fn write(&self, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Error> {
+        let written = match &self.kept {
+            Some(kept) => write(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => write(&mut io::stdout().lock()),
+        };
+        written.map_err(Error::Output)
     }
 
     /// Prints results as JSON.
     pub fn print_document(&self, document: &Document) -> Result<(), Error> {
-        document.write_json(io::stdout().lock()).map_err(Error::Output)
+        self.write(|out| document.write_json(out))
     }
 
     /// Says something that is not a result.
@@ -122,14 +172,14 @@ impl Console {
     }
 
     /// Shows why a command failed; gives the exit code.
-    pub fn report(&self, error: &Error) -> ExitCode {
+    pub fn report(&self, error: &Error) -> u8 {
         match error {
-            Error::Scenario(_) => complain(&error.to_string()),
+            Error::Scenario(_) => self.tell(&error.to_string()),
             // Whoever reads has seen enough, as with `thalweg run | head`.
-            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-            _ => complain(&format!("error: {error}")),
+            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
+            _ => self.tell(&format!("error: {error}")),
         }
-        ExitCode::from(error.exit_code())
+        error.exit_code()
     }
 }
 
@@ -156,9 +206,4 @@ impl fmt::Display for Error {
             Self::Output(error) => write!(f, "cannot write results: {error}"),
         }
     }
-}
-
-/// Writes a line to standard error. When that is closed nobody is left to tell.
-fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }

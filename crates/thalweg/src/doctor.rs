@@ -98,6 +98,15 @@ fn fine(time: Duration) -> Duration {
     Duration::from_nanos(time.as_picos() / 10_000 * 10)
 }
 
+/// This host as scenarios have it.
+///
+/// # Errors
+/// It cannot be measured.
+pub(crate) fn this_host() -> Result<String, Error> {
+    let findings = examine(None).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
+    Ok(host_table(&host(&findings)))
+}
+
 /// The host for simulations. Whoever seals spends that time on each byte.
 fn host(findings: &Findings) -> HostSpec {
     let late = &findings.lateness;

@@ -66,6 +66,8 @@ pub struct Execution<'a> {
     pub until: Option<(Goal, usize)>,
     /// The number of simulations at a time; one for each processor without.
     pub jobs: Option<NonZeroUsize>,
+    /// The threads that share each simulation; one without.
+    pub threads: Option<NonZeroUsize>,
     /// The number of events after which each run stops, in the order of seeds and then schemes, if it is a repetition
     /// of interrupted ones.
     pub events: Option<Vec<u64>>,
@@ -77,6 +79,8 @@ pub struct Execution<'a> {
     pub sequences: Option<Sequences>,
     /// Records while it runs.
     pub lines: Option<Arc<Lines>>,
+    /// Keeps all that was measured, run by run.
+    pub results: Option<Mutex<Vec<RunResult>>>,
     /// Check every packet.
     pub verify: bool,
     /// The folder that series go to.
@@ -96,8 +100,9 @@ impl Execution<'_> {
         let jobs: Vec<Job> =
             (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
         let progress = Progress::new(&jobs, Arc::clone(&self.stop));
-        let threads =
-            self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let of_each = self.threads.map_or(1, NonZeroUsize::get);
+        let jobs_at_a_time = self.jobs.map_or_else(|| (processors() / of_each).max(1), NonZeroUsize::get);
         let bar = Bar::new(&progress, console);
         let status = RefCell::new(String::new());
         let mut gathered = Gathered::new(self, &status)?;
@@ -111,12 +116,17 @@ impl Execution<'_> {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
             let each = |number, result: RunResult, run, traces| gathered.add(number, &result, run, traces);
-            let outcome = batch::run(&jobs, threads, &progress, traces, each, show);
+            let outcome = batch::run(&jobs, jobs_at_a_time, &progress, traces, each, show);
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
-            let each = |number, result: RunResult, run, trace| gathered.add(number, &result, run, trace);
-            batch::run(&jobs, threads, &progress, |_| NoTrace, each, show)
+            let each = |number, result: RunResult, run, trace| {
+                gathered.add(number, &result, run, trace);
+                if let Some(results) = &self.results {
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+                }
+            };
+            batch::run(&jobs, jobs_at_a_time, &progress, |_| NoTrace, each, show)
         };
         // Runs beyond those that were enough for `--until` are in no result, and not counted.
         let kept = || gathered.runs.iter().flatten();
@@ -148,7 +158,8 @@ impl Execution<'_> {
 
     fn job(&self, run: usize) -> Job {
         let events = self.events.as_ref().and_then(|events| events.get(run).copied());
-        Job { spec: Arc::clone(&self.scheme(run).spec), seed: self.seed(run), events }
+        let threads = self.threads.map_or(1, NonZeroUsize::get);
+        Job { spec: Arc::clone(&self.scheme(run).spec), seed: self.seed(run), events, threads }
     }
 
     /// The tracers that watch the packets of a run.

@@ -2,7 +2,7 @@
 
 use crate::adversary::{AdversaryArguments, adversary};
 use crate::console::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::searches::{report, text, watched};
 use crate::values::bytes;
 use clap::{Args, Subcommand};
@@ -98,7 +98,7 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     }
     let name = arguments.name();
     let task = task(arguments)?;
-    let stop = interruptible()?;
+    let stop = interruptible_by(console)?;
     let outcome = watched(console, |tell| {
         let mut show = |states, waiting| {
             tell(states, waiting);

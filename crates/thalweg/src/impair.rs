@@ -162,7 +162,10 @@ fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[Direct
 
 /// A simulated line as a live one; what live ones do not have is an error.
 fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
-    let ImpairmentSpec { loss, duplicate, corrupt, reorder } = line.impairment;
+    let ImpairmentSpec { loss, duplicate, corrupt, reorder, largest } = line.impairment;
+    if largest.is_some() {
+        return Err("a black hole");
+    }
     let (loss, burst) = match loss {
         LossSpec::None => (0.0, None),
         LossSpec::Uniform { probability } => (probability, None),

@@ -102,7 +102,7 @@ fn simulate(
     console.warn(&loaded.warnings);
     let spec = Arc::new(loaded.spec().clone());
     let jobs: Vec<Job> = (0..u64::from(reps))
-        .map(|rep| Job { spec: Arc::clone(&spec), seed: seed.wrapping_add(rep), events: None })
+        .map(|rep| Job { spec: Arc::clone(&spec), seed: seed.wrapping_add(rep), events: None, threads: 1 })
         .collect();
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
     let mut times = Vec::with_capacity(jobs.len());

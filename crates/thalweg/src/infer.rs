@@ -1,6 +1,7 @@
 //! `thalweg infer`: the path of a recording, and the same run in the simulator.
 
 use crate::console::{Console, Done, Error};
+use crate::doctor::this_host;
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;
@@ -24,6 +25,10 @@ pub struct InferArguments {
     /// Where the scenario goes; without, a folder that is named like the recording
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// The hosts at both ends of the simulated run: a name ("linux-server"), a table as `thalweg doctor` prints it, or `here`,
+    /// which measures this one; without, they are ideal
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
     /// The seed of the simulated run
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
@@ -46,14 +51,15 @@ struct Outcome {
 
 /// Infers the path, writes the scenario, simulates it, and shows both runs.
 pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
-    let InferArguments { recording: file, out, seed, json, .. } = arguments;
+    let InferArguments { recording: file, out, host, seed, json, .. } = arguments;
+    let host = host.as_deref().map(host_of).transpose()?;
     let text =
         fs::read_to_string(file).map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
     let recording = Recording::read(&text).map_err(|error| unusable(&error))?;
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
-    let scenario = write(&folder, &recording, &path, &console.registry)?;
+    let scenario = write(&folder, &recording, &path, host.as_deref(), &console.registry)?;
     console.say(&format!("Written: {}", scenario.display()));
     let live = recorded(&recording);
     let again = simulate(&scenario, *seed, &console.registry)?;
@@ -64,10 +70,20 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     console.print(&format!("{words}\n\n{}", table(&live, &again).render(console.style)))
 }
 
+/// A host in a scenario's words. What is neither a name nor a table the loader refuses.
+fn host_of(given: &str) -> Result<String, Error> {
+    match given {
+        "here" => this_host(),
+        table if table.trim_start().starts_with('{') && !table.contains(['\n', '\r']) => Ok(table.to_owned()),
+        name => Ok(Value::from(name).to_string()),
+    }
+}
+
 fn write(
     folder: &FilePath,
     recording: &Recording,
     path: &Path,
+    host: Option<&str>,
     registry: &Registry,
 ) -> Result<PathBuf, Error> {
     const TRACE: &str = "path.trace";
@@ -80,7 +96,7 @@ fn write(
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    let text = scenario::scenario(recording, path, TRACE, registry)
+    let text = scenario::scenario(recording, path, TRACE, host, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))?;
     fs::write(&place, text).map_err(|error| failed(&error))?;
     Ok(place)
@@ -88,7 +104,7 @@ fn write(
 
 fn simulate(scenario: &FilePath, seed: u64, registry: &Arc<Registry>) -> Result<Outcome, Error> {
     let loaded = load_with(scenario, &[], registry).map_err(Error::Scenario)?;
-    let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None };
+    let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None, threads: 1 };
     let jobs = [job];
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
     let mut outcome = Outcome::default();
@@ -166,11 +182,27 @@ fn rows(of: &Outcome) -> [String; 4] {
 
 fn table(live: &Outcome, again: &Outcome) -> Table {
     let names = ["Goodput", "Shortest round trip", "Smoothed round trip, mean", "Packets sent again"];
-    let mut table = Table::new([("", Align::Left), ("Recorded", Align::Right), ("Simulated", Align::Right)]);
-    for ((name, live), again) in names.into_iter().zip(rows(live)).zip(rows(again)) {
-        table.row([name.to_owned(), live, again]);
+    let [recorded, simulated, error] = ["Recorded", "Simulated", "Error"].map(|name| (name, Align::Right));
+    let mut table = Table::new([("", Align::Left), recorded, simulated, error]);
+    let percent = |error: f64| format!("{:+.1} %", error * 100.0);
+    let [goodput, shortest, smoothed, resent] = errors(live, again);
+    let points = resent.map(|resent| format!("{:+.2} points", resent * 100.0));
+    let errors = [goodput.map(percent), shortest.map(percent), smoothed.map(percent), points];
+    for (((name, live), again), error) in names.into_iter().zip(rows(live)).zip(rows(again)).zip(errors) {
+        table.row([name.to_owned(), live, again, error.unwrap_or_default()]);
     }
     table
+}
+
+/// The differences of the simulated run, as shares of what was recorded; of the share sent again as points.
+fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
+    let of = |live: f64, again: f64| (live > 0.0 && live.is_finite()).then(|| again / live - 1.0);
+    [
+        of(live.goodput, again.goodput),
+        of(live.shortest, again.shortest),
+        of(live.smoothed, again.smoothed),
+        Some(again.resent - live.resent),
+    ]
 }
 
 fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
@@ -188,6 +220,7 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
             json!({ "model": "gilbert-elliott", "good_to_bad": good_to_bad, "bad_to_good": bad_to_good })
         }
     };
+    let [goodput, shortest, smoothed, resent] = errors(live, again);
     json!({
         "path": {
             "rate_bps": path.rate.as_bits_per_sec(),
@@ -201,5 +234,11 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
         },
         "recorded": of(live),
         "simulated": of(again),
+        "error": {
+            "goodput": goodput,
+            "min_rtt": shortest,
+            "mean_smoothed_rtt": smoothed,
+            "resent": resent,
+        },
     })
 }

@@ -5,9 +5,9 @@ use crate::console::{Console, Done, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_catalog::Registry;
-use thalweg_scenario::Loaded;
-use thalweg_scenario::nearest;
+use thalweg_scenario::{Instead, Loaded, nearest};
 
 /// A scenario that can be named anywhere.
 #[derive(Debug)]
@@ -44,7 +44,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "web",
     "incast",
     "l4s",
-    "short-flows" with "websearch.csv",
+    "video-call",
+    "short-flows" with "websearch.csv" with "datamining.csv",
     "cluster",
     "recovery",
     "soft-acknowledgement",
@@ -59,6 +60,15 @@ pub enum Source {
     File(PathBuf),
     /// A built-in scenario.
     BuiltIn(&'static BuiltIn),
+    /// A text.
+    Text {
+        /// The name that messages call it by.
+        name: String,
+        /// The scenario.
+        text: String,
+        /// The folder that its file names are relative to.
+        folder: PathBuf,
+    },
 }
 
 impl Source {
@@ -87,17 +97,40 @@ impl Source {
         match self {
             Self::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             Self::BuiltIn(scenario) => format!("{}.toml", scenario.name),
+            Self::Text { name, .. } => name.clone(),
+        }
+    }
+
+    /// The source as the command line names it.
+    pub fn argument(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::BuiltIn(scenario) => scenario.name.to_owned(),
+            Self::Text { name, .. } => name.clone(),
         }
     }
 
     /// The scenario, changed by `sets`.
     pub fn load(&self, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Error> {
+        self.load_instead(sets, None, registry)
+    }
+
+    /// The scenario, changed by `sets`, with another scheme for some flows.
+    pub fn load_instead(
+        &self,
+        sets: &[String],
+        instead: Option<Instead<'_>>,
+        registry: &Arc<Registry>,
+    ) -> Result<Loaded, Error> {
         match self {
-            Self::File(path) => thalweg_scenario::load_with(path, sets, registry),
+            Self::File(path) => thalweg_scenario::load_instead(path, sets, instead, registry),
+            Self::Text { name, text, folder } => {
+                thalweg_scenario::load_text_instead(name, text, folder, sets, instead, registry)
+            }
             Self::BuiltIn(built_in) => {
                 let files = Unpacked::new(built_in.files)?;
                 let (name, text) = (self.name(), built_in.text);
-                thalweg_scenario::load_text_with(&name, text, files.folder(), sets, registry)
+                thalweg_scenario::load_text_instead(&name, text, files.folder(), sets, instead, registry)
             }
         }
         .map_err(Error::Scenario)
@@ -113,7 +146,10 @@ impl Unpacked {
         if files.is_empty() {
             return Ok(Self(None));
         }
-        let folder = std::env::temp_dir().join(format!("thalweg-{}", std::process::id()));
+        // Several threads may read the same scenario at a time.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("thalweg-{}-{number}", std::process::id()));
         let write = |(name, text): &(&str, &str)| fs::write(folder.join(name), text);
         // The folder must be new, so that nobody else can have put something there.
         let written = fs::create_dir(&folder).and_then(|()| files.iter().try_for_each(write));

@@ -1,6 +1,6 @@
 //! Ctrl-C: what is running ends at the next good moment, and keeps what it has.
 
-use crate::console::Error;
+use crate::console::{Console, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +21,11 @@ pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
         flag::register(SIGHUP, Arc::clone(&stop)).map_err(|error| cannot(&error))?;
     }
     Ok(stop)
+}
+
+/// The same, or the flag that a program which called the command sets.
+pub fn interruptible_by(console: &Console) -> Result<Arc<AtomicBool>, Error> {
+    console.stop().map_or_else(interruptible, Ok)
 }
 
 /// A flag that SIGHUP sets, as daemons have it, in place of what it does else.

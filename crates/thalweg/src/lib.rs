@@ -17,12 +17,14 @@
 mod adversary;
 mod advice;
 mod arguments;
+mod assess;
 mod bench;
 mod capture;
 mod catalog;
 mod commands;
 mod console;
 mod doctor;
+mod embed;
 mod execute;
 mod explore;
 mod formulas;
@@ -44,6 +46,8 @@ mod rerun;
 mod run;
 mod searches;
 mod sequences;
+mod shell;
+mod sweep;
 mod transfer;
 mod values;
 mod version;
@@ -52,23 +56,30 @@ mod wall;
 use clap::Parser as _;
 use commands::Arguments;
 use console::Console;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+pub use embed::{Called, Prepared, Request, Simulated, call, prepare, simulate};
 pub use thalweg_catalog::Registry;
 
 /// Does what the arguments of this process ask for, as the command `thalweg`, where scenarios, the command line and peers can
 /// choose what `registry` has. The exit code tells how it went.
 pub fn run_with(registry: Registry) -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    ExitCode::from(run_arguments(registry, std::env::args_os()))
+}
+
+/// The same for other arguments, of which the first is the name of the program; gives the number of the exit code.
+pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Nobody is left to tell when this cannot be printed.
             let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
     let console = Console::new(arguments.quiet(), Arc::new(registry));
     let done = arguments.command.execute(&console);
-    done.map_or_else(|error| console.report(&error), |()| ExitCode::SUCCESS)
+    done.map_or_else(|error| console.report(&error), |()| 0)
 }

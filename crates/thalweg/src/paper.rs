@@ -3,7 +3,7 @@
 use crate::arguments::PaperArguments;
 use crate::console::{Console, Done, Error};
 use crate::execute::TableFiles;
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::progress::Bar;
 use crate::report::Place;
 use crate::version::version;
@@ -98,7 +98,7 @@ fn run(
     console: &Console,
 ) -> Result<Vec<RunResult>, Error> {
     let jobs = prepared.jobs();
-    let stop = interruptible()?;
+    let stop = interruptible_by(console)?;
     let progress = Progress::new(&jobs, Arc::clone(&stop));
     let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let bar = Bar::new(&progress, console);

@@ -4,6 +4,36 @@ use crate::console::Console;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
 use thalweg_report::batch::Progress;
+use thalweg_report::output::counted;
+use thalweg_sweep::Status;
+
+/// The consolation where a run cannot be kept.
+pub const GOES_ON: &str = "runs that are kept are not lost, and the same call goes on with them";
+
+/// Makes runs that are kept in a store, counted by a bar while `make` tells of them, and says at last how many were made and how many
+/// were there. `of` stands before both.
+pub fn counting_runs<T, E>(
+    console: &Console,
+    of: &str,
+    make: impl FnOnce(&mut dyn FnMut(Status)) -> Result<T, E>,
+) -> Result<T, E> {
+    let bar = Bar::of(0, console);
+    let mut last = Status::default();
+    let made = make(&mut |status| {
+        last = status;
+        let Status { done, total, found, failed } = status;
+        let more =
+            |count: usize, words: &str| if count > 0 { format!(", {count} {words}") } else { String::new() };
+        let (were_there, failed) = (more(found, "were there"), more(failed, "failed"));
+        bar.count(done as u64, total as u64, format!("{of}{done} of {total} runs{were_there}{failed}"));
+    });
+    let seconds = bar.clear();
+    let made = made?;
+    let Status { done, found, .. } = last;
+    let runs = counted((done - found) as u64, "run");
+    console.say(&format!("{of}{runs} in {seconds:.2} s; {found} were there"));
+    Ok(made)
+}
 
 /// A progress bar on standard error: simulated time, events a second, time left. Nothing where standard error is not
 /// a terminal.
@@ -16,9 +46,27 @@ pub struct Bar {
 impl Bar {
     /// A bar for `progress`.
     pub fn new(progress: &Progress, console: &Console) -> Self {
+        Self::of(progress.total_micros(), console)
+    }
+
+    /// A bar for things that are counted.
+    pub fn of(total: u64, console: &Console) -> Self {
         let target =
             if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        Self { bar: bar(progress.total_micros(), target), begun: Instant::now() }
+        Self { bar: bar(total, target), begun: Instant::now() }
+    }
+
+    /// Shows that `done` of `total` things are done.
+    pub fn count(&self, done: u64, total: u64, message: String) {
+        self.bar.set_length(total);
+        self.bar.set_message(message);
+        self.bar.set_position(done);
+    }
+
+    /// Takes the bar away; gives the seconds that it was there.
+    pub fn clear(&self) -> f64 {
+        self.bar.finish_and_clear();
+        self.begun.elapsed().as_secs_f64()
     }
 
     /// Shows where `progress` is, behind `status`.
@@ -32,8 +80,7 @@ impl Bar {
 
     /// Takes the bar away and tells how long so many simulated seconds and events took.
     pub fn finish(&self, simulated: f64, events: u64, console: &Console) {
-        self.bar.finish_and_clear();
-        let seconds = self.begun.elapsed().as_secs_f64();
+        let seconds = self.clear();
         console.say(&format!(
             "Simulated {simulated:.1} s in {seconds:.2} s: {} events, {:.1} million a second",
             HumanCount(events),

@@ -3,7 +3,7 @@
 use crate::arguments::RerunArguments;
 use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::version::version;
 use serde_json::Value;
 use std::path::Path;
@@ -16,6 +16,11 @@ use thalweg_report::results::{Body, Document, Header, MARGIN, Run};
 pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
     let stored = Stored::open(&arguments.folder)?;
     let document = &stored.document;
+    if document.runs().any(|(_, run)| run.is_live()) {
+        return Err(Error::Usage(
+            "these are results of real packets, which come as they come: `thalweg shell` makes others of the same scenario".to_owned(),
+        ));
+    }
     if document.tool.version != version() {
         console.say(&format!(
             "note: the results are of version {}, this is {}; results of other versions may differ",
@@ -42,15 +47,17 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         events: Some(events(document)),
         schemes,
         jobs: arguments.jobs,
+        threads: None,
         captures: None,
         qlogs: None,
         sequences: None,
         lines: None,
+        results: None,
         verify: false,
         folder: None,
         keep_series: false,
         replay: None,
-        stop: interruptible()?,
+        stop: interruptible_by(console)?,
     };
     let (again, _, _) = execution.run(console)?;
     let runs = counted(again.runs().count() as u64, "run");

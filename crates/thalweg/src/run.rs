@@ -5,20 +5,27 @@ use crate::capture::Captures;
 use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::lines::Lines;
 use crate::qlogs::Qlogs;
 use crate::replays::Replays;
 use crate::report::Place;
 use crate::sequences::Sequences;
+use crate::values::KERNEL;
 use crate::version::version;
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
+use thalweg_catalog::Registry;
+use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png, summary};
 use thalweg_report::report::{View, figure, report};
 use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
-use thalweg_scenario::{Diagnostic, Loaded, is_random};
+use thalweg_scenario::{
+    Diagnostic, Fate, FormerOption, Instead, Loaded, is_random, threads as threads_in_words,
+};
+use thalweg_sim::cut::outlook;
+use thalweg_sim::spec::Spec;
 
 /// `thalweg run`.
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
@@ -33,39 +40,76 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
-    let loaded = source.load(&options.sets, &console.registry)?;
-    let flows = compared_flows(&loaded);
-    let mut seen = BTreeSet::new();
-    let mut schemes = Vec::new();
-    for name in &typed(&arguments.schemes) {
-        if !seen.insert(name.clone()) {
-            return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
-        }
-        // The sets given by the user come first, so that their numbers in messages are right.
-        let mut sets = options.sets.clone();
-        sets.extend(flows.iter().map(|flow| format!("flow.{flow}.scheme={name}")));
-        let loaded = source
-            .load(&sets, &console.registry)
-            .map_err(|error| not_a_scheme(error, name, options.sets.len()))?;
-        schemes.push(Scheme::new(Some(name), &loaded));
+    let names = typed(&arguments.schemes);
+    if let Some(name) = names.iter().find(|name| name.starts_with(KERNEL)) {
+        return Err(Error::Usage(format!(
+            "--schemes: `{name}` is TCP of this host's kernel, which runs live alone: add --live"
+        )));
+    }
+    let (loaded, schemes, note) = compared(&source, &options.sets, &names, &console.registry)?;
+    if let Some(note) = note {
+        console.say(&note);
     }
     execute(&source, &loaded, schemes, arguments.margin, options, console)
 }
 
-/// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there
-/// is nothing else.
-fn compared_flows(loaded: &Loaded) -> Vec<usize> {
-    let groups = loaded.spec().groups.iter().zip(1..);
-    let reliable: Vec<usize> = groups
-        .clone()
-        .filter(|(group, _)| group.transport.properties().is_reliable())
-        .map(|(_, position)| position)
-        .collect();
-    if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
+/// A scenario as it is, with each of several schemes, and what there is to say of options of its own ones.
+pub fn compared(
+    source: &Source,
+    sets: &[String],
+    names: &[String],
+    registry: &Arc<Registry>,
+) -> Result<(Loaded, Vec<Scheme>, Option<String>), Error> {
+    let loaded = source.load(sets, registry)?;
+    let flows = loaded.compared_flows();
+    let mut seen = BTreeSet::new();
+    let (mut schemes, mut former) = (Vec::new(), Vec::new());
+    for name in names {
+        if !seen.insert(name.clone()) {
+            return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
+        }
+        let instead = Instead { scheme: name, flows: &flows };
+        let loaded = source
+            .load_instead(sets, Some(instead), registry)
+            .map_err(|error| not_a_scheme(error, name, sets.len()))?;
+        schemes.push(Scheme::new(Some(name), &loaded));
+        former.push((name.clone(), loaded.former));
+    }
+    Ok((loaded, schemes, fates(&former)))
+}
+
+/// Says which options of the file's schemes hold for the schemes that are compared, and which do not.
+fn fates(schemes: &[(String, Vec<FormerOption>)]) -> Option<String> {
+    let all: BTreeSet<(&str, &str)> =
+        schemes.iter().flat_map(|(_, former)| former).map(|of| (of.base, of.text.as_str())).collect();
+    let with = |option: (&str, &str), fate| -> Vec<&str> {
+        let has = |of: &FormerOption| (of.base, of.text.as_str()) == option && of.fate == fate;
+        schemes.iter().filter(|(_, former)| former.iter().any(has)).map(|(name, _)| name.as_str()).collect()
+    };
+    // Options of one fate are told together.
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for option in all {
+        let (kept, left) = (with(option, Fate::Kept), with(option, Fate::Left));
+        let fate = match (kept.as_slice(), left.as_slice()) {
+            ([], []) => "overruled by all schemes".to_owned(),
+            ([], _) => format!("left out ({} alone has it)", option.0),
+            (_, []) if kept.len() == schemes.len() => "kept for all schemes".to_owned(),
+            (_, []) => format!("kept for {}", listed(&kept)),
+            _ => format!("kept for {}, not for {}", listed(&kept), listed(&left)),
+        };
+        let text = format!("`{}`", option.1);
+        match told.iter_mut().find(|(other, _)| *other == fate) {
+            Some((_, texts)) => texts.push(text),
+            None => told.push((fate, vec![text])),
+        }
+    }
+    let told: Vec<String> =
+        told.into_iter().map(|(fate, texts)| format!("{} {fate}", texts.join(", "))).collect();
+    (!told.is_empty()).then(|| format!("note: options of the file's own schemes: {}", told.join("; ")))
 }
 
 /// The schemes, of what stands between commas: a scheme, or another option of the last one.
-fn typed(pieces: &[String]) -> Vec<String> {
+pub fn typed(pieces: &[String]) -> Vec<String> {
     let mut schemes: Vec<String> = Vec::new();
     for piece in pieces.iter().map(|piece| piece.trim()) {
         let is_option = piece.split(':').next().is_some_and(|start| start.contains('='));
@@ -110,7 +154,8 @@ fn execute(
     console: &Console,
 ) -> Done {
     warn_before(loaded, options, console)?;
-    let header = header(source, loaded, seeds(options, loaded.spec().seed)?, margin);
+    let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), most_runs(options))?;
+    let header = header(source, loaded, seeds, margin);
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
@@ -122,7 +167,7 @@ fn execute(
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
         None => None,
     };
-    let stop = interruptible()?;
+    let stop = interruptible_by(console)?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
         schemes.iter().try_for_each(|scheme| scheme.store(folder))?;
@@ -132,11 +177,13 @@ fn execute(
         schemes,
         until: options.until.map(|goal| (goal, LEAST_RUNS.min(most_runs(options) as usize))),
         jobs: options.jobs,
+        threads: options.threads,
         events: None,
         captures,
         qlogs,
         sequences,
         lines: lines.clone(),
+        results: None,
         verify: options.verify,
         folder: folder.as_ref(),
         keep_series: place.is_some() || picture.is_some() || image.is_some(),
@@ -194,6 +241,7 @@ fn is_constant(document: &Document) -> bool {
 /// Says what there is to say before anything is run.
 fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     console.warn(&loaded.warnings);
+    can_count(loaded)?;
     if cfg!(debug_assertions) {
         console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
@@ -202,6 +250,30 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
     console.warn(several.as_slice());
+    if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1)
+        && outlook(loaded.spec(), [threads])[0].parts == 1
+    {
+        console.say(&format!(
+            "note: --threads {threads} gains nothing here: {}",
+            threads_in_words(loaded.spec(), [threads])
+        ));
+    }
+    has_memory(loaded)
+}
+
+/// Fails where nothing would be counted.
+pub fn can_count(loaded: &Loaded) -> Done {
+    let Spec { warmup, duration, .. } = *loaded.spec();
+    if warmup >= duration {
+        return Err(Error::Usage(format!(
+            "the warm-up ({warmup}) is not shorter than the run ({duration}), so that nothing would be counted: make `duration` longer, or the warm-up shorter (`--set \"warmup=0 s\"`)"
+        )));
+    }
+    Ok(())
+}
+
+/// Fails where the run would take more memory than there is.
+pub fn has_memory(loaded: &Loaded) -> Done {
     match available_memory().and_then(|available| loaded.check_memory(available)) {
         Some(error) => Err(Error::Scenario(vec![error])),
         None => Ok(()),
@@ -209,7 +281,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
 }
 
 /// The memory that the system says is available, where it says so.
-fn available_memory() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -221,15 +293,16 @@ fn most_runs(options: &Options) -> u32 {
     options.until.map_or(options.reps, |_| options.most_reps).get()
 }
 
-fn seeds(options: &Options, own: u64) -> Result<Vec<u64>, Error> {
-    let first = options.seed.unwrap_or(own);
-    let last = first.checked_add(u64::from(most_runs(options)) - 1);
+/// So many seeds from one on.
+pub fn seeds_from(first: u64, runs: u32) -> Result<Vec<u64>, Error> {
+    let last = first.checked_add(u64::from(runs) - 1);
     let last =
         last.ok_or_else(|| Error::Usage(format!("seeds from {first} on: the last ones are too large")))?;
     Ok((first..=last).collect())
 }
 
-fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
+/// The header of results.
+pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
     Header {
         tool_version: version().to_owned(),
         scenario: Scenario { title: loaded.scenario.title.clone(), file: source.name() },

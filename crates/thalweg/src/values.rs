@@ -7,12 +7,19 @@ use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
 use thalweg_scenario::nearest;
 
+/// The word before the name of a congestion control of the kernel, where schemes are named.
+pub const KERNEL: &str = "kernel:";
+
 /// The port that is meant where none is said.
 pub const PORT: u16 = 4747;
 
 /// A number that is not zero.
 pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| "expected a whole number from 1 on".to_owned())
+    let digits = text.trim();
+    digits.parse().map_err(|_| match digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
+        true if digits.bytes().any(|byte| byte != b'0') => format!("{digits} is more than can be"),
+        _ => "expected a whole number from 1 on, in digits".to_owned(),
+    })
 }
 
 /// A seed.

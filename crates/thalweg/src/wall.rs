@@ -8,6 +8,12 @@ pub fn now() -> String {
     written(now.map_or(0, |now| now.as_secs()))
 }
 
+/// Nanoseconds since 1970.
+pub fn nanos() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+}
+
 const DAY: u64 = 86_400;
 
 /// So many seconds since 1970, in RFC 3339.

@@ -34,6 +34,28 @@ fn client(arguments: &[&str]) -> std::process::Output {
         .unwrap()
 }
 
+/// Without an end both are in one process: the same document, and processor time that says whose it is.
+#[test]
+fn both_ends_may_be_here() {
+    for reverse in [false, true] {
+        let mut command = children::command(PROGRAM);
+        command.args(["bench", "--scheme", "bbr", "--time", "300 ms", "--parallel", "2"]);
+        command.args(if reverse { &["--json", "--reverse"][..] } else { &["--json"] });
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["scheme"], "bbr");
+        assert_eq!(result["client"]["cpu_of_both_ends"], true);
+        assert_eq!(result["servers"].as_array().unwrap().len(), 2);
+        assert!(result["received_bits_per_second"].as_f64().unwrap() > 1e6, "{result}");
+    }
+    let text = children::command(PROGRAM).args(["bench", "--time", "100 ms"]).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert_eq!(text.matches("CPU s/GB at both ends").count(), 2, "{text}");
+    let refused = children::command(PROGRAM).args(["bench", "--reverse", "server"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "an option of one end before the other's name");
+}
+
 #[test]
 fn both_ends_count_the_same_bytes_in_both_directions() {
     for reverse in [false, true] {
@@ -87,20 +109,125 @@ fn a_server_that_is_interrupted_ends_and_says_so_to_clients() {
     assert!(error.contains("the server was stopped") && begun.elapsed() < Duration::from_secs(20), "{error}");
 }
 
+/// Whoever sends learns of the path, and tells the other end.
+#[test]
+fn a_server_that_sends_tells_what_it_finds() {
+    let (child, address, _) = server();
+    let output = client(&[&address, "--time", "300 ms", "--reverse", "--json"]);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = &result["servers"][0]["findings"];
+    assert!(findings.is_object() && findings["losses"].is_null(), "{result}");
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_client_that_is_interrupted_tells_what_it_measured() {
+    for reverse in [false, true] {
+        let (mut child, address, _) = server_with(&[]);
+        let mut command = children::command(PROGRAM);
+        command.args(["bench", "client", &address, "--time", "60 s"]).args(reverse.then_some("--reverse"));
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let running = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(1200));
+        let begun = Instant::now();
+        let kill = format!("kill -INT {}", running.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let output = running.wait_with_output().unwrap();
+        let (text, error) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(output.status.code(), Some(3), "{text}{error}");
+        assert!(begun.elapsed() < Duration::from_secs(30) && error.contains("interrupted"), "{error}");
+        assert!(text.starts_with("client: ") && text.contains("bit/s"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+/// A relay to a server, and where it listens.
+fn relay(to: &str, options: &[&str]) -> (Child, String) {
+    let mut relay = children::command(PROGRAM);
+    relay.args(["impair", "--listen", "127.0.0.1:0", "--to", to]).args(options);
+    let mut relay = relay.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(relay.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let through = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap();
+    (relay, through.trim_end_matches([',', ':', '.']).to_owned())
+}
+
+/// Once connected nothing comes through any more: the client waits no longer than it says for what would confirm its request.
+#[test]
+fn a_reversed_bench_ends_although_nobody_confirms_its_request() {
+    let (mut child, address, _) = server_with(&[]);
+    let (mut path, through) = relay(&address, &["--delay", "200 ms"]);
+    let mut command = children::command(PROGRAM);
+    command.args(["bench", "client", &through, "--time", "1 s", "--reverse"]);
+    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(running.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("the server has the key"), "{line}");
+    let stop = format!("kill -STOP {}", path.id());
+    assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    let begun = Instant::now();
+    let output = running.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("server: did not answer in time"), "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}: {text}", begun.elapsed());
+    for child in [&mut path, &mut child] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+/// Advice of a server that sends comes to its client in words.
+#[test]
+fn the_client_of_a_server_that_sends_prints_its_advice() {
+    let (mut child, address, _) = server_with(&["--datagram", "1472 B"]);
+    let options = ["--rate", "20 Mbit/s", "--delay", "10 ms", "--buffer", "50 kB", "--mtu", "1500 B"];
+    let (mut path, through) = relay(&address, &options);
+    // Twice what the path carries: that is told with certainty on busy hosts, too.
+    let scheme = "sstp:rate=40Mbit/s";
+    let output = client(&[&through, "--time", "4 s", "--reverse", "--json", "--scheme", scheme]);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let advice = result["advice"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert!(advice.contains(" had to be sent again") && advice.contains("sstp was told"), "{advice}");
+    for child in [&mut path, &mut child] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+/// The sizes that the guide gives for `--mtu`: 1500 B is a path of Ethernet, and below 1228 B no connection comes to be.
+#[test]
+fn a_path_carries_packets_of_its_mtu_and_not_too_small_ones() {
+    let (mut child, address, _) = server_with(&[]);
+    let guide = include_str!("../../../docs/guide/impair.md");
+    let row = guide.lines().find(|line| line.starts_with("| `--mtu")).unwrap();
+    assert!(row.contains("`1500B`") && row.contains("Below `1228B` no connection"), "{row}");
+    for (mtu, datagram) in [("1500B", Some(1472)), ("1228B", Some(1200)), ("1227B", None)] {
+        let (mut path, through) = relay(&address, &["--mtu", mtu]);
+        let output = client(&[&through, "--time", "1 s", "--json"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        if let Some(datagram) = datagram {
+            let result: Value =
+                serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{mtu}: {error}"));
+            assert_eq!(result["client"]["datagram_bytes"], datagram, "{mtu}");
+        } else {
+            assert_eq!(output.status.code(), Some(3), "{error}");
+            assert!(error.contains("not large packets: the path must carry those of 1228 bytes"), "{error}");
+        }
+        path.kill().unwrap();
+        path.wait().unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// A queue that holds minutes of data: the bench does not wait for what is in it, and says how much that is.
 #[test]
 fn a_bench_ends_when_its_time_is_over() {
     let (mut child, address, _) = server_with(&[]);
-    let relay = || {
-        let mut relay = children::command(PROGRAM);
-        relay.args(["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "200 kbit/s"]);
-        relay.args(["--buffer", "8 MB"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut relay = relay.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(relay.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let through = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap();
-        (relay, through.trim_end_matches([',', ':', '.']).to_owned())
-    };
+    let relay = || relay(&address, &["--rate", "200 kbit/s", "--buffer", "8 MB"]);
     let (mut one, through) = relay();
     let through = through.as_str();
     let output = client(&[through, "--scheme", "fixed:window=2000pkt", "--time", "1 s", "--json"]);

@@ -41,7 +41,7 @@ fn place(name: &str) -> PathBuf {
     path
 }
 
-const SHORT: [&str; 3] = ["--set", "duration=2 s", "--quiet"];
+const SHORT: [&str; 5] = ["--set", "duration=2 s", "--set", "warmup=500 ms", "--quiet"];
 
 fn with_short<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     arguments.iter().copied().chain(SHORT).collect()

@@ -96,6 +96,33 @@ fn found_again(number: usize, scheme: &str) {
     assert_eq!(others, 0, "{scheme}: what was written here is doubted: {doubts}");
 }
 
+/// The hosts are in the scenario, and the error is what the two runs differ by.
+#[test]
+fn hosts_are_simulated_and_the_error_is_told() {
+    let folder = folder("infer-hosts");
+    let file = recorded("fixed:window=20pkt", &folder, "loss=0");
+    let infer = |host: &str| thalweg(&["infer", file.to_str().unwrap(), "--json", "--quiet", "--host", host]);
+    let shortest = |output: &Output| {
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let of = |run: &str, key: &str| result[run][key].as_f64().unwrap();
+        let (live, again) = (of("recorded", "goodput_bps"), of("simulated", "goodput_bps"));
+        assert!((of("error", "goodput") - (again / live - 1.0)).abs() < 1e-9, "{result}");
+        of("simulated", "min_rtt_s")
+    };
+    let late = shortest(&infer("{ late = \"10 ms\", late-p99 = \"10 ms\" }"));
+    let server = shortest(&infer("linux-server"));
+    assert!(
+        (0.01..0.021).contains(&(late - server)),
+        "{late} {server}: two wake-ups, or one that was for another packet"
+    );
+    assert!(infer("here").status.success());
+    let scenario = std::fs::read_to_string(folder.join("run/scenario.toml")).unwrap();
+    assert!(scenario.contains("host = { late = "), "{scenario}");
+    let unknown = infer("linux-mainframe");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("linux-server"));
+}
+
 #[test]
 fn losses_show() {
     let folder = folder("infer-loss");

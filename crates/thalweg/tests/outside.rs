@@ -170,3 +170,20 @@ fn an_engine_family_of_ones_own_is_used_by_name() {
     assert!(document["servers"][0]["bytes"].as_u64().unwrap() > 10_000, "{document}");
     assert!(there.wait().unwrap().success());
 }
+
+/// A controller of another crate is assessed like those of this project: one that hardly gives way loses too much at a policer.
+#[test]
+fn a_controller_of_ones_own_is_assessed() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside-assessed");
+    let _ = std::fs::remove_dir_all(&out);
+    let bold = "aimd:increase=20pkt,decrease=0.95";
+    let out = out.to_str().expect("it is text");
+    let output =
+        run("controller", &["assess", bold, "--quick", "--only", "7.2", "--out", out, "--quiet", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (document["scheme"].as_str(), document["sections"][0]["verdict"].as_str()),
+        (Some(bold), Some("does-not"))
+    );
+}

@@ -106,8 +106,10 @@ fn a_picture_shows_the_plots_and_the_time_that_are_asked_for() {
     succeeds(&place, &[&["report", "results", "view.svg"][..], &view].concat());
     let svg = fs::read_to_string(place.join("view.svg")).unwrap();
     let at = |words: &str| svg.find(words).unwrap_or_else(|| panic!("no `{words}`"));
-    assert!(at("newreno: Window, segments") < at("vegas: Window, segments"));
-    assert!(at("vegas: Window, segments") < at("Queue of bottleneck"));
+    assert!(
+        at("newreno: Window of 8 of 10 flows, segments") < at("vegas: Window of 8 of 10 flows, segments")
+    );
+    assert!(at("vegas: Window of 8 of 10 flows, segments") < at("Queue of bottleneck"));
     assert!(!svg.contains("Goodput") && svg.contains(">1 s</text>") && !svg.contains(">0.5 s</text>"));
     assert!(fails(&place, &["report", "results", "view.html", "--plots", "queue"]).contains(".svg or .png"));
     assert!(
@@ -142,7 +144,7 @@ fn sequence_diagrams_are_drawn_in_pixels_too() {
 #[test]
 fn a_report_without_a_folder_is_named_like_the_scenario() {
     let place = place("report-named");
-    succeeds(&place, &["run", "web", "--set", "duration=2 s", "--report", "--svg=picture.svg"]);
+    succeeds(&place, &["run", "web", "--set", "duration=6 s", "--report", "--svg=picture.svg"]);
     assert!(page(&place.join("web.html")).contains("<h1>"));
     assert!(fs::read_to_string(place.join("picture.svg")).unwrap().contains("Goodput"));
 }
@@ -170,7 +172,7 @@ fn many_flows_stay_small() {
 fn what_is_no_folder_is_refused() {
     let place = place("report-refused");
     assert!(fails(&place, &["report", "nowhere"]).contains("not a results folder"));
-    succeeds(&place, &["run", "web", "--set", "duration=1 s", "--out", "results"]);
+    succeeds(&place, &["run", "web", "--set", "duration=6 s", "--out", "results"]);
     // No runs are in a folder that was interrupted early: its page is written all the same.
     let json = fs::read_to_string(place.join("results/results.json")).unwrap();
     let mut document: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -183,6 +183,18 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
+/// A new crate is a default member, too: without, plain commands of cargo would leave it out.
+#[test]
+fn default_members_are_all_but_the_python_package() {
+    let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let list = text.split("default-members = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let listed: BTreeSet<String> = list.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut all: BTreeSet<String> = crates.map(|name| format!("crates/{}", name.to_string_lossy())).collect();
+    assert!(all.remove("crates/thalweg-python"));
+    assert_eq!(listed, all);
+}
+
 #[test]
 fn every_crate_says_what_it_is() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {

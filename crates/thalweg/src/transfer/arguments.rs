@@ -16,8 +16,10 @@ use thalweg_net::pairing::Code;
 use thalweg_net::transfer::{Existing, Priority};
 use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 
-/// The scheme that files are sent by where none is said.
-pub const SCHEME: &str = "cubic";
+/// The scheme that bytes are moved by where none is said.
+pub const SCHEME: &str = "thalweg";
+/// The schemes that receivers of files allow by themselves.
+const ALLOWED: [&str; 2] = [SCHEME, "cubic"];
 
 /// `thalweg send`.
 #[derive(Debug, Args)]
@@ -26,7 +28,7 @@ pub struct SendArguments {
     /// Files and folders to send, or `-` for standard input, and then the receiver
     #[arg(value_name = "FILES... HOST[:PORT]", required = true)]
     pub words: Vec<OsString>,
-    /// The transport scheme, with its options ("cubic", "sstp:rate=20Mbit/s")
+    /// The transport scheme, with its options ("thalweg", "sstp:rate=20Mbit/s")
     #[arg(long, value_name = "SCHEME", default_value = SCHEME)]
     pub scheme: String,
     /// Send no faster than this
@@ -94,14 +96,14 @@ pub struct ListenArguments {
     /// Let nobody in by `--trust new` while so many are known, or send, to whom nobody gave a name
     #[arg(long, value_name = "N", default_value = "1000", value_parser = positive::<NonZeroU32>)]
     pub strangers: NonZeroU32,
-    /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
+    /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
     /// What may wait here for one sender to be put in order and written, which bounds what is on its way at a time. A sender
     /// that is let in has 16 MiB, and more as far as its path takes it: one of 1 Gbit/s and 300 ms holds 38 MB
     #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = memory)]
     pub memory: Bytes,
-    /// Let senders choose this scheme too, beside cubic, or `any`. A scheme decides how much this end sends, and when
+    /// Let senders choose this scheme too, beside thalweg and cubic, or `any`. A scheme decides how much this end sends, and when
     #[arg(long, value_name = "SCHEME|any")]
     pub allow_scheme: Vec<String>,
     /// Give files and folders the sender's permissions as they are, writing by groups and others too. Without, they have
@@ -142,7 +144,7 @@ impl ListenArguments {
 
     /// The names of the schemes that senders may choose; `None` for any that `registry` has.
     pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
-        let mut names = vec![SCHEME.to_owned()];
+        let mut names = ALLOWED.map(str::to_owned).to_vec();
         for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
             names.push(allowed(name, registry).map_err(|why| wrong("--allow-scheme", name, &why))?);
         }

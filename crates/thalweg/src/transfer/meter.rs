@@ -86,13 +86,14 @@ impl Watched {
         let begun = Instant::now();
         let clock = Clock::new();
         let (mut looks, mut is_told) = (0, false);
-        let mut recent = VecDeque::from([(begun, self.progress.bytes().get())]);
+        // What was at the receiver before is no rate of this path.
+        let mut recent = VecDeque::from([(begun, self.progress.fresh().get())]);
         while !over.load(Ordering::Relaxed) {
             if self.stop.load(Ordering::Relaxed) {
                 self.connection.close(ENDED, "interrupted by its user");
                 break;
             }
-            let (now, bytes) = (Instant::now(), self.progress.bytes());
+            let (now, bytes) = (Instant::now(), self.progress.fresh());
             recent.push_back((now, bytes.get()));
             if recent.len() > RECENT {
                 recent.pop_front();
@@ -136,7 +137,7 @@ impl Watched {
             files: self.progress.files(),
             bytes: self.progress.bytes(),
             total: self.progress.total(),
-            rate,
+            rate: (!self.progress.is_asked()).then_some(rate),
             state: state(&self.progress, &stats, self.pace.as_ref()),
             rtt: stats.rtt(),
             again: (self.pace.is_some() && sender.sent > 0)
@@ -187,7 +188,8 @@ struct Line {
     files: u64,
     bytes: Bytes,
     total: Option<Total>,
-    rate: Rate,
+    /// `None` while nothing can go: what it waits for then stays in its place.
+    rate: Option<Rate>,
     state: Option<[String; 2]>,
     rtt: Option<thalweg_proto::units::Duration>,
     /// The share of packets that were sent again, at a sender.
@@ -257,10 +259,13 @@ impl Line {
             let bar = if room < Room::NoBar { format!("{} {percent}", bar(share)) } else { percent };
             parts.push(bar);
         }
-        parts.push(output::rate(self.rate.as_f64()));
-        let left = self.total.and_then(|total| left(total.bytes - self.bytes.min(total.bytes), self.rate));
+        parts.extend(self.rate.map(|rate| output::rate(rate.as_f64())));
+        let going = self.total.zip(self.rate);
+        let left = going.and_then(|(total, rate)| left(total.bytes - self.bytes.min(total.bytes), rate));
         parts.extend(left.filter(|_| room < Room::NoLeft).map(|left| format!("{left} left")));
-        if let Some([long, short]) = self.state.as_ref().filter(|_| room < Room::NoState) {
+        if let Some([long, short]) =
+            self.state.as_ref().filter(|_| room < Room::NoState || self.rate.is_none())
+        {
             parts.push(if room < Room::ShortState { long.clone() } else { short.clone() });
         }
         let rtt = self.rtt.filter(|_| room < Room::NoRtt);
@@ -316,7 +321,7 @@ mod tests {
             files: 12,
             bytes: Bytes::new(41_200_000),
             total: Some(Total { files: 300, bytes: Bytes::new(50_000_000) }),
-            rate: "41.06 Mbit/s".parse().unwrap(),
+            rate: Some("41.06 Mbit/s".parse().unwrap()),
             state: Some(["limited by congestion-window".to_owned(), "congestion-window".to_owned()]),
             rtt: Some(thalweg_proto::units::Duration::from_millis(100)),
             again: Some(0.012),
@@ -340,6 +345,16 @@ mod tests {
             "{wide}"
         );
         assert!(line().fit(40).contains("41.06 Mbit/s"));
+    }
+
+    #[test]
+    fn a_wait_for_approval_is_told_where_there_is_room_for_little() {
+        let wait = "waiting for approval".to_owned();
+        let line = Line { bytes: Bytes::ZERO, rate: None, state: Some([wait.clone(), wait]), ..line() };
+        for columns in [37, 77, 200] {
+            let text = line.fit(columns);
+            assert!(text.contains("waiting for approval") && !text.contains("bit/s"), "{columns}: {text}");
+        }
     }
 
     #[test]

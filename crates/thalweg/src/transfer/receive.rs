@@ -69,7 +69,9 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         {
             open.connection.close(code::UNAUTHORIZED, REMOVED);
         }
-        match newcomer.as_mut().map(|newcomer| newcomer.look(Instant::now())) {
+        // What an earlier one that has ended comes to is known in a moment: it may be all that was to be received.
+        let is_ending = open.as_ref().is_some_and(|open| open.connection.closed().is_some());
+        match newcomer.as_mut().filter(|_| !is_ending).map(|newcomer| newcomer.look(Instant::now())) {
             Some(Turn::Enter(guest)) => {
                 (newcomer, open) = (None, None);
                 arrived = Some(guest);

@@ -12,7 +12,7 @@ use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
 use crate::advice;
 use crate::console::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::record::Record;
 use crate::values::with_port;
 use std::io;
@@ -73,7 +73,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     let mut sender = Sender {
         identity: keys.identity()?,
         receivers: keys.receivers()?,
-        stop: interruptible()?,
+        stop: interruptible_by(console)?,
         name,
         scheme,
         metrics: Metrics::begin(arguments.metrics, console)?,
@@ -378,11 +378,18 @@ impl Sender<'_> {
     fn explain(&self, error: &NetError) -> Stopped {
         let name = &self.name;
         match error {
-            NetError::Connect(ConnectError::WrongKey(key)) => Stopped::untrusted(format!(
-                "{name} answers with the key {key}, which is not the one that it should have. Somebody may be in \
-                 between. If it has changed, correct {}",
-                self.receivers.path().display()
-            )),
+            NetError::Connect(ConnectError::WrongKey(key)) => {
+                let given = self.arguments.trust.iter().any(|trusted| matches!(trusted, Trusted::Key(_)));
+                let (which, remedy) = if given {
+                    ("that --trust gives", "give that".to_owned())
+                } else {
+                    ("that it should have", format!("correct {}", self.receivers.path().display()))
+                };
+                Stopped::untrusted(format!(
+                    "{name} answers with the key {key}, which is not the one {which}. Somebody may be in between. If it has \
+                     changed, {remedy}"
+                ))
+            }
             NetError::Connect(ConnectError::Unspeakable) => Error::Failed(format!("{name}: {error}")).into(),
             _ => Stopped::unreachable(format!("{name}: {error}")),
         }

@@ -289,7 +289,11 @@ impl Summary {
         };
         let mut text =
             format!("{verb} {}, {} in {took}", counted(self.files, "file"), bytes(self.moved_bytes));
-        if self.moved_bytes > 0 {
+        let is_broken_off = self.result != COMPLETE && self.result != FAILURES;
+        if self.moved_bytes > 0 && self.command == "send" && is_broken_off {
+            // How much of it arrived is not known, and so no rate.
+            text.push_str(", with what was still on its way");
+        } else if self.moved_bytes > 0 {
             let rate = output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
         }
@@ -400,4 +404,37 @@ fn name(error: &transfer::Error) -> &'static str {
 pub fn rate(bytes: u64, span: Duration) -> Rate {
     let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
     Rate::from_transfer(Bytes::new(bytes), span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Megabytes that wait in buffers and on the path gave rates above that of the path.
+    #[test]
+    fn a_sender_whose_transfer_broke_off_tells_no_rate() {
+        let told = |command, result| {
+            let mut report = Report::default();
+            report.moved = Bytes::new(8_000_000);
+            let facts = Facts {
+                command,
+                peer: "192.0.2.1:9".to_owned(),
+                key: None,
+                outcome: Outcome { result, report },
+                span: Duration::from_secs(2),
+                connections: 1,
+                stats: None,
+                scheme: None,
+                advice: None,
+            };
+            Summary::new(facts, false).sentence()
+        };
+        let interrupted = || Err(transfer::Error::Interrupted(std::io::ErrorKind::ConnectionReset.into()));
+        assert_eq!(
+            told("send", interrupted()),
+            "Sent 0 files, 8.00 MB in 2.0 s, with what was still on its way"
+        );
+        assert_eq!(told("recv", interrupted()), "Received 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
+        assert_eq!(told("send", Ok(())), "Sent 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
+    }
 }

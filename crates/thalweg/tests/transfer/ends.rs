@@ -294,9 +294,10 @@ fn a_second_transfer_of_a_sender_waits_for_the_first() {
     let earlier = processes::end(earlier);
     assert_eq!(exit(&earlier), 0, "{}", earlier.stderr);
     assert_eq!(json(&earlier.stdout)["connections"], 1);
-    assert_eq!(exit(&receiver.end()), 0);
-    // The other one may have come in behind it.
-    assert_eq!(place.names("to")[0], "slow");
+    // The receiver was there for the first one: it tells of that, and the other one does not come in behind it.
+    let received = receiver.end();
+    assert_eq!((exit(&received), &json(&received.stdout)["moved_bytes"]), (0, &2_500_000.into()));
+    assert_eq!(place.names("to"), ["slow"]);
     processes::interrupt(&stubborn);
     let stubborn = processes::end(stubborn);
     assert!(

@@ -51,7 +51,7 @@ fn a_folder_arrives_and_both_ends_say_so() {
         assert_eq!(document["result"], "complete");
         assert_eq!((&document["files"], &document["moved_bytes"]), (&2.into(), &3_000_001.into()));
     }
-    assert_eq!((&ours["command"], &ours["path"]["scheme"]), (&"send".into(), &"cubic".into()));
+    assert_eq!((&ours["command"], &ours["path"]["scheme"]), (&"send".into(), &"thalweg".into()));
     // Whoever says so limits it.
     assert!(ours["seconds"].as_f64().unwrap() > 0.9 * 3_000_000.0 * 8.0 / 400e6 - 0.05, "{ours}");
     assert!(theirs["path"]["rtt_ms"].as_f64().unwrap() > 0.0);
@@ -98,7 +98,7 @@ fn a_receiver_takes_the_schemes_that_its_operator_allows() {
     let call = |scheme| sends(&place, &["file", &receiver.address, "--trust", "new", "--scheme", scheme]);
     let refused = call("sscop");
     assert_eq!(exit(&refused), 1, "{}", refused.stderr);
-    let why = "the scheme sscop is not allowed here, only cubic, vegas (sscop needs --allow-scheme)";
+    let why = "the scheme sscop is not allowed here, only cubic, thalweg, vegas (sscop needs --allow-scheme)";
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     let sent = call("vegas");
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
@@ -259,6 +259,8 @@ fn nobody_is_trusted_without_being_told() {
     let wrong = sends(&place, &["file", &receiver.address, "--trust", &stranger]);
     assert_eq!(exit(&wrong), 1);
     assert!(wrong.stderr.contains("Somebody may be in between"), "{}", wrong.stderr);
+    // The call gave that key, and no file.
+    assert!(wrong.stderr.contains("that --trust gives") && !wrong.stderr.contains("known-receivers"));
     // A receiver takes nothing from strangers.
     let arguments = ["file", &receiver.address, "--trust", &receiver.key];
     let strange = processes::thalweg(&place, "stranger", "send", &arguments).output().unwrap();
@@ -338,7 +340,11 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     }
     let over = processes::end(send("anna", &["big"]));
     assert_eq!(exit(&over), 1);
-    assert!(over.stderr.contains("big: the receiver gives this sender no more room"), "{}", over.stderr);
+    assert!(
+        over.stderr.contains("big: it does not fit into the room that the receiver gives this sender"),
+        "{}",
+        over.stderr
+    );
     assert_eq!(exit(&processes::end(send("bert", &["big"]))), 0);
     let ended = server.interrupt();
     assert_eq!(exit(&ended), 0, "{}", ended.stderr);

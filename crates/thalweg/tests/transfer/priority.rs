@@ -11,8 +11,10 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     let server = Receiver::begin(&place, "serve", &["to", "--json-lines"], &NEW);
     // Alone or side by side, the first needs 4.8 s, the other 6 s.
     let spawn = |file, priority| {
+        // Its packets ask for marks.
+        let scheme = ["--scheme", "cubic"];
         let call = [file, &*server.address, "--priority", priority, "--rate", "100 Mbit/s", "--json"];
-        thalweg(&place, "sender", "send", &[&call[..], &NEW].concat()).spawn().unwrap()
+        thalweg(&place, "sender", "send", &[&call[..], &scheme, &NEW].concat()).spawn().unwrap()
     };
     let mut patient = spawn("patient", "5");
     // The file grows where the sender has its folder.

@@ -227,7 +227,7 @@ fn strangers_are_few_and_leave_nothing_where_they_store_nothing() {
     // More than may be known, of whom nothing stays.
     for user in ["anna", "bert", "carl"] {
         let sent = send(user, "large");
-        assert!(exit(&sent) == 1 && sent.stderr.contains("no more room"), "{}", sent.stderr);
+        assert!(exit(&sent) == 1 && sent.stderr.contains("does not fit into the room"), "{}", sent.stderr);
         wait_until("the folder is gone", || place.names("to").is_empty());
     }
     assert_eq!(list(), "");

@@ -1,0 +1,265 @@
+//! `thalweg assess`: what RFC 9743 asks of a congestion control, in one command.
+
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible_by;
+use crate::progress::{GOES_ON, counting_runs};
+use crate::run::{available_memory, typed};
+use crate::values::positive;
+use crate::version::version;
+use clap::Args;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thalweg_assess::{
+    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, comparison, junit,
+    markdown, page, summary,
+};
+use thalweg_report::output::counted;
+use thalweg_scenario::{Diagnostic, Severity, nearest};
+use thalweg_sweep::{Purpose, Store};
+
+/// `thalweg assess`.
+#[derive(Debug, Args)]
+pub struct AssessArguments {
+    /// The schemes under test, each with options if it needs some ("vegas", "cubic,cubic:beta=0.5")
+    #[arg(value_name = "SCHEME", value_delimiter = ',', required_unless_present_any = ["list", "unpack"])]
+    pub schemes: Vec<String>,
+    /// What is asked: the name of a built-in plan, or the file of one's own
+    #[arg(long, value_name = "NAME", default_value = "rfc9743")]
+    pub pack: String,
+    /// Only these sections, by their numbers ("5.2.1", "5.1,7")
+    #[arg(long, value_name = "SECTION", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Few points and seeds, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// So many seeds for each point; without, as the plan says
+    #[arg(long, value_name = "R", value_parser = positive::<NonZeroU32>)]
+    pub reps: Option<NonZeroU32>,
+    /// The margins that decide, in place of the plan's
+    #[arg(long, value_name = "FILE")]
+    pub margins: Option<PathBuf>,
+    /// The folder of reports, in which each run is kept when it is over; the same call goes on
+    #[arg(long, value_name = "DIR", default_value = "assessment")]
+    pub out: PathBuf,
+    /// Run nothing, and show the sections with their experiments and claims
+    #[arg(long)]
+    pub list: bool,
+    /// Run nothing, and write the built-in plans, margins, sweeps and scenarios into DIR, to be changed
+    #[arg(long, value_name = "DIR", conflicts_with = "list")]
+    pub unpack: Option<PathBuf>,
+    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print one JSON document for each scheme in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Folders of assessments.
+const PURPOSE: Purpose = Purpose {
+    mark: "Assessments by thalweg",
+    about: "\
+SCHEME.html     the report on a scheme
+SCHEME.md       the same for the appendix of a draft
+SCHEME.json     all of it for programs
+SCHEME.xml      the claims as JUnit's tests
+comparison.md   several schemes side by side
+points          the results of each run, under a hash of its scenario, its seed and the version
+
+The same call goes on where it was interrupted, and makes no run again that is in `points`: those of the schemes that others are
+compared with are made once.
+",
+};
+
+/// Assesses schemes, writes their reports and tells which claims hold.
+pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
+    if let Some(folder) = &arguments.unpack {
+        let count = Files::unpack(folder);
+        let count = count.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
+        console.say(&format!("{} in {}", counted(count as u64, "file"), folder.display()));
+        return Ok(());
+    }
+    let (files, pack) = find(&arguments.pack)?;
+    let margins = margins(arguments, &files, &pack)?;
+    if arguments.list {
+        return list(&pack, arguments, console);
+    }
+    if cfg!(debug_assertions) {
+        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+    }
+    let store = Store::open(&arguments.out, PURPOSE).map_err(|error| Error::Usage(error.to_string()))?;
+    let choice = Choice {
+        only: arguments.only.clone(),
+        quick: arguments.quick,
+        replications: arguments.reps.map(Into::into),
+    };
+    let stop = interruptible_by(console)?;
+    let threads =
+        arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let schemes = typed(&arguments.schemes);
+    let assessment = |scheme| Assessment {
+        scheme,
+        pack: &pack,
+        margins: &margins,
+        files: &files,
+        registry: &console.registry,
+        choice: &choice,
+        threads,
+        memory: available_memory(),
+        version: version(),
+        stop: Arc::clone(&stop),
+    };
+    for (number, scheme) in schemes.iter().enumerate() {
+        if schemes[..number].contains(scheme) {
+            return Err(Error::Usage(format!("the scheme `{scheme}` is given twice")));
+        }
+        assessment(scheme).check().map_err(error_of)?;
+    }
+    let mut documents = Vec::new();
+    for scheme in &schemes {
+        let assessment = assessment(scheme);
+        let document = run(&assessment, &store, console)?;
+        write(&document, &store)?;
+        match arguments.json {
+            true => console.print(&document.to_json())?,
+            false => console.print(&summary(&document, console.style))?,
+        }
+        let is_complete = document.complete;
+        documents.push(document);
+        if !is_complete {
+            break;
+        }
+    }
+    if documents.len() > 1 {
+        keep(&store, "comparison.md", &comparison(&documents))?;
+    }
+    store.tidy();
+    console.say(&format!("Reports are in {}", arguments.out.display()));
+    judge(&documents, console)
+}
+
+/// The pack of a name, or of a file, with the place where its files are.
+fn find(name: &str) -> Result<(Files, Pack), Error> {
+    let path = Path::new(name);
+    let (files, file) = if PACKS.contains(&name) {
+        (Files::BuiltIn, format!("{name}.toml"))
+    } else if path.is_file() {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        (Files::Folder(folder), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+    } else {
+        let help = match nearest(name, PACKS.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("built in: {}; --unpack writes their files, to be changed", PACKS.join(", ")),
+        };
+        return Err(Error::Usage(format!("there is no plan and no file `{name}`; {help}")));
+    };
+    let text = files.text(&file).map_err(Error::Usage)?;
+    Pack::read(&file, &text).map(|pack| (files, pack)).map_err(Error::Usage)
+}
+
+fn margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Margins, Error> {
+    let (name, text) = match &arguments.margins {
+        Some(path) => {
+            let text = std::fs::read_to_string(path);
+            let text =
+                text.map_err(|error| Error::Usage(format!("cannot read `{}`: {error}", path.display())))?;
+            (path.display().to_string(), text)
+        }
+        None => (pack.margins.clone(), files.text(&pack.margins).map_err(Error::Usage)?),
+    };
+    Margins::read(&name, &text).map_err(Error::Usage)
+}
+
+fn list(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
+    let mut text = String::new();
+    for section in pack.chosen(&arguments.only).map_err(Error::Usage)? {
+        text.push_str(&format!("{:<6} {}\n", section.number, section.title));
+        if let Some(reason) = &section.not_evaluated {
+            text.push_str(&format!("  not evaluated because {reason}\n"));
+        }
+        for experiment in &section.experiments {
+            text.push_str(&format!("  {} ({})\n", experiment.title, experiment.sweep));
+            for claim in &experiment.claims {
+                text.push_str(&format!("    {}\n", claim.text));
+            }
+        }
+    }
+    console.print(&console.style.folded(&text))
+}
+
+fn run(assessment: &Assessment<'_>, store: &Store, console: &Console) -> Result<Document, Error> {
+    let of = format!("{}: ", assessment.scheme);
+    counting_runs(console, &of, |tick| assessment.run(store, tick)).map_err(error_of)
+}
+
+fn error_of(error: AssessError) -> Error {
+    match error {
+        AssessError::Scheme(found) => {
+            let said = |one: &Diagnostic| {
+                let said = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
+                said.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+            };
+            Error::Usage(
+                found.iter().find(|one| one.severity == Severity::Error).map(said).unwrap_or_default(),
+            )
+        }
+        AssessError::Scenario(found) => Error::Scenario(found),
+        AssessError::Pack(why) => Error::Usage(why),
+        AssessError::Store(error) => Error::Failed(format!("{error}; {GOES_ON}")),
+    }
+}
+
+fn write(document: &Document, store: &Store) -> Result<(), Error> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = document.scheme.chars().map(plain).collect();
+    keep(store, &format!("{name}.html"), &page(document))?;
+    keep(store, &format!("{name}.md"), &markdown(document))?;
+    keep(store, &format!("{name}.json"), &document.to_json())?;
+    keep(store, &format!("{name}.xml"), &junit(document))
+}
+
+fn keep(store: &Store, name: &str, text: &str) -> Result<(), Error> {
+    store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// Fails where a claim does not hold, or a point has no result.
+fn judge(documents: &[Document], console: &Console) -> Done {
+    if let Some(partial) = documents.iter().find(|document| !document.complete) {
+        return Err(Error::Failed(format!(
+            "interrupted after {} with {}: the same call goes on with what is missing",
+            counted(partial.runs as u64, "run"),
+            partial.scheme
+        )));
+    }
+    for failed in documents.iter().flat_map(|document| &document.failed).take(MOST_TOLD) {
+        let values: Vec<String> =
+            failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        console.complain(&format!(
+            "{} with {} ({}) has no result: {}\nagain: {}",
+            failed.sweep,
+            failed.scheme,
+            values.join(", "),
+            failed.why,
+            failed.command
+        ));
+    }
+    let mut faults = Vec::new();
+    for document in documents {
+        let (failed, open) = (document.count(Verdict::DoesNot), document.failed.len());
+        if failed > 0 {
+            let all = counted(document.claims().count() as u64, "claim");
+            faults.push(format!("{}: {failed} of {all} do not hold", document.scheme));
+        }
+        if open > 0 {
+            faults.push(format!("{}: {} without a result", document.scheme, counted(open as u64, "point")));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Error::Failed(faults.join("; "))) }
+}
+
+/// Failures that are told.
+const MOST_TOLD: usize = 5;

@@ -1,0 +1,259 @@
+//! The client: it asks for what is measured, and tells what came of it.
+
+use super::arguments::BenchOptions;
+use super::ends::{SERVICE, counted, cpu, failed, socket};
+use super::stream::{LONGEST, Request, read_within, trailer, write_for};
+use super::words::Told;
+use crate::advice::{self, Findings};
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible_by;
+use crate::record::Record;
+use crate::transfer::reach::{Unreached, reach};
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use thalweg_net::advice::Advisor;
+use thalweg_net::endpoint::{Connect, ConnectError, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::PublicKey;
+use thalweg_net::live::{Clock, Connection, NetError};
+use thalweg_net::session::{Closed, code};
+use thalweg_proto::payload::Slice;
+use thalweg_proto::transport::Limit;
+
+/// The server of a client: the name under which the user knows it, and its key where it is known.
+pub struct Peer<'a> {
+    pub name: &'a str,
+    pub address: SocketAddr,
+    pub key: Option<PublicKey>,
+    /// It is in this process, whose processor time is that of both ends.
+    pub is_here: bool,
+}
+
+pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done {
+    let remote = peer.address;
+    let scheme = Scheme::read(&arguments.scheme, &console.registry).and_then(|scheme| scheme.at_rate(None));
+    let scheme = scheme.map_err(|error| Error::Usage(error.to_string()))?;
+    let trust = peer.key.map_or(Trust::Anyone, Trust::only);
+    let bind: IpAddr =
+        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let record = Record::new(arguments.record.as_deref())?;
+    let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, None)?;
+    let recorder = record.as_ref().map(Record::recorder);
+    let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
+    let stop = interruptible_by(console)?;
+    let mut connections = Vec::new();
+    for _ in 0..arguments.parallel {
+        let connection = reach(&socket, connect.clone(), &stop);
+        connections.push(connection.map_err(|error| unreached(peer.name, &error))?);
+    }
+    if peer.key.is_none()
+        && let Some(connection) = connections.first()
+    {
+        console.say(&format!("the server has the key {}, which was not checked", connection.peer()));
+    }
+    let millis = arguments.time.as_picos() / 1_000_000_000;
+    let request = Request { reverse: arguments.reverse, time: Duration::from_millis(millis).min(LONGEST) };
+    let (started, cpu_before) = (Instant::now(), cpu());
+    let progress: Vec<_> = connections.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
+    let watches: Vec<_> = connections.iter().map(Connection::another).collect();
+    let threads: Vec<_> = connections
+        .into_iter()
+        .zip(&progress)
+        .map(|(connection, progress)| {
+            let (progress, stop) = (Arc::clone(progress), Arc::clone(&stop));
+            std::thread::spawn(move || measure(connection, request, &progress, &stop))
+        })
+        .collect();
+    let printed = arguments.json_lines.then_some(console);
+    let advisor = watch(printed, started, &progress, &watches, || {
+        threads.iter().all(std::thread::JoinHandle::is_finished)
+    })?;
+    let mut each = Vec::new();
+    for thread in threads {
+        let result = thread.join().map_err(|_| Error::Failed("a thread panicked".into()))?;
+        each.push(result.map_err(failed)?);
+    }
+    let bytes = each.iter().map(|result| result.bytes).sum();
+    let time = each.iter().map(|result| result.time).max().unwrap_or_default();
+    let total =
+        watches.iter().map(Connection::stats).reduce(|sum, other| sum.and(&other)).unwrap_or_default();
+    let here = counted(bytes, time, cpu() - cpu_before, &total);
+    if let Some(record) = record {
+        record.finish(console)?;
+    }
+    let mut here = here;
+    here["cpu_of_both_ends"] = peer.is_here.into();
+    here["sends"] = (!arguments.reverse).into();
+    here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing).sum::<Option<u64>>());
+    let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
+    // Whoever sends learns of the path.
+    let findings = match (arguments.reverse, there.first()) {
+        (false, _) => Some(Findings::of(&advisor)),
+        (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
+    };
+    let advice = findings.and_then(|findings| advice::words_for(&findings, &connect.scheme));
+    let is_interrupted = stop.load(Ordering::Relaxed);
+    let ended = if is_interrupted {
+        Err(Error::Lost("interrupted: this is of the time until then".to_owned()))
+    } else {
+        Ok(())
+    };
+    let (_, udp) = socket.stats();
+    let received: Option<f64> = if arguments.reverse {
+        here["bits_per_second"].as_f64()
+    } else {
+        there.iter().map(|server| server["bits_per_second"].as_f64()).sum()
+    };
+    let document = json!({
+        "scheme": connect.scheme.to_string(),
+        "server": remote.to_string(),
+        "direction": if arguments.reverse { "from the server" } else { "to the server" },
+        "parallel": arguments.parallel,
+        "received_bits_per_second": received,
+        "interrupted": is_interrupted,
+        "client": here,
+        "advice": advice,
+        "servers": there,
+        "calls": {
+            "sends": udp.sends, "datagrams_sent": udp.datagrams_sent,
+            "receives": udp.receives, "datagrams_received": udp.datagrams_received,
+        },
+    });
+    if arguments.json_lines {
+        console.print(&format!("{document}\n"))?;
+        return ended;
+    }
+    if arguments.json {
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
+        console.print(&format!("{text}\n"))?;
+        return ended;
+    }
+    let told = Told {
+        here: &here,
+        there: &there,
+        more: time.saturating_sub(request.time),
+        advice: advice.as_deref(),
+    };
+    console.print(&console.style.folded(&told.text()))?;
+    ended
+}
+
+/// The measurements of one connection.
+struct Measured {
+    bytes: u64,
+    time: Duration,
+    /// The bytes that had been written and had not arrived when the time was over; `None` where that is not known.
+    missing: Option<u64>,
+    /// Null where it did not answer in time.
+    server: Value,
+}
+
+fn measure(
+    connection: Connection,
+    request: Request,
+    progress: &Arc<AtomicU64>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Measured, NetError> {
+    let watch = connection.another();
+    let (mut send, receive) = connection.split();
+    let started = Instant::now();
+    send.write_slice(Slice::new(request.encode()))?;
+    let no_answer = NetError::Stopped;
+    if request.reverse {
+        // On a bad path the server may have the request long before this end knows; if it does not get it the reader is told.
+        std::thread::spawn(move || send.finish());
+        // What the server has written by then is still on its way, and what it found comes behind it.
+        let most = request.time + 3 * request.grace();
+        let read = read_within(receive, most, progress, (stop, Duration::ZERO));
+        let time = started.elapsed();
+        let Some(read) = read else {
+            watch.close(code::DONE, "");
+            let bytes = progress.load(Ordering::Relaxed);
+            return Ok(Measured { bytes, time, missing: None, server: Value::Null });
+        };
+        let (bytes, tail) = read?;
+        let (server, length) = trailer(&tail).ok_or(no_answer)?;
+        return Ok(Measured { bytes: bytes - length, time, missing: Some(0), server });
+    }
+    let (done, written) = mpsc::channel();
+    let (counter, stopped) = (Arc::clone(progress), Arc::clone(stop));
+    std::thread::spawn(move || {
+        let result = write_for(&mut send, request.time, &counter, &stopped).and_then(|_| send.finish());
+        // Nobody waits where the time was over before.
+        let _ = done.send(result.map(|()| started.elapsed()));
+    });
+    // The server answers when its time and grace are over, and its answer may have to be repeated.
+    let patience = request.time + 3 * request.grace();
+    let answer = read_within(receive, patience, &Arc::new(AtomicU64::new(0)), (stop, 3 * request.grace()));
+    let time = written.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| started.elapsed());
+    watch.close(code::DONE, "");
+    let bytes = progress.load(Ordering::Relaxed);
+    let server = match answer {
+        Some(answer) => trailer(&answer?.1).ok_or(no_answer)?.0,
+        None => Value::Null,
+    };
+    let missing = server["bytes"].as_u64().map(|arrived| bytes.saturating_sub(arrived));
+    Ok(Measured { bytes, time, missing, server })
+}
+
+/// Watches what the first of the connections learns of the path until all is over, and prints a record a second if wanted.
+fn watch(
+    console: Option<&Console>,
+    started: Instant,
+    progress: &[Arc<AtomicU64>],
+    watches: &[Connection],
+    is_over: impl Fn() -> bool,
+) -> Result<Advisor, Error> {
+    let (clock, mut advisor) = (Clock::new(), Advisor::default());
+    let mut last = 0;
+    let mut seconds = 1;
+    while !is_over() {
+        if let Some(first) = watches.first() {
+            advisor.observe(clock.now(), &first.stats());
+        }
+        let next = started + Duration::from_secs(seconds);
+        if Instant::now() < next {
+            std::thread::sleep((next - Instant::now()).min(Duration::from_millis(50)));
+            continue;
+        }
+        let Some(console) = console else {
+            seconds += 1;
+            continue;
+        };
+        let bytes: u64 = progress.iter().map(|progress| progress.load(Ordering::Relaxed)).sum();
+        let stats =
+            watches.iter().map(Connection::stats).reduce(|sum, other| sum.and(&other)).unwrap_or_default();
+        let record = json!({
+            "second": seconds,
+            "bytes": bytes - last,
+            "retransmissions": stats.sending.sender.retransmissions,
+            "window_packets": stats.sending.sender.window,
+            "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+            "limited_by": stats.limit.map(Limit::name),
+        });
+        console.print(&format!("{record}\n"))?;
+        last = bytes;
+        seconds += 1;
+    }
+    Ok(advisor)
+}
+
+/// Nobody was reached, which may be otherwise later; or somebody was, and it is no use.
+fn unreached(server: &str, why: &Unreached) -> Error {
+    match why {
+        Unreached::Stopped => Error::Lost(format!("{server}: interrupted before anybody answered")),
+        Unreached::Refused => Error::Lost(format!("{server}: nobody answered; nothing listens there")),
+        Unreached::Net(error) => {
+            let what = format!("{server}: {error}");
+            let is_busy = matches!(error, NetError::Closed(Closed::Peer { code: code::BUSY, .. }));
+            let is_lost =
+                matches!(error, NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow)) || is_busy;
+            if is_lost { Error::Lost(what) } else { Error::Failed(what) }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The server: what it counts, for whoever comes.
+
+use super::arguments::{BenchOptions, BenchServerArguments};
+use super::ends::{counted, cpu, failed, socket};
+use super::stream::{LONGEST, LOOK, Request, read_within, write_for};
+use super::words::server_line;
+use crate::advice::Findings;
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible;
+use crate::transfer::close;
+use serde_json::Value;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use thalweg_net::advice::Advisor;
+use thalweg_net::identity::PublicKey;
+use thalweg_net::live::{Clock, Connection, NetError, Socket};
+use thalweg_net::session::{Closed, code};
+use thalweg_proto::payload::Slice;
+
+pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
+    let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
+    console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
+    let stop = interruptible()?;
+    let mut open: Vec<Connection> = Vec::new();
+    let (results, finished) = mpsc::channel();
+    let (mut active, mut served) = (0u32, 0u32);
+    let longest = Duration::from_nanos(arguments.longest.as_picos() / 1000);
+    // One client may make many connections.
+    while !(arguments.once && served > 0 && active == 0) {
+        if stop.load(Ordering::Relaxed) {
+            let stopped = "the server was stopped";
+            open.iter().for_each(|connection| connection.close(code::BUSY, stopped));
+            open.iter().for_each(|connection| close(connection, code::BUSY, stopped));
+            return Ok(());
+        }
+        open.retain(|connection| connection.closed().is_none());
+        if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
+            // Those that are refused must not keep those that have ended from being counted out.
+            if active >= arguments.connections {
+                connection.close(code::BUSY, "there are too many connections; try again later");
+            } else {
+                let (remote, results) = (connection.remote(), results.clone());
+                let watch = connection.another();
+                let serving = move || {
+                    // Whoever waits for results may have stopped.
+                    let _ = results.send((remote, serve(connection, longest)));
+                };
+                match std::thread::Builder::new().name("bench".into()).spawn(serving) {
+                    Ok(_) => {
+                        active += 1;
+                        open.push(watch);
+                    }
+                    Err(error) => {
+                        console.complain(&format!("{remote}: cannot be served: {error}"));
+                        watch.close(code::BUSY, "the server cannot serve more connections");
+                    }
+                }
+            }
+        }
+        for (remote, result) in finished.try_iter() {
+            (active, served) = (active - 1, served + 1);
+            match result {
+                Ok(result) if arguments.json => console.print(&format!("{result}\n"))?,
+                Ok(result) => {
+                    console.print(&console.style.folded(&format!("{remote}: {}\n", server_line(&result))))?;
+                }
+                Err(error) => console.say(&format!("{remote}: {error}")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Serves one connection; sends for `longest` at most.
+fn serve(connection: Connection, longest: Duration) -> Result<Value, NetError> {
+    let watch = connection.another();
+    let (mut send, mut receive) = connection.split();
+    let mut request = [0; Request::LENGTH];
+    std::io::Read::read_exact(&mut receive, &mut request).map_err(|_| NetError::Stopped)?;
+    let request = Request::decode(request);
+    let (started, cpu_before) = (Instant::now(), cpu());
+    let request = Request { time: request.time.min(longest), ..request };
+    let mut findings = None;
+    let never = AtomicBool::new(false);
+    let (bytes, complete) = if request.reverse {
+        let (written, advisor) =
+            observed(&watch, || write_for(&mut send, request.time, &AtomicU64::new(0), &never));
+        findings = advisor.map(|advisor| Findings::of(&advisor));
+        (written?, true)
+    } else {
+        let progress = Arc::new(AtomicU64::new(0));
+        match read_within(receive, request.time + request.grace(), &progress, (&never, request.grace())) {
+            Some(read) => (read?.0, true),
+            None => (progress.load(Ordering::Relaxed), false),
+        }
+    };
+    let mut result = counted(bytes, started.elapsed(), cpu() - cpu_before, &watch.stats());
+    if let Some(findings) = findings {
+        result["findings"] = findings.to_json();
+    }
+    result["complete"] = complete.into();
+    result["sends"] = request.reverse.into();
+    let text = result.to_string();
+    send.write_slice(Slice::new(text.as_bytes()))?;
+    // Shorter than 4 GiB.
+    send.write_slice(Slice::new((text.len() as u32).to_be_bytes()))?;
+    match send.finish() {
+        // The client does not wait for ever, and says itself what had come by then.
+        Err(NetError::Closed(Closed::Peer { code: code::DONE, .. })) => {}
+        finished => finished?,
+    }
+    watch.close(code::DONE, "");
+    Ok(result)
+}
+
+/// Does `work`, and what is learned of the path meanwhile.
+fn observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<Advisor>) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let observer = scope.spawn(|| {
+            let (clock, mut advisor) = (Clock::new(), Advisor::default());
+            while !over.load(Ordering::Relaxed) {
+                advisor.observe(clock.now(), &watch.stats());
+                std::thread::sleep(LOOK);
+            }
+            advisor
+        });
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        (done, observer.join().ok())
+    })
+}
+
+/// The server of a bench without an end: on the loopback, in this process. It ends when this is dropped.
+pub struct Here {
+    pub address: SocketAddr,
+    pub key: PublicKey,
+    over: Arc<AtomicBool>,
+}
+
+impl Here {
+    /// Listens on a port that the system picks.
+    pub fn start(options: &BenchOptions, console: &Console) -> Result<Self, Error> {
+        let bind = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let (socket, identity) = socket(bind, &options.socket, Some(&console.registry))?;
+        let (address, key) = (socket.local(), identity.public());
+        let over = Arc::new(AtomicBool::new(false));
+        let watched = Arc::clone(&over);
+        let name = std::thread::Builder::new().name("bench here".into());
+        name.spawn(move || accept(&socket, &watched))
+            .map_err(|error| Error::Failed(format!("no thread for the server: {error}")))?;
+        Ok(Self { address, key, over })
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Serves whoever comes, each on a thread of its own. Only the client of this process knows the port, and it tells of failures.
+fn accept(socket: &Socket, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        match socket.accept_within(LOOK) {
+            Ok(Some(connection)) => {
+                std::thread::spawn(move || serve(connection, LONGEST));
+            }
+            Ok(None) => {}
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The command as part of another program: what it prints and says is handed over, and so is what it measured.
+
+use crate::commands::Arguments;
+use crate::console::{Console, Error, Kept};
+use crate::execute::{Execution, Scheme};
+use crate::input::Source;
+use crate::run::{can_count, compared, has_memory, header, seeds_from};
+use clap::Parser as _;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use thalweg_catalog::Registry;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_report::output::{Style, summary};
+use thalweg_report::report::{AllSeries, View, figure};
+use thalweg_report::results::{Document, MARGIN};
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
+
+/// The end of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Called {
+    /// The exit code that the command has.
+    pub code: u8,
+    /// The results that it prints.
+    pub printed: String,
+    /// The messages that it says.
+    pub said: String,
+}
+
+impl Called {
+    fn of(error: &Error, kept: &Kept) -> Self {
+        let before = kept.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { code: error.exit_code(), printed: String::new(), said: format!("{before}{error}") }
+    }
+}
+
+/// Does what the command `thalweg` does with these arguments, but for those that hold streams open (`send`, `impair`, `bench` ...),
+/// which talk to the outputs of the process. It ends early when `stop` is set.
+pub fn call(registry: Arc<Registry>, arguments: &[String], stop: Arc<AtomicBool>) -> Called {
+    let words = std::iter::once("thalweg".to_owned()).chain(arguments.iter().cloned());
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return Called { code, printed: String::new(), said: error.to_string() };
+        }
+    };
+    let kept = Arc::new(Kept { stop, ..Kept::default() });
+    let console = Console::keeping(arguments.quiet(), registry, Arc::clone(&kept));
+    let code = arguments.command.execute(&console).map_or_else(|error| console.report(&error), |()| 0);
+    drop(console);
+    let printed = std::mem::take(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner));
+    let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
+    Called { code, printed: String::from_utf8_lossy(&printed).into_owned(), said }
+}
+
+/// A run or a comparison that a program asks for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// A scenario's file, or the name of a built-in one.
+    pub scenario: PathBuf,
+    /// The scenario itself, where it is no file: `scenario` is then the name that messages call it by.
+    pub text: Option<String>,
+    /// Changes, as `--set` takes them.
+    pub sets: Vec<String>,
+    /// Schemes that are compared; none for the scenario as it is.
+    pub schemes: Vec<String>,
+    /// The first seed; without, the scenario's.
+    pub seed: Option<u64>,
+    /// Runs of each scheme.
+    pub replications: u32,
+    /// Simulations at a time; without, one for each processor.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// The results of a [`Request`].
+#[derive(Debug)]
+pub struct Simulated {
+    /// The document that `--json` prints.
+    pub document: Document,
+    /// All that was measured, seed by seed and scheme by scheme.
+    pub results: Vec<RunResult>,
+    /// The scenario with everything written out.
+    pub expanded: String,
+    /// The messages on the way.
+    pub said: String,
+    series: AllSeries,
+}
+
+impl Simulated {
+    /// The results as text.
+    pub fn summary(&self) -> String {
+        summary(&self.document, Style::PLAIN)
+    }
+
+    /// The picture that `--svg` writes.
+    pub fn figure(&self) -> String {
+        figure(&self.document, &self.series, &View::default())
+    }
+}
+
+/// Runs what is asked for, until its end or until `stop` is set.
+///
+/// # Errors
+///
+/// The scenario is wrong, or the run failed: the message of the command, with its exit code.
+pub fn simulate(
+    registry: &Arc<Registry>,
+    request: Request,
+    stop: Arc<AtomicBool>,
+) -> Result<Simulated, Called> {
+    let kept = Arc::new(Kept { stop: Arc::clone(&stop), ..Kept::default() });
+    let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
+    let done = run(registry, request, stop, &console);
+    let (document, series, results, expanded) = done.map_err(|error| Called::of(&error, &kept))?;
+    let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Simulated { document, results, expanded, said, series })
+}
+
+/// A scenario that a program advances itself.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The simulation.
+    pub spec: Spec,
+    /// The bottleneck's rate and the round-trip time of an empty path, of each group that has one.
+    pub paths: Vec<Option<(Rate, Duration)>>,
+}
+
+/// Reads a scenario: a file, the name of a built-in one, or else `text`, which messages call by the name `scenario`.
+///
+/// # Errors
+///
+/// The scenario is wrong: the message of the command, with its exit code.
+pub fn prepare(
+    registry: &Arc<Registry>,
+    scenario: &Path,
+    text: Option<&str>,
+    sets: &[String],
+) -> Result<Prepared, Called> {
+    let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
+    let loaded = loaded.map_err(|error| Called::of(&error, &Kept::default()))?;
+    let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
+    Ok(Prepared { paths: paths.collect(), spec: loaded.spec().clone() })
+}
+
+fn source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
+    let Some(text) = text else { return Source::find(scenario) };
+    let name = scenario.display().to_string();
+    Ok(Source::Text { name, text, folder: Path::new("").to_owned() })
+}
+
+type Outcome = (Document, AllSeries, Vec<RunResult>, String);
+
+fn run(
+    registry: &Arc<Registry>,
+    request: Request,
+    stop: Arc<AtomicBool>,
+    console: &Console,
+) -> Result<Outcome, Error> {
+    let source = source(&request.scenario, request.text)?;
+    let (loaded, schemes) = if request.schemes.is_empty() {
+        let loaded = source.load(&request.sets, registry)?;
+        let scheme = Scheme::new(None, &loaded);
+        (loaded, vec![scheme])
+    } else {
+        let (loaded, schemes, note) = compared(&source, &request.sets, &request.schemes, registry)?;
+        note.into_iter().for_each(|note| console.say(&note));
+        (loaded, schemes)
+    };
+    console.warn(&loaded.warnings);
+    can_count(&loaded)?;
+    console.warn(loaded.check_replications(request.replications).as_slice());
+    has_memory(&loaded)?;
+    let seeds = seeds_from(request.seed.unwrap_or(loaded.spec().seed), request.replications.max(1))?;
+    let mut execution = Execution {
+        header: header(&source, &loaded, seeds, MARGIN),
+        schemes,
+        until: None,
+        jobs: request.jobs,
+        threads: None,
+        events: None,
+        captures: None,
+        qlogs: None,
+        sequences: None,
+        lines: None,
+        results: Some(Mutex::default()),
+        verify: false,
+        folder: None,
+        keep_series: true,
+        replay: None,
+        stop,
+    };
+    let (document, series, _) = execution.run(console)?;
+    let results = execution.results.take().map(Mutex::into_inner);
+    let results = results.map(|results| results.unwrap_or_else(PoisonError::into_inner));
+    if !document.complete {
+        return Err(Error::Failed("interrupted".to_owned()));
+    }
+    Ok((document, series, results.unwrap_or_default(), loaded.expanded()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(schemes: &[&str]) -> Request {
+        Request {
+            scenario: "two-flows".into(),
+            text: None,
+            sets: vec!["duration=2 s".to_owned(), "warmup=500 ms".to_owned()],
+            schemes: schemes.iter().map(|scheme| (*scheme).to_owned()).collect(),
+            seed: Some(3),
+            replications: 2,
+            jobs: None,
+        }
+    }
+
+    #[test]
+    fn a_program_gets_the_document_of_the_command() {
+        let words =
+            "compare two-flows --schemes cubic,vegas --seed 3 --reps 2 --json --quiet --set duration=2s";
+        let words: Vec<String> =
+            words.split(' ').chain(["--set", "warmup=500ms"]).map(str::to_owned).collect();
+        let called = call(Arc::default(), &words, Arc::default());
+        assert_eq!((called.code, called.said.as_str()), (0, ""));
+        let simulated = simulate(&Arc::default(), asked(&["cubic", "vegas"]), Arc::default()).unwrap();
+        let mut text = Vec::new();
+        simulated.document.write_json(&mut text).unwrap();
+        assert_eq!(called.printed, String::from_utf8(text).unwrap());
+        assert_eq!(simulated.results.len(), 4);
+        assert!(simulated.results.iter().all(|result| !result.series.is_empty()));
+        assert!(simulated.figure().starts_with("<svg"));
+    }
+
+    #[test]
+    fn a_program_gets_the_simulation_of_a_scenario() {
+        let sets = ["link.left-right.rate=20 Mbit/s".to_owned()];
+        let prepared = prepare(&Arc::default(), Path::new("two-flows"), None, &sets).unwrap();
+        assert_eq!(prepared.spec.groups.len(), prepared.paths.len());
+        let rates: Vec<_> = prepared.paths.iter().flatten().map(|path| path.0).collect();
+        assert_eq!(rates, vec![Rate::from_mbits_per_sec(20); rates.len()]);
+        let called = prepare(&Arc::default(), Path::new("mine"), Some("duraton = 1"), &[]).unwrap_err();
+        assert!(called.code == 2 && called.said.contains("duraton"), "{called:?}");
+    }
+
+    #[test]
+    fn mistakes_come_with_the_text_of_the_command() {
+        let wrong = Request { sets: vec!["duraton=2 s".to_owned()], ..asked(&[]) };
+        let called = simulate(&Arc::default(), wrong, Arc::default()).unwrap_err();
+        assert!(called.code == 2 && called.said.contains("duraton"), "{called:?}");
+        let called = call(Arc::default(), &["runn".to_owned()], Arc::default());
+        assert!(called.code == 2 && called.said.contains("runn"), "{called:?}");
+        let stopped = Arc::new(AtomicBool::new(true));
+        let called = simulate(&Arc::default(), asked(&[]), stopped).unwrap_err();
+        assert_eq!((called.code, called.said.contains("interrupted")), (1, true));
+    }
+}

@@ -1,0 +1,280 @@
+//! `thalweg compare --live`: each scheme in a live network of the scenario and beside it simulated, and TCP of the kernel in the same
+//! network.
+//!
+//! A live run is `thalweg shell --traffic`, a process of its own, so that what one leaves in its namespaces is gone before the next.
+
+use crate::arguments::CompareArguments;
+use crate::console::{Console, Done, Error};
+use crate::input::Source;
+use crate::interrupt::interruptible_by;
+use crate::run::{compared, typed};
+use crate::values::KERNEL;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_sim::spec::Spec;
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{Quantity, RunResult, Simulation};
+
+/// A scheme in one of the two places.
+#[derive(Clone, Debug)]
+struct Outcome {
+    scheme: String,
+    place: &'static str,
+    flows: Vec<FlowOutcome>,
+    /// The certificate of a live run: true if it is valid, and why not.
+    fidelity: Option<(bool, String)>,
+}
+
+/// A flow's part.
+#[derive(Clone, Debug)]
+struct FlowOutcome {
+    name: String,
+    goodput: f64,
+    resent: f64,
+    /// The mean one-way delay of its packets, and how many there were.
+    delay: Option<(f64, f64)>,
+    /// The mean of the window over time, in packets.
+    window: Option<f64>,
+}
+
+/// Compares schemes in both places.
+pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
+    let source = &Source::find(&arguments.file)?;
+    let names = typed(&arguments.schemes);
+    let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
+    let sets = &arguments.options.sets;
+    // What is wrong with the scenario or a scheme is said before anything runs.
+    let (loaded, schemes, note) = compared(source, sets, &ours, &console.registry)?;
+    if let Some(note) = note {
+        console.say(&note);
+    }
+    let length = loaded.spec().duration;
+    console.say(&format!("{} live runs of {length}, one after the other", names.len()));
+    let folders = Folders::new(arguments.options.out.as_deref())?;
+    let stop = interruptible_by(console)?;
+    let mut outcomes = Vec::new();
+    for name in &names {
+        if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
+            outcomes.push(simulated(name, &scheme.spec, arguments.options.seed)?);
+        }
+        let outcome = live(name, arguments, source, &folders);
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
+        }
+        outcomes.push(outcome?);
+    }
+    if arguments.options.json {
+        let text = serde_json::to_string_pretty(&document(&outcomes))
+            .map_err(|error| Error::Failed(error.to_string()))?;
+        console.print(&format!("{text}\n"))?;
+    } else {
+        console.print(&table(&outcomes).render(console.style))?;
+    }
+    for outcome in &outcomes {
+        if let Some((false, why)) = &outcome.fidelity {
+            console.note(&format!("{} live is NOT VALID: {why}", outcome.scheme));
+        }
+    }
+    Ok(())
+}
+
+fn simulated(name: &str, spec: &Spec, seed: Option<u64>) -> Result<Outcome, Error> {
+    let spec = Spec { seed: seed.unwrap_or(spec.seed), ..spec.clone() };
+    let mut simulation = Simulation::new(&spec, NoTrace).map_err(|error| Error::Failed(error.to_string()))?;
+    simulation.advance(u64::MAX);
+    if let Some(error) = simulation.error() {
+        return Err(Error::Failed(error.to_string()));
+    }
+    let (result, _) = simulation.finish();
+    let flows = result.flows.iter().zip(0..).map(|(flow, number)| FlowOutcome {
+        name: flow.name.clone(),
+        goodput: flow.goodput.as_f64(),
+        resent: flow.retransmissions as f64,
+        delay: Some((flow.delay.mean.as_secs_f64(), flow.delay.count as f64)),
+        window: mean_window(&result, number),
+    });
+    Ok(Outcome { scheme: name.to_owned(), place: "simulated", flows: flows.collect(), fidelity: None })
+}
+
+fn mean_window(result: &RunResult, flow: u32) -> Option<f64> {
+    let mut series = result.series.iter();
+    let series = series.find(|series| series.quantity == Quantity::Window && series.subject == flow)?;
+    let count = series.points.len() as f64;
+    (count > 0.0).then(|| series.points.iter().map(|(_, window)| window).sum::<f64>() / count)
+}
+
+/// The folders of live runs.
+struct Folders {
+    place: PathBuf,
+    /// Nobody asked for them: they go at the end.
+    are_temporary: bool,
+}
+
+impl Folders {
+    fn new(out: Option<&Path>) -> Result<Self, Error> {
+        let (place, are_temporary) = match out {
+            Some(out) => (out.to_owned(), false),
+            None => (std::env::temp_dir().join(format!("thalweg-compare-{}", std::process::id())), true),
+        };
+        let made = std::fs::create_dir_all(&place);
+        made.map_err(|error| Error::Failed(format!("cannot make `{}`: {error}", place.display())))?;
+        Ok(Self { place, are_temporary })
+    }
+
+    fn of(&self, scheme: &str) -> PathBuf {
+        let letter = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+        self.place.join(scheme.chars().map(letter).collect::<String>())
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        if self.are_temporary {
+            // What cannot be removed is in the folder for such files.
+            let _ = std::fs::remove_dir_all(&self.place);
+        }
+    }
+}
+
+fn live(
+    name: &str,
+    arguments: &CompareArguments,
+    source: &Source,
+    folders: &Folders,
+) -> Result<Outcome, Error> {
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
+    let folder = folders.of(name);
+    let mut command = Command::new(program);
+    command.arg("shell").arg(source.argument()).args(["--quiet", "--traffic", name, "--out"]).arg(&folder);
+    for set in &arguments.options.sets {
+        command.args(["--set", set]);
+    }
+    if let Some(seed) = arguments.options.seed {
+        command.args(["--seed", &seed.to_string()]);
+    }
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Error::Failed(format!("cannot start a live run: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().trim_start_matches("error: ");
+        let text = format!("{name} live: {said}");
+        return Err(if output.status.code() == Some(2) { Error::Usage(text) } else { Error::Failed(text) });
+    }
+    let read = |file: &str| -> Result<Value, Error> {
+        let place = folder.join(file);
+        let text = std::fs::read(&place).map_err(|error| error.to_string());
+        let value = text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+        value.map_err(|error| Error::Failed(format!("cannot read `{}`: {error}", place.display())))
+    };
+    let (traffic, fidelity, results) = (read("traffic.json")?, read("fidelity.json")?, read("results.json")?);
+    let measured = |flow: &str| {
+        let flows = results["runs"][0]["flows"].as_array().into_iter().flatten();
+        let found = flows.into_iter().find(|other| other["name"] == flow)?;
+        Some((found["delay_mean_s"].as_f64()?, found["delay_samples"].as_f64()?))
+    };
+    let flows = traffic["flows"].as_array().into_iter().flatten().map(|flow| {
+        let name = flow["name"].as_str().unwrap_or_default().to_owned();
+        FlowOutcome {
+            goodput: flow["goodput_bps"].as_f64().unwrap_or(0.0),
+            resent: flow["retransmissions"].as_f64().unwrap_or(0.0),
+            delay: measured(&name),
+            window: flow["mean_window_packets"].as_f64(),
+            name,
+        }
+    });
+    let why = fidelity["why_not"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let fidelity = (fidelity["valid"] == true, why.collect::<Vec<_>>().join("; "));
+    Ok(Outcome { scheme: name.to_owned(), place: "live", flows: flows.collect(), fidelity: Some(fidelity) })
+}
+
+impl Outcome {
+    fn goodput(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.goodput).sum()
+    }
+
+    fn jain(&self) -> Option<f64> {
+        let squares: f64 = self.flows.iter().map(|flow| flow.goodput * flow.goodput).sum();
+        let count = self.flows.len() as f64;
+        (count > 1.0 && squares > 0.0).then(|| self.goodput().powi(2) / (count * squares))
+    }
+
+    fn delay(&self) -> Option<f64> {
+        let (sum, count) = self
+            .flows
+            .iter()
+            .filter_map(|flow| flow.delay)
+            .fold((0.0, 0.0), |(sum, all), (mean, count)| (mean.mul_add(count, sum), all + count));
+        (count > 0.0).then(|| sum / count)
+    }
+
+    fn resent(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.resent).sum()
+    }
+
+    /// The mean over flows.
+    fn window(&self) -> Option<f64> {
+        let windows: Vec<f64> = self.flows.iter().filter_map(|flow| flow.window).collect();
+        (!windows.is_empty()).then(|| windows.iter().sum::<f64>() / windows.len() as f64)
+    }
+}
+
+fn table(outcomes: &[Outcome]) -> Table {
+    let [goodput, jain, delay, resent, window] =
+        ["Goodput", "Jain", "Delay", "Resent", "Window"].map(|head| (head, Align::Right));
+    let left = |head| (head, Align::Left);
+    let mut table =
+        Table::new([left("Scheme"), left("Where"), goodput, jain, delay, resent, window, left("Fidelity")]);
+    let none = || "-".to_owned();
+    for outcome in outcomes {
+        table.row([
+            outcome.scheme.clone(),
+            outcome.place.to_owned(),
+            rate(outcome.goodput()),
+            outcome.jain().map_or_else(none, |jain| format!("{jain:.3}")),
+            outcome.delay().map_or_else(none, seconds),
+            format!("{:.0}", outcome.resent()),
+            outcome.window().map_or_else(none, |window| format!("{window:.1}")),
+            match &outcome.fidelity {
+                None => none(),
+                Some((true, _)) => "valid".to_owned(),
+                Some((false, _)) => "NOT VALID".to_owned(),
+            },
+        ]);
+    }
+    table
+}
+
+fn document(outcomes: &[Outcome]) -> Value {
+    let of = |outcome: &Outcome| {
+        let flows: Vec<Value> = outcome
+            .flows
+            .iter()
+            .map(|flow| {
+                json!({
+                    "name": flow.name,
+                    "goodput_bps": flow.goodput,
+                    "retransmissions": flow.resent,
+                    "delay_mean_s": flow.delay.map(|(mean, _)| mean),
+                    "mean_window_packets": flow.window,
+                })
+            })
+            .collect();
+        json!({
+            "scheme": outcome.scheme,
+            "where": outcome.place,
+            "goodput_bps": outcome.goodput(),
+            "jain": outcome.jain(),
+            "delay_mean_s": outcome.delay(),
+            "retransmissions": outcome.resent(),
+            "mean_window_packets": outcome.window(),
+            "valid": outcome.fidelity.as_ref().map(|(is_valid, _)| is_valid),
+            "why_not": outcome.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why),
+            "flows": flows,
+        })
+    };
+    json!({ "compared": outcomes.iter().map(of).collect::<Vec<_>>() })
+}

@@ -1,0 +1,211 @@
+//! The first process in namespaces of its own: it makes hosts, starts commands at them, and keeps the network going until the
+//! command ends.
+
+use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
+use super::results::{Outcome, show};
+use super::{INSIDE, Network, ShellArguments};
+use crate::console::{Console, Done, Error};
+use crate::wall;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use thalweg_live::host::{Host, HostError, make, settle};
+use thalweg_live::{Capture, Device, Driven, Emulator, drive};
+
+/// The time for which the commands of `--run` have a start.
+const START: Duration = Duration::from_millis(300);
+
+fn refused(error: &HostError) -> Error {
+    Error::Failed(error.to_string())
+}
+
+/// Runs the network and the commands in it.
+pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
+    let plan = &network.plan;
+    let signals = Signals::new()?;
+    settle(&plan.hosts_file()).map_err(|error| refused(&error))?;
+    let emulator = Emulator::new(plan.clone());
+    let emulator = emulator.map_err(|error| Error::Usage(format!("the scenario cannot be live: {error}")))?;
+    let (mut hosts, mut devices) = (Vec::new(), Vec::new());
+    for (node, _) in plan.hosts() {
+        let (host, file) = make(plan, node).map_err(|error| refused(&error))?;
+        devices.push(Device { node, file });
+        hosts.push(host);
+    }
+    let names: Vec<&str> = plan.hosts().map(|(_, host)| host.name.as_str()).collect();
+    let capture = arguments.pcap.as_deref().map(|path| {
+        let file = File::create(path).map(BufWriter::new);
+        let capture = file.and_then(|file| Capture::new(file, wall::nanos(), &names));
+        capture.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
+    });
+    let capture = capture.transpose()?;
+    let (stop, stopped) =
+        UnixStream::pair().map_err(|error| Error::Failed(format!("cannot make a pipe: {error}")))?;
+    let began = Instant::now();
+    let driver = std::thread::Builder::new().name("network".to_owned());
+    let driver = driver.spawn(move || drive(emulator, &devices, stopped.as_fd(), began, capture));
+    let driver = driver.map_err(|error| Error::Failed(format!("cannot start the network: {error}")))?;
+    let mut commands = Commands { arguments, network, hosts: &hosts, running: Vec::new() };
+    let mut carried = None;
+    let ran = match &network.traffic {
+        Some(traffic) => {
+            let interrupted = std::cell::Cell::new(false);
+            let is_over = || {
+                interrupted.set(interrupted.get() || signals.was_interrupted() || signals.is_to_end());
+                interrupted.get() || driver.is_finished()
+            };
+            let result = traffic.run(&hosts, is_over);
+            result.map(|result| {
+                carried = Some(result);
+                if interrupted.get() { INTERRUPTED } else { 0 }
+            })
+        }
+        None => commands.run(&signals, || driver.is_finished(), console),
+    };
+    end(&mut commands.running, &signals);
+    // The network sees that the other end is gone, if it has not come to an end by itself.
+    drop(stop);
+    let driven =
+        driver.join().map_err(|_| Error::Failed("the network broke off; please report it".to_owned()))?;
+    let Driven { emulator, mut fidelity, capture } =
+        driven.map_err(|error| Error::Failed(format!("a device of the network failed: {error}")))?;
+    for host in &hosts {
+        fidelity.lost_before += host.dropped().map_err(|error| refused(&error))?;
+    }
+    if let (Some(capture), Some(path)) = (capture, &arguments.pcap) {
+        let written = capture.finish();
+        written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
+    }
+    let code = ran?;
+    if let Some(error) = emulator.error() {
+        return Err(Error::Failed(format!("the network broke off: {error}")));
+    }
+    let counts = emulator.counts();
+    let outcome = Outcome { result: emulator.finish(), counts, fidelity, carried };
+    let is_valid = show(&outcome, arguments, network, console)?;
+    if let Some(carried) = outcome.carried.as_ref().filter(|carried| !carried.failures.is_empty()) {
+        return Err(Error::Failed(carried.failures.join("; ")));
+    }
+    match code {
+        0 if is_valid || !arguments.strict => Ok(()),
+        0 => Err(Error::Failed("this host fell behind: what was measured is not valid".to_owned())),
+        code => std::process::exit(code),
+    }
+}
+
+/// The commands at hosts.
+struct Commands<'a> {
+    arguments: &'a ShellArguments,
+    network: &'a Network,
+    hosts: &'a [Host],
+    running: Vec<Running>,
+}
+
+impl Commands<'_> {
+    /// Runs all commands until the last of the call has ended, or time is over; its exit code.
+    fn run(
+        &mut self,
+        signals: &Signals,
+        network_ended: impl Fn() -> bool,
+        console: &Console,
+    ) -> Result<i32, Error> {
+        let plan = &self.network.plan;
+        let until =
+            self.arguments.duration.map(|span| Instant::now() + Duration::from_secs_f64(span.as_secs_f64()));
+        for (name, command) in &self.arguments.run {
+            let Some(node) = plan.node(name) else { continue };
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(command).stdin(Stdio::null());
+            self.start(node, command, shell)?;
+        }
+        if !self.running.is_empty() {
+            let after =
+                self.arguments.after.map_or(START, |span| Duration::from_secs_f64(span.as_secs_f64()));
+            let start = Instant::now() + after;
+            while Instant::now() < start && !signals.is_to_end() {
+                signals.wait(Some(start));
+                reap(&mut self.running);
+            }
+        }
+        let (words, command) = self.command();
+        self.greet(&words, console);
+        self.start(self.network.at, &words, command)?;
+        let main = self.running.len() - 1;
+        let mut interrupts = 0;
+        loop {
+            reap(&mut self.running);
+            if let Some(status) = self.running[main].ended {
+                self.tell(main, console);
+                return Ok(exit_code(status));
+            }
+            interrupts += u32::from(signals.was_interrupted());
+            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            // The command has had the first Ctrl-C, too, and may go on.
+            if is_over || network_ended() {
+                return Ok(0);
+            }
+            if signals.is_to_end() || interrupts >= 2 {
+                return Ok(INTERRUPTED);
+            }
+            // The network ends by itself only after a day or for a fault: looked at now and then.
+            let look = Instant::now() + Duration::from_secs(1);
+            signals.wait(Some(until.map_or(look, |until| until.min(look))));
+        }
+    }
+
+    /// The command of the call, or a shell.
+    fn command(&self) -> (String, Command) {
+        let Some((program, rest)) = self.arguments.command.split_first() else {
+            let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+            let shell = shell.unwrap_or_else(|| "sh".into());
+            return (shell.to_string_lossy().into_owned(), Command::new(shell));
+        };
+        let words: Vec<_> = self.arguments.command.iter().map(|word| word.to_string_lossy()).collect();
+        let mut command = Command::new(program);
+        command.args(rest);
+        (words.join(" "), command)
+    }
+
+    fn start(&mut self, node: usize, what: &str, mut command: Command) -> Result<(), Error> {
+        let host = self.hosts.iter().find(|host| host.node == node);
+        if let Some(host) = host {
+            // Children are where the thread is that starts them.
+            host.enter().map_err(|error| refused(&error))?;
+        }
+        command.env_remove(INSIDE).env("THALWEG_NODE", &self.network.plan.nodes[node].name);
+        let child = command.spawn().map_err(|error| cannot_start(what, &error))?;
+        self.running.push(Running { what: what.to_owned(), id: child.id(), ended: None });
+        Ok(())
+    }
+
+    /// Tells who sits at a terminal where that is.
+    fn greet(&self, words: &str, console: &Console) {
+        if self.arguments.command.is_empty() && std::io::stdin().is_terminal() {
+            let node = &self.network.plan.nodes[self.network.at];
+            let others = self.network.plan.nodes.iter().filter(|other| other.name != node.name);
+            let others: Vec<String> =
+                others.take(20).map(|node| format!("{} ({})", node.name, node.addresses[0])).collect();
+            console.say(&format!(
+                "{words} at {} ({}); there are {}",
+                node.name,
+                node.addresses[0],
+                others.join(", ")
+            ));
+        }
+    }
+
+    /// Tells which commands of `--run` failed before the last of the call had ended.
+    fn tell(&self, main: usize, console: &Console) {
+        for other in &self.running[..main] {
+            if let Some(status) = other.ended.filter(|status| !status.success()) {
+                console.complain(&format!("`{}` failed: {status}", other.what));
+            }
+        }
+    }
+}
+
+/// The exit code of a run that a signal ended.
+const INTERRUPTED: i32 = 130;

@@ -1,0 +1,151 @@
+//! The results of a live run: the same document, folder and page as those of a simulated one, and a certificate.
+
+use super::traffic::Carried;
+use super::{Network, ShellArguments};
+use crate::console::{Console, Error};
+use crate::execute::TableFiles;
+use crate::report::Place;
+use crate::version::version;
+use std::fmt::Write as _;
+use thalweg_live::{Counts, Fidelity, Lateness, Verdict};
+use thalweg_report::output::{Folder, REPORT, RunKey, summary};
+use thalweg_report::report::{AllSeries, report};
+use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
+use thalweg_sim::RunResult;
+
+/// All that a run left.
+pub struct Outcome {
+    /// The measurements of the network.
+    pub result: RunResult,
+    /// The packets that it did not carry from host to host.
+    pub counts: Counts,
+    /// The account of how late this host was.
+    pub fidelity: Fidelity,
+    /// The scenario's own flows, where they were carried.
+    pub carried: Option<Carried>,
+}
+
+/// Writes and prints what came out; true if the host kept up.
+pub fn show(
+    outcome: &Outcome,
+    arguments: &ShellArguments,
+    network: &Network,
+    console: &Console,
+) -> Result<bool, Error> {
+    let Outcome { result, counts, fidelity, carried } = outcome;
+    let document = document(result, network);
+    let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
+    let place = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), &network.source.name())?;
+    let certificate = certificate(fidelity, counts);
+    if let Some(place) = place {
+        let mut series = AllSeries::default();
+        series.add(RunKey { scheme: "", seed: result.seed }, result);
+        let page = report(&document, &series, Some(&network.plan.spec), &[]);
+        place.write(&page, folder.as_ref(), console)?;
+    }
+    if let Some(folder) = folder {
+        let mut tables = TableFiles::new(&folder)?;
+        tables.add("", result)?;
+        tables.finish()?;
+        folder.write_results(&document, &network.loaded.expanded())?;
+        folder.write("fidelity.json", json(fidelity))?;
+        if let Some(carried) = carried {
+            folder.write("traffic.json", format!("{:#}\n", carried.document))?;
+        }
+        let place = folder.commit()?;
+        console.say(&format!("Results are in {}", place.display()));
+    }
+    if arguments.json {
+        console.print_document(&document)?;
+    } else if result.flows.is_empty() {
+        console.say("No packet crossed the network.");
+    } else {
+        console.say(summary(&document, console.style).trim_end());
+    }
+    if let Some(carried) = carried {
+        console.say(carried.table().render(console.style).trim_end());
+    }
+    let verdict = fidelity.verdict();
+    match &verdict {
+        Verdict::Valid => console.say(&certificate),
+        Verdict::Invalid(_) => console.note(&certificate),
+    }
+    Ok(verdict == Verdict::Valid)
+}
+
+fn document(result: &RunResult, network: &Network) -> Document {
+    let header = Header {
+        tool_version: version().to_owned(),
+        scenario: Scenario { title: network.loaded.scenario.title.clone(), file: network.source.name() },
+        duration: result.ended.since(thalweg_proto::units::Time::ZERO),
+        warmup: result.warmup,
+        seeds: vec![result.seed],
+        margin: MARGIN,
+    };
+    Document::of_runs(header, vec![Run::of(result)])
+}
+
+/// The certificate in words.
+fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
+    let mut text = match fidelity.verdict() {
+        Verdict::Valid => "Fidelity: valid".to_owned(),
+        Verdict::Invalid(why) => format!("Fidelity: NOT VALID: {}", why.join("; ")),
+    };
+    for line in fidelity.to_string().lines() {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {line}");
+    }
+    let named = [
+        ("for nobody", counts.unreachable),
+        ("at their last hop", counts.expired),
+        ("too large", counts.too_big),
+    ];
+    let named: Vec<String> =
+        named.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} {what}")).collect();
+    if !named.is_empty() {
+        let _ = write!(text, "\n  packets that routers answered: {}", named.join(", "));
+    }
+    if counts.stopped > 0 {
+        let _ =
+            write!(text, "\n  packets that address translators and firewalls stopped: {}", counts.stopped);
+    }
+    if counts.told > 0 {
+        let _ = write!(text, "\n  messages of routers about congestion: {}", counts.told);
+    }
+    if counts.held > 0 {
+        let _ = write!(text, "\n  gates held back {} packets", counts.held);
+    }
+    if counts.gate_drops > 0 {
+        let _ = write!(text, ", and had no room for {} more", counts.gate_drops);
+    }
+    text
+}
+
+/// The certificate for programs.
+fn json(fidelity: &Fidelity) -> String {
+    let times = |of: &Lateness| {
+        serde_json::json!({
+            "count": of.count(),
+            "p50_s": of.quantile(0.5).as_secs_f64(),
+            "p99_s": of.quantile(0.99).as_secs_f64(),
+            "max_s": of.max().as_secs_f64(),
+        })
+    };
+    let why = match fidelity.verdict() {
+        Verdict::Valid => Vec::new(),
+        Verdict::Invalid(why) => why,
+    };
+    let document = serde_json::json!({
+        "valid": why.is_empty(),
+        "why_not": why,
+        "late": times(&fidelity.late),
+        "unseen": times(&fidelity.unseen),
+        "most_in_at_once": fidelity.gulp,
+        "most_out_at_once": fidelity.burst,
+        "lost_before_the_network": fidelity.lost_before,
+        "refused_by_devices": fidelity.refused,
+        "elapsed_s": fidelity.elapsed.as_secs_f64(),
+        "processor_s": fidelity.busy.as_secs_f64(),
+    });
+    format!("{document:#}\n")
+}

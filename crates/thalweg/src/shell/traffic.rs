@@ -1,0 +1,523 @@
+//! The flows of a scenario as real ones: data of TCP of this host's kernel, or of this project's transport, between the hosts of a live
+//! network, each from its start to its end.
+
+use crate::bench::{SERVICE, write_for};
+use crate::console::Error;
+use crate::values::KERNEL;
+use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Read, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use thalweg_catalog::Registry;
+use thalweg_live::host::{Host, Sockets};
+use thalweg_live::plan::{Plan, Rule};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::{Identity, SystemEntropy};
+use thalweg_net::live::{Connection, Socket, SocketConfig};
+use thalweg_proto::units::Time;
+use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_sim::spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
+
+/// The first of the ports of flows.
+const FIRST_PORT: u16 = 20_000;
+/// Flows at a time.
+const MOST_FLOWS: usize = 256;
+/// The time between two looks at what goes on.
+const LOOK: Duration = Duration::from_millis(100);
+/// A call that waits for the network looks after this whether all is over.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The transport of the flows.
+#[derive(Clone, Debug)]
+pub enum Carrier {
+    /// TCP of the kernel, with a congestion control of this name.
+    Kernel(String),
+    /// A scheme of this project.
+    Ours(Box<Scheme>),
+}
+
+/// A flow that is to be carried.
+#[derive(Clone, Debug)]
+struct Flow {
+    name: String,
+    ends: [usize; 2],
+    sink: IpAddr,
+    port: u16,
+    /// From the beginning.
+    start: Duration,
+    stop: Duration,
+}
+
+/// The flows of a scenario, and who carries them.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    text: String,
+    carrier: Carrier,
+    flows: Vec<Flow>,
+}
+
+/// A look at a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    delivered: u64,
+    window: Option<f64>,
+    rtt: Option<f64>,
+    retransmissions: u64,
+}
+
+/// The measurements of a flow, by the applications and the transport.
+#[derive(Debug)]
+struct Course {
+    /// By looks.
+    samples: Vec<(Duration, Sample)>,
+    failure: Mutex<Option<String>>,
+    delivered: AtomicU64,
+    /// Both ends, of a connection of this project.
+    connections: Mutex<Vec<Connection>>,
+}
+
+/// The outcome of all flows.
+#[derive(Debug)]
+pub struct Carried {
+    /// The document for programs.
+    pub document: Value,
+    /// The failures of flows, in sentences.
+    pub failures: Vec<String>,
+}
+
+fn nanos(span: thalweg_proto::units::Duration) -> Duration {
+    Duration::from_nanos(span.as_picos() / 1000)
+}
+
+impl Traffic {
+    /// The traffic of a scenario, by this scheme or by `kernel:` and a congestion control. The plan learns whose packets are whose.
+    pub fn new(
+        text: &str,
+        plan: &mut Plan,
+        spec: &Spec,
+        length: thalweg_proto::units::Duration,
+        registry: &Registry,
+    ) -> Result<Self, Error> {
+        let carrier = match text.strip_prefix(KERNEL) {
+            Some(name) => Carrier::Kernel(known(name)?),
+            None => {
+                let scheme = Scheme::read(text, registry).and_then(|scheme| scheme.at_rate(None));
+                let scheme = scheme.map_err(|error| Error::Usage(format!("--traffic: {error}")))?;
+                if !scheme.is_reliable() {
+                    return Err(Error::Usage(format!(
+                        "--traffic: flows of {text} are not reliable, and have no goodput of a stream"
+                    )));
+                }
+                Carrier::Ours(Box::new(scheme))
+            }
+        };
+        let protocol = if matches!(carrier, Carrier::Kernel(_)) { Protocol::Tcp } else { Protocol::Udp };
+        let mut flows = Vec::new();
+        let mut rules = Vec::new();
+        for group in &spec.groups {
+            for number in 0..group.count {
+                if flows.len() >= MOST_FLOWS {
+                    return Err(Error::Usage(format!(
+                        "--traffic carries at most {MOST_FLOWS} flows: make it fewer (`--set flow.1.count=...`)"
+                    )));
+                }
+                let flow = flow(group, number, plan, flows.len(), length)?;
+                rules.push(Rule {
+                    name: flow.name.clone(),
+                    ends: flow.ends,
+                    packets: Match {
+                        protocol: Some(protocol),
+                        ports: Some((flow.port, flow.port)),
+                        dscp: None,
+                    },
+                    priority: group.priority,
+                });
+                flows.push(flow);
+            }
+        }
+        plan.rules = rules;
+        Ok(Self { text: text.to_owned(), carrier, flows })
+    }
+
+    /// Carries all flows, until the last has ended, or all is over.
+    pub fn run(&self, hosts: &[Host], is_over: impl Fn() -> bool) -> Result<Carried, Error> {
+        let host = |node: usize| {
+            let found = hosts.iter().find(|host| host.node == node);
+            found.ok_or_else(|| Error::Failed("a flow ends at a node that is no host".to_owned()))
+        };
+        let looks = match self.carrier {
+            Carrier::Kernel(_) => {
+                self.flows.iter().map(|flow| looks(host(flow.ends[0])?).map(Some)).collect()
+            }
+            Carrier::Ours(_) => Ok(self.flows.iter().map(|_| None).collect()),
+        };
+        let looks: Vec<Option<Sockets>> = looks?;
+        let mut courses: Vec<Course> = self.flows.iter().map(|_| Course::new()).collect();
+        let over = AtomicBool::new(false);
+        let ready = Barrier::new(self.flows.len() + 1);
+        let ends: Vec<[&Host; 2]> = self
+            .flows
+            .iter()
+            .map(|flow| Ok([host(flow.ends[0])?, host(flow.ends[1])?]))
+            .collect::<Result<_, Error>>()?;
+        let began = &std::sync::OnceLock::new();
+        std::thread::scope(|scope| {
+            for ((flow, course), [source, sink]) in self.flows.iter().zip(&courses).zip(&ends) {
+                let (over, ready) = (&over, &ready);
+                scope.spawn(move || course.note(self.receive(flow, course, sink, ready, over)));
+                scope.spawn(move || {
+                    while began.get().is_none() && !over.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    let began: Instant = began.get().copied().unwrap_or_else(Instant::now);
+                    course.note(self.send(flow, course, source, began, over));
+                });
+            }
+            ready.wait();
+            let began = *began.get_or_init(Instant::now);
+            let last = self.flows.iter().map(|flow| flow.stop).max().unwrap_or_default();
+            let mut samples: Vec<Vec<(Duration, Sample)>> = vec![Vec::new(); self.flows.len()];
+            let mut next = Duration::ZERO;
+            while next <= last && !is_over() {
+                std::thread::sleep(next.saturating_sub(began.elapsed()));
+                for (((flow, course), look), samples) in
+                    self.flows.iter().zip(&courses).zip(&looks).zip(&mut samples)
+                {
+                    let at = began.elapsed();
+                    if at >= flow.start && at <= flow.stop + LOOK {
+                        samples.push((at, course.look(look.as_ref(), flow.port)));
+                    }
+                }
+                next += LOOK;
+            }
+            over.store(true, Ordering::Relaxed);
+            courses.iter().for_each(Course::close);
+            samples
+        })
+        .into_iter()
+        .zip(&mut courses)
+        .for_each(|(samples, course)| course.samples = samples);
+        Ok(self.outcome(&courses))
+    }
+
+    fn receive(
+        &self,
+        flow: &Flow,
+        course: &Course,
+        host: &Host,
+        ready: &Barrier,
+        over: &AtomicBool,
+    ) -> Result<(), String> {
+        let place = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), flow.port);
+        let entered = host.enter().map_err(|error| error.to_string());
+        match &self.carrier {
+            Carrier::Kernel(_) => {
+                let listener =
+                    entered.and_then(|()| TcpListener::bind(place).map_err(|error| error.to_string()));
+                ready.wait();
+                let listener = listener?;
+                listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+                while !over.load(Ordering::Relaxed) {
+                    match listener.accept() {
+                        Ok((stream, _)) => return course.count(stream, over),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                            std::thread::sleep(Duration::from_millis(5));
+                        }
+                        Err(error) => return Err(error.to_string()),
+                    }
+                }
+                Ok(())
+            }
+            Carrier::Ours(_) => {
+                let listen = Listen::new(Trust::Anyone, [SERVICE]);
+                let socket = entered.and_then(|()| bound(place, Some(listen)));
+                ready.wait();
+                let socket = socket?;
+                while !over.load(Ordering::Relaxed) {
+                    if let Some(connection) =
+                        socket.accept_within(PATIENCE).map_err(|error| error.to_string())?
+                    {
+                        course.keep(connection.another());
+                        let (_send, mut receive) = connection.split();
+                        let mut buffer = vec![0; 1 << 18];
+                        while let Ok(count @ 1..) = receive.read(&mut buffer) {
+                            course.delivered.fetch_add(count as u64, Ordering::Relaxed);
+                        }
+                        return Ok(());
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        flow: &Flow,
+        course: &Course,
+        host: &Host,
+        began: Instant,
+        over: &AtomicBool,
+    ) -> Result<(), String> {
+        host.enter().map_err(|error| error.to_string())?;
+        while began.elapsed() < flow.start && !over.load(Ordering::Relaxed) {
+            std::thread::sleep((flow.start - began.elapsed().min(flow.start)).min(PATIENCE));
+        }
+        let to = SocketAddr::new(flow.sink, flow.port);
+        let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
+        match &self.carrier {
+            Carrier::Kernel(name) => {
+                let mut stream = tcp(to, name).map_err(|error| format!("{KERNEL}{name}: {error}"))?;
+                let piece = vec![7; 1 << 16];
+                while !is_over() {
+                    match stream.write(&piece) {
+                        Ok(_) => {}
+                        Err(error) if is_patience(&error) => {}
+                        // The other end may be gone when its time is over.
+                        Err(_) if is_over() => {}
+                        Err(error) => return Err(error.to_string()),
+                    }
+                }
+                Ok(())
+            }
+            Carrier::Ours(scheme) => {
+                let socket = bound(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0), None)?;
+                let connect = Connect {
+                    remote: to,
+                    trust: Trust::Anyone,
+                    service: SERVICE.to_owned(),
+                    scheme: (**scheme).clone(),
+                    recorder: None,
+                };
+                let connection = socket.connect(connect).map_err(|error| error.to_string())?;
+                course.keep(connection.another());
+                let (mut send, _receive) = connection.split();
+                let left = flow.stop.saturating_sub(began.elapsed());
+                match write_for(&mut send, left, &AtomicU64::new(0), over) {
+                    // It was closed when its time was over.
+                    Err(_) if is_over() => Ok(()),
+                    Err(error) => Err(error.to_string()),
+                    Ok(_) => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn outcome(&self, courses: &[Course]) -> Carried {
+        let mut failures = Vec::new();
+        let flows: Vec<Value> = self
+            .flows
+            .iter()
+            .zip(courses)
+            .map(|(flow, course)| {
+                if let Some(failure) = &*course.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+                    failures.push(format!("{}: {failure}", flow.name));
+                }
+                course.document(flow)
+            })
+            .collect();
+        Carried { document: json!({ "traffic": self.text, "flows": flows }), failures }
+    }
+}
+
+impl Carried {
+    /// The outcome for people.
+    pub fn table(&self) -> Table {
+        let heads = ["Goodput", "Resent", "Window", "RTT"].map(|head| (head, Align::Right));
+        let [goodput, resent, window, rtt] = heads;
+        let mut table =
+            Table::new([("Carried", Align::Left), ("By", Align::Left), goodput, resent, window, rtt]);
+        let by = self.document["traffic"].as_str().unwrap_or_default();
+        for flow in self.document["flows"].as_array().into_iter().flatten() {
+            let number = |name: &str| flow[name].as_f64();
+            table.row([
+                flow["name"].as_str().unwrap_or_default().to_owned(),
+                by.to_owned(),
+                rate(number("goodput_bps").unwrap_or(0.0)),
+                number("retransmissions").map_or("-".to_owned(), |count| format!("{count:.0}")),
+                number("mean_window_packets").map_or("-".to_owned(), |packets| format!("{packets:.1}")),
+                number("mean_smoothed_rtt_s").map_or("-".to_owned(), seconds),
+            ]);
+        }
+        table
+    }
+}
+
+impl Course {
+    fn new() -> Self {
+        Self {
+            samples: Vec::new(),
+            failure: Mutex::new(None),
+            delivered: AtomicU64::new(0),
+            connections: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn note(&self, result: Result<(), String>) {
+        if let Err(failure) = result {
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        }
+    }
+
+    fn keep(&self, connection: Connection) {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
+
+    fn close(&self) {
+        for connection in &*self.connections.lock().unwrap_or_else(PoisonError::into_inner) {
+            connection.close(0, "");
+        }
+    }
+
+    /// Reads to the end of a stream of TCP.
+    fn count(&self, mut stream: TcpStream, over: &AtomicBool) -> Result<(), String> {
+        stream
+            .set_nonblocking(false)
+            .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
+            .map_err(|error| error.to_string())?;
+        let mut buffer = vec![0; 1 << 18];
+        while !over.load(Ordering::Relaxed) {
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(count) => {
+                    self.delivered.fetch_add(count as u64, Ordering::Relaxed);
+                }
+                Err(error) if is_patience(&error) || over.load(Ordering::Relaxed) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&self, sockets: Option<&Sockets>, port: u16) -> Sample {
+        let delivered = self.delivered.load(Ordering::Relaxed);
+        let sample = Sample { delivered, ..Sample::default() };
+        if let Some(sockets) = sockets {
+            let senders = sockets.senders().unwrap_or_default();
+            return senders.iter().find(|sender| sender.to == port).map_or(sample, |sender| Sample {
+                window: Some(sender.window.into()),
+                rtt: Some(f64::from(sender.rtt_micros) / 1e6),
+                retransmissions: sender.retransmissions.into(),
+                ..sample
+            });
+        }
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let stats = connections.iter().map(|connection| connection.stats().sending.sender);
+        // The other end sends nothing.
+        stats.max_by_key(|stats| stats.sent).map_or(sample, |stats| Sample {
+            window: stats.window,
+            rtt: stats.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+            retransmissions: stats.retransmissions,
+            ..sample
+        })
+    }
+
+    fn document(&self, flow: &Flow) -> Value {
+        let in_time = || self.samples.iter().filter(|(at, _)| *at <= flow.stop + LOOK / 2);
+        let mean = |of: fn(&Sample) -> Option<f64>| {
+            let values: Vec<f64> = in_time().filter_map(|(_, sample)| of(sample)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let last = in_time().next_back().copied().unwrap_or_default();
+        let seconds = last.0.saturating_sub(flow.start).as_secs_f64();
+        let goodput = if seconds > 0.0 { last.1.delivered as f64 * 8.0 / seconds } else { 0.0 };
+        let series = |of: &dyn Fn(&(Duration, Sample)) -> Value| -> Vec<Value> {
+            self.samples.iter().map(of).collect()
+        };
+        json!({
+            "name": flow.name,
+            "goodput_bps": goodput,
+            "retransmissions": self.samples.iter().map(|(_, sample)| sample.retransmissions).max(),
+            "mean_window_packets": mean(|sample| sample.window),
+            "mean_smoothed_rtt_s": mean(|sample| sample.rtt),
+            "series": {
+                "time_s": series(&|(at, _)| json!(at.as_secs_f64())),
+                "delivered_bytes": series(&|(_, sample)| json!(sample.delivered)),
+                "window_packets": series(&|(_, sample)| json!(sample.window)),
+                "smoothed_rtt_s": series(&|(_, sample)| json!(sample.rtt)),
+                "retransmissions": series(&|(_, sample)| json!(sample.retransmissions)),
+            },
+        })
+    }
+}
+
+/// The flow of that number of a group, which is the `place`-th of all.
+fn flow(
+    group: &GroupSpec,
+    number: u32,
+    plan: &Plan,
+    place: usize,
+    length: thalweg_proto::units::Duration,
+) -> Result<Flow, Error> {
+    let name = if group.count == 1 { group.name.clone() } else { format!("{}.{}", group.name, number + 1) };
+    if !matches!(group.workload, WorkloadSpec::Bulk) {
+        return Err(Error::Usage(format!(
+            "--traffic carries bulk flows alone, and `{name}` is none: `--set flow.N.workload=bulk`, or a command of your own"
+        )));
+    }
+    let ends = match &group.access {
+        None => [group.from, group.to].map(|node| Some(node.0 as usize)),
+        Some(_) => ["source", "sink"].map(|end| plan.node(&format!("{name}.{end}"))),
+    };
+    let [Some(source), Some(sink)] = ends else {
+        return Err(Error::Failed(format!("the flow `{name}` has no hosts")));
+    };
+    // In place of a random time of the span, the middle of an equal part of it.
+    let spread = nanos(group.spread).mul_f64((f64::from(number) + 0.5) / f64::from(group.count));
+    let start = nanos(group.start.since(Time::ZERO)) + nanos(group.stagger) * number + spread;
+    let end = nanos(length);
+    let stop = group.stop.map_or(end, |stop| nanos(stop.since(Time::ZERO)).min(end));
+    if start >= stop {
+        return Err(Error::Usage(format!(
+            "the flow `{name}` starts after {} s, when all is over",
+            end.as_secs_f64()
+        )));
+    }
+    // There are fewer flows than ports.
+    let port = FIRST_PORT + place as u16;
+    Ok(Flow { name, ends: [source, sink], sink: plan.nodes[sink].addresses[0], port, start, stop })
+}
+
+/// A congestion control that the kernel has.
+fn known(name: &str) -> Result<String, Error> {
+    const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(LIST).unwrap_or_default();
+    if names.split_whitespace().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<String> = names.split_whitespace().map(|name| format!("`{KERNEL}{name}`")).collect();
+    Err(Error::Usage(format!(
+        "this kernel has no congestion control `{name}`; it has {}. Others may be modules: `sudo modprobe tcp_{name}`",
+        names.join(", ")
+    )))
+}
+
+/// The system's answers about the TCP of a host.
+fn looks(host: &Host) -> Result<Sockets, Error> {
+    host.enter().and_then(|()| Sockets::new()).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// A connection of TCP with this congestion control from its first segment on.
+fn tcp(to: SocketAddr, control: &str) -> std::io::Result<TcpStream> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    sockopt::set_tcp_congestion(&socket, control)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE * 100))?;
+    connect(&socket, &to)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;
+    Ok(TcpStream::from(socket))
+}
+
+fn bound(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {
+    let identity = Identity::generate(&mut SystemEntropy::new());
+    let config = EndpointConfig { listen, ..EndpointConfig::client(identity) };
+    Socket::bind(SocketConfig::new(place, config)).map_err(|error| error.to_string())
+}
+
+/// A call came back to look whether all is over.
+fn is_patience(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

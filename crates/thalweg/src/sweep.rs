@@ -1,0 +1,241 @@
+//! `thalweg sweep`: a scenario over many values, schemes and seeds.
+
+use crate::console::{Console, Done, Error};
+use crate::input::Source;
+use crate::interrupt::interruptible_by;
+use crate::progress::{GOES_ON, counting_runs};
+use crate::report::Place;
+use crate::run::available_memory;
+use crate::values::positive;
+use crate::version::version;
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use thalweg_report::output::{REPORT, counted};
+use thalweg_report::results::Goal;
+use thalweg_scenario::{Instead, Loaded, SweepFile, read_sweep};
+use thalweg_sweep::{
+    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
+};
+
+/// `thalweg sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    /// The sweep file: a scenario, and what is varied in it
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The folder of results, in which each run is kept when it is over; without, one named like the file
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Run nothing, and show the points
+    #[arg(long)]
+    pub list: bool,
+    /// Run only every Nth point, from the Ith on: N processes share the points of one folder
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub shard: Option<(u32, u32)>,
+    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print one JSON document in place of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Write a page with heat maps and tables for the browser, into the results folder or FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// "2/4": the second of four.
+fn shard(text: &str) -> Result<(u32, u32), String> {
+    let part = |text: &str| text.trim().parse::<u32>().ok();
+    let parts = text.split_once('/').and_then(|(own, all)| Some((part(own)?, part(all)?)));
+    let shard = parts.filter(|(own, all)| (1..=*all).contains(own));
+    shard.map(|(own, all)| (own - 1, all)).ok_or_else(|| "expected I/N, such as 1/4 to 4/4".to_owned())
+}
+
+/// Makes the runs of a sweep that are not there yet, and shows the results of all.
+pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
+    let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
+    let source = scenario_of(&file, &arguments.file)?;
+    let load = |sets: &[String], instead: Option<Instead<'_>>| -> Result<Loaded, LoadError> {
+        source.load_instead(sets, instead, &console.registry).map_err(|error| match error {
+            Error::Scenario(found) => LoadError::Scenario(found),
+            error => LoadError::Other(error.to_string()),
+        })
+    };
+    let stop = interruptible_by(console)?;
+    let budget = budget(&file)?;
+    let version = match console.registry.stamp() {
+        "" => version().to_owned(),
+        stamp => format!("{} with {stamp}", version()),
+    };
+    let mut sweep = Sweep::new(&file, &load, (budget, &version), stop).map_err(error_of)?;
+    sweep.threads =
+        arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    sweep.shard = arguments.shard.unwrap_or((0, 1));
+    sweep.memory = available_memory();
+    sweep.check().map_err(error_of)?;
+    let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);
+    if arguments.list {
+        return list(&sweep, rerun, console);
+    }
+    if cfg!(debug_assertions) {
+        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+    }
+    let folder = arguments.out.clone().unwrap_or_else(|| {
+        PathBuf::from(arguments.file.file_stem().map_or_else(|| "sweep".into(), ToOwned::to_owned))
+    });
+    let place = Place::of(arguments.report.as_ref(), REPORT, true, "")?;
+    let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
+    let made = run(&sweep, &store, console)?;
+    let document = Document::of(&sweep, &made, &store, rerun).map_err(|error| {
+        let folder = folder.display();
+        Error::Failed(format!(
+            "`{folder}`: cannot write the tables: {error}; runs that are kept are not lost"
+        ))
+    })?;
+    let keep = |name: &str, text: &str| {
+        store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
+    };
+    match place {
+        Some(Place::Folder(name)) => keep(name, &page(&document, &sweep.plan))?,
+        Some(place) => place.write(page(&document, &sweep.plan), None, console)?,
+        None => {}
+    }
+    // Of several processes that share the points each would write the part that it knows.
+    if arguments.shard.is_none() {
+        keep("results.json", &document.to_json())?;
+    }
+    store.tidy();
+    console.say(&format!("Results are in {}", folder.display()));
+    match arguments.json {
+        true => console.print(&document.to_json())?,
+        false => console.print(&document.summary(budget, console.style))?,
+    }
+    judge(&sweep, &made, &document, console)
+}
+
+/// The scenario that the file names, found from its folder.
+fn scenario_of(file: &SweepFile, path: &Path) -> Result<Source, Error> {
+    let name = Path::new(&file.scenario.text);
+    let beside = path.parent().unwrap_or(Path::new("")).join(name);
+    let found = if beside.exists() { Source::find(&beside) } else { Source::find(name) };
+    found.map_err(|error| {
+        let help = "a file is found from the folder of the sweep".to_owned();
+        Error::Scenario(vec![file.error(file.scenario.place.clone(), error.to_string(), Some(help))])
+    })
+}
+
+fn budget(file: &SweepFile) -> Result<Budget, Error> {
+    let Some(until) = &file.until else { return Ok(Budget::Runs(file.replications.unwrap_or(1))) };
+    let goal: Goal = until
+        .text
+        .parse()
+        .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
+    Ok(Budget::Until(goal, file.most_replications.unwrap_or(100)))
+}
+
+fn error_of(error: SweepError) -> Error {
+    match error {
+        SweepError::Scenario(found) => Error::Scenario(found),
+        SweepError::Other(why) => Error::Usage(why),
+    }
+}
+
+fn run(sweep: &Sweep<'_>, store: &Store, console: &Console) -> Result<Vec<Made>, Error> {
+    counting_runs(console, "", |tick| sweep.run(store, tick))
+        .map_err(|error| Error::Failed(format!("{error}; {GOES_ON}")))
+}
+
+/// The command that makes one run of a point again.
+fn rerun(sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String {
+    let quoted = |text: &str| {
+        let is_plain =
+            !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:,=".contains(c));
+        if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let file = quoted(&source.argument());
+    let own = &sweep.file.flows;
+    let mut command = match sweep.scheme(point) {
+        Some(scheme) if own.is_empty() => format!("thalweg compare {file} --schemes {}", quoted(scheme)),
+        _ => format!("thalweg run {file}"),
+    };
+    command.push_str(&format!(" --seed {seed}"));
+    for flows in own {
+        let set = format!("flow.{}.scheme={}", flows.text, sweep.scheme(point).unwrap_or_default());
+        command.push_str(&format!(" --set {}", quoted(&set)));
+    }
+    for set in sweep.sets(point) {
+        command.push_str(&format!(" --set {}", quoted(&set)));
+    }
+    command
+}
+
+fn list(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Console) -> Done {
+    let (own, all) = sweep.shard;
+    let points = (0..sweep.plan.points.len()).filter(|point| *point as u32 % all == own);
+    let text: String = points.map(|point| rerun(point, sweep.seed) + "\n").collect();
+    console.print(&text)
+}
+
+/// Fails where points have no results, or not all of them.
+fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Console) -> Done {
+    let mut reasons: Vec<(&FailedPoint, usize)> = Vec::new();
+    for failed in &document.failed {
+        let has_room = reasons.len() < MOST_TOLD;
+        match reasons.iter_mut().find(|(other, _)| other.why == failed.why) {
+            Some((_, count)) => *count += 1,
+            None if has_room => reasons.push((failed, 0)),
+            None => {}
+        }
+    }
+    for (failed, others) in reasons {
+        let values: Vec<String> =
+            failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let alike = match others {
+            0 => String::new(),
+            others => format!("\nand {} in the same way", counted(others as u64, "other point")),
+        };
+        console.complain(&format!(
+            "point {} ({}) failed: {}\nagain: {}{alike}",
+            failed.point,
+            values.join(", "),
+            failed.why,
+            failed.command
+        ));
+    }
+    if sweep.stop.load(Ordering::Relaxed) {
+        let done = made.iter().map(|of| of.runs.len()).sum::<usize>();
+        return Err(Error::Failed(format!(
+            "interrupted after {}: the same call goes on with what is missing",
+            counted(done as u64, "run")
+        )));
+    }
+    if !document.failed.is_empty() {
+        let count = document.failed.len();
+        return Err(Error::Failed(format!("{} of {} points failed", count, made.len())));
+    }
+    if document.points.iter().any(|point| point.reached == Some(false)) {
+        return Err(Error::Failed("the interval of `until` was not reached at all points".to_owned()));
+    }
+    Ok(())
+}
+
+/// Reasons of failures that are told.
+const MOST_TOLD: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_counted_from_one() {
+        assert_eq!((shard("1/1"), shard("4/4")), (Ok((0, 1)), Ok((3, 4))));
+        for text in ["0/4", "5/4", "4", "a/b", "1/0"] {
+            assert!(shard(text).unwrap_err().contains("I/N"), "{text}");
+        }
+    }
+}

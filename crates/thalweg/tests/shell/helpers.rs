@@ -1,0 +1,184 @@
+//! The commands that run within: this test program itself, which plays one of these parts when it is called with its name.
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recvfrom, sendto, socket, sockopt};
+use std::io::{Read, Write};
+use std::net::{
+    IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, ToSocketAddrs, UdpSocket,
+};
+use std::time::{Duration, Instant};
+
+/// The variable that holds the part and its arguments.
+pub const PART: &str = "THALWEG_TEST_PART";
+
+/// Plays a part.
+pub fn play(words: &str) {
+    // The harness has begun a line.
+    println!();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let number = |at: usize| words[at].parse::<u32>().unwrap();
+    let millis = |at: usize| Duration::from_millis(number(at).into());
+    match words[0] {
+        "receive" => receive(words.get(1).map_or(5001, |port| port.parse().unwrap())),
+        "send" => send(words[1], millis(2), 5001),
+        // Two programs beside each other.
+        "send-two" => {
+            let (to, span) = (words[1].to_owned(), millis(2));
+            let other = std::thread::spawn(move || send(&to, span, 5003));
+            send(words[1], span, 5001);
+            other.join().unwrap();
+        }
+        "flood" => flood(words[1], number(2) as usize, number(3).into(), millis(4)),
+        "sink" => sink(millis(1)),
+        "ping" => ping(words[1], number(2) as u16),
+        "trace" => trace(words[1]),
+        "resolve" => resolve(words[1]),
+        "large" => large(words[1], number(2) as usize),
+        "hang" => loop {
+            std::thread::sleep(Duration::from_secs(1000));
+        },
+        other => panic!("no part {other}"),
+    }
+}
+
+/// A receiver of TCP: bytes and the span from the first to the last.
+fn receive(port: u16) {
+    let (mut stream, _) = TcpListener::bind(("0.0.0.0", port)).unwrap().accept().unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    let (mut first, mut last, mut bytes) = (None, Instant::now(), 0);
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        first.get_or_insert_with(Instant::now);
+        (last, bytes) = (Instant::now(), bytes + count);
+    }
+    println!("received {bytes} {}", last.duration_since(first.unwrap()).as_secs_f64());
+}
+
+fn send(to: &str, span: Duration, port: u16) {
+    // On a busy host the receiver may not be there yet.
+    let tries = std::iter::repeat_with(|| TcpStream::connect((to, port)));
+    let mut tries = tries.inspect(|_| std::thread::sleep(Duration::from_millis(100))).take(100);
+    let mut stream = tries.find_map(Result::ok).unwrap();
+    // Whatever is usual on this host.
+    sockopt::set_tcp_congestion(&stream, "reno").unwrap();
+    let (began, buffer) = (Instant::now(), vec![7; 1 << 16]);
+    while began.elapsed() < span {
+        stream.write_all(&buffer).unwrap();
+    }
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    // Whatever is under way arrives before this ends.
+    let _ = stream.read(&mut [0]);
+}
+
+/// Datagrams of a size at a rate in Mbit/s, headers counted.
+fn flood(to: &str, size: usize, mbits: u64, span: Duration) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let to = (to, 5002).to_socket_addrs().unwrap().find(SocketAddr::is_ipv4).unwrap();
+    let (began, payload) = (Instant::now(), vec![1; size - 28]);
+    let mut sent = 0u64;
+    while began.elapsed() < span {
+        while sent * size as u64 * 8 < began.elapsed().as_micros() as u64 * mbits {
+            // A full queue of the device is the same as one of the network.
+            let _ = socket.send_to(&payload, to);
+            sent += 1;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    println!("sent {sent}");
+}
+
+/// Counts datagrams: the bytes behind the first one, headers counted, and the span from the first to the last.
+fn sink(span: Duration) {
+    let socket = UdpSocket::bind("0.0.0.0:5002").unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let (began, mut buffer) = (Instant::now(), [0; 65536]);
+    let (mut first, mut last, mut bytes) = (None, began, 0);
+    while began.elapsed() < span {
+        if let Ok(count) = socket.recv(&mut buffer) {
+            last = Instant::now();
+            bytes += if first.is_some() { count + 28 } else { 0 };
+            first.get_or_insert(last);
+        }
+    }
+    println!("received {bytes} {}", last.duration_since(first.unwrap()).as_secs_f64());
+}
+
+fn resolve(name: &str) {
+    for address in (name, 0).to_socket_addrs().unwrap() {
+        println!("resolved {}", address.ip());
+    }
+}
+
+fn address_of(name: &str) -> Ipv4Addr {
+    let mut addresses = (name, 0).to_socket_addrs().unwrap();
+    let v4 = addresses.find_map(|address| match address.ip() {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    v4.unwrap()
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 2] {
+    let sum: u32 =
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (!(sum + (sum >> 16)) as u16).to_be_bytes()
+}
+
+/// Echoes, one after the other: the time that each takes, in microseconds.
+fn ping(to: &str, count: u16) {
+    let socket = socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::ICMP)).unwrap();
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(5))).unwrap();
+    let to = SocketAddrV4::new(address_of(to), 0);
+    for number in 0..count {
+        let mut request = [[8, 0, 0, 0, 0x55, 0xaa], [0; 6]].concat();
+        request[6..8].copy_from_slice(&number.to_be_bytes());
+        let sum = checksum(&request);
+        request[2..4].copy_from_slice(&sum);
+        let began = Instant::now();
+        sendto(&socket, &request, SendFlags::empty(), &to).unwrap();
+        let mut answer = [0; 1500];
+        loop {
+            recvfrom(&socket, &mut answer, RecvFlags::empty()).unwrap();
+            if answer[20] == 0 && answer[24..28] == request[4..8] {
+                break;
+            }
+        }
+        println!("rtt {}", began.elapsed().as_micros());
+    }
+}
+
+/// Datagrams that may pass 1, 2, ... routers, and who says what of them, until somebody says that nobody listens.
+fn trace(to: &str) {
+    let listener = socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::ICMP)).unwrap();
+    sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(5))).unwrap();
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let to = address_of(to);
+    for hops in 1..=30 {
+        socket.set_ttl(hops).unwrap();
+        socket.send_to(b"trace", (to, 33_434)).unwrap();
+        let mut answer = [0; 1500];
+        recvfrom(&listener, &mut answer, RecvFlags::empty()).unwrap();
+        let from = Ipv4Addr::from(*answer[12..].first_chunk::<4>().unwrap());
+        println!("hop {hops} {from} {} {}", answer[20], answer[21]);
+        if answer[20] == 3 {
+            return;
+        }
+    }
+}
+
+/// The system knows that a packet is too large.
+const EMSGSIZE: i32 = 90;
+
+/// A datagram that must not be cut, of this size, headers counted: what the system says when it has been told the largest there is.
+fn large(to: &str, size: usize) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect((address_of(to), 5002)).unwrap();
+    for _ in 0..20 {
+        let refused = socket.send(&vec![0; size - 28]).err().and_then(|error| error.raw_os_error());
+        if refused == Some(EMSGSIZE) {
+            println!("too large");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("taken");
+}

@@ -1,0 +1,310 @@
+//! Live networks, with the kernel's own programs and protocols in them. They need namespaces and TUN devices: where a host gives
+//! none, tests say so and pass.
+
+mod gates;
+mod helpers;
+mod scenarios;
+mod traffic;
+
+use helpers::{PART, play};
+use scenarios::{chain, two};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The parts are played by this program, in place of tools that a host may not have.
+#[test]
+fn part() {
+    if let Ok(words) = std::env::var(PART) {
+        play(&words);
+    }
+}
+
+/// A call of `thalweg shell`, with commands that play parts.
+struct Shell {
+    command: Command,
+    scenario: scenarios::Scenario,
+}
+
+fn play_part(words: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    format!("{PART}='{words}' exec {} --exact part --nocapture --test-threads 1", program.display())
+}
+
+/// False, with the reason said, where this host gives no live networks.
+fn can() -> bool {
+    static CAN: OnceLock<Result<(), String>> = OnceLock::new();
+    let tried = CAN.get_or_init(|| {
+        let output = Shell::new(&two("", "")).run_command("true");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let lacks = said.contains("gives no network namespaces") || said.contains("/dev/net/tun");
+        assert!(output.status.success() || lacks, "{said}");
+        if output.status.success() { Ok(()) } else { Err(said) }
+    });
+    if let Err(why) = tried {
+        eprintln!("skipped: {why}");
+    }
+    tried.is_ok()
+}
+
+impl Shell {
+    fn new(text: &str) -> Self {
+        let scenario = scenarios::Scenario::new(text);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+        command.arg("shell").arg(scenario.path()).stdin(Stdio::null());
+        Self { command, scenario }
+    }
+
+    fn args(mut self, arguments: &[&str]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// A part that is played at a node meanwhile.
+    fn meanwhile(self, node: &str, words: &str) -> Self {
+        let run = format!("{node}={}", play_part(words));
+        self.args(&["--after", "500 ms", "--run", &run])
+    }
+
+    fn run_command(mut self, script: &str) -> Output {
+        self.command.args(["--", "sh", "-c", script]).output().unwrap()
+    }
+
+    /// Plays a part; its output, of a call that went well.
+    fn run(self, words: &str) -> String {
+        let output = self.run_command(&play_part(words));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+/// The words behind `first` in each line that begins with it.
+fn said<'a>(text: &'a str, first: &str) -> Vec<Vec<&'a str>> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(first)?.strip_prefix(' '));
+    lines.map(|line| line.split_whitespace().collect()).collect()
+}
+
+/// Bits a second, of `received BYTES SECONDS`.
+fn rate(text: &str) -> f64 {
+    let received = &said(text, "received")[0];
+    let [bytes, seconds] = [0, 1].map(|word: usize| received[word].parse::<f64>().unwrap());
+    8.0 * bytes / seconds
+}
+
+/// Echoes take the delay of both ways and the time of 32 B on the line, and never less.
+#[test]
+fn a_ping_takes_as_long_as_the_path() {
+    if !can() {
+        return;
+    }
+    let text = Shell::new(&two("delay = \"20 ms\"", "")).run("ping server 10");
+    let times: Vec<f64> = said(&text, "rtt").iter().map(|words| words[0].parse().unwrap()).collect();
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(times.len(), 10);
+    // 32 B at 20 Mbit/s are 12.8 us. How much later the least is depends on how busy this host is.
+    assert!(times.iter().all(|time| *time >= 40_025.0) && least < 60_000.0, "{times:?}");
+}
+
+/// Twice what the line takes: what comes out is what the line takes. The clock of the receiver is this host's.
+#[test]
+fn a_flood_comes_out_at_the_rate_of_the_line() {
+    if !can() {
+        return;
+    }
+    let shell = Shell::new(&two("", "")).meanwhile("server", "sink 3500");
+    let text = shell
+        .run_command(&format!("{}; sleep 3", play_part("flood server 1500 40 2000").replace("exec", "")));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let rate = rate(&text) / 20e6;
+    // A busy host lets datagrams go that its socket has no room for, and hands over the first late.
+    assert!((0.7..1.03).contains(&rate), "{rate}: {text}");
+}
+
+/// TCP of the kernel: never above what the line takes (1448 of 1500 bytes are payload), and most of it.
+#[test]
+fn tcp_of_the_kernel_gets_what_the_line_takes() {
+    if !can() {
+        return;
+    }
+    let text = Shell::new(&two("", "")).meanwhile("server", "receive").run("send server 4000");
+    let share = rate(&text) / (20e6 * 1448.0 / 1500.0);
+    assert!((0.5..1.02).contains(&share), "{share}: {text}");
+}
+
+/// Five routers: each is seen with its own address, then the host says that nobody listens.
+#[test]
+fn a_trace_shows_the_routers() {
+    if !can() {
+        return;
+    }
+    let text = Shell::new(&chain(5)).run("trace sink");
+    let seen: Vec<String> = said(&text, "hop").iter().map(|words| words.join(" ")).collect();
+    // Nodes are numbered as links name them: the source, five routers, the sink.
+    let mut expected: Vec<String> = (1..=5).map(|hop| format!("{hop} 10.71.0.{} 11 0", hop + 1)).collect();
+    expected.push("6 10.71.0.7 3 3".to_owned());
+    assert_eq!(seen, expected, "{text}");
+}
+
+/// Behind an address translator a program sees the path as others do, and its TCP comes through.
+#[test]
+fn programs_get_through_an_address_translator() {
+    if !can() {
+        return;
+    }
+    let inside = |kind: &str| chain(3).replace("\"link-1\"", &format!("\"link-1\"\nnat = \"{kind}\""));
+    for kind in ["full-cone", "symmetric"] {
+        let text = Shell::new(&inside(kind)).run("trace sink");
+        let seen: Vec<String> = said(&text, "hop").iter().map(|words| words.join(" ")).collect();
+        let mut expected: Vec<String> =
+            (1..=3).map(|hop| format!("{hop} 10.71.0.{} 11 0", hop + 1)).collect();
+        expected.push("4 10.71.0.5 3 3".to_owned());
+        assert_eq!(seen, expected, "{kind}: {text}");
+    }
+    let text = Shell::new(&inside("port-restricted")).meanwhile("sink", "receive").run("send sink 1500");
+    assert!(rate(&text) > 1e6, "{text}");
+}
+
+#[test]
+fn names_have_addresses_of_both_kinds() {
+    if !can() {
+        return;
+    }
+    let text = Shell::new(&two("", "")).run("resolve server");
+    let seen: std::collections::BTreeSet<&str> =
+        said(&text, "resolved").iter().map(|words| words[0]).collect();
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["10.71.0.2", "fd74:6861:6c77::2"]);
+}
+
+/// A link in the middle that takes less: the router before it says so, and the system refuses what is larger from then on.
+#[test]
+fn a_router_tells_what_is_too_big() {
+    if !can() {
+        return;
+    }
+    let shell = |size: &str| {
+        Shell::new(&chain(3)).args(&["--mtu", "link-2=1300B"]).run(&format!("large sink {size}"))
+    };
+    assert_eq!(said(&shell("1400"), "too"), [["large"]]);
+    assert_eq!(said(&shell("1300"), "too"), Vec::<Vec<&str>>::new());
+}
+
+/// The exit code is that of the command; results and a certificate are in the folder.
+#[test]
+fn a_call_ends_as_its_command() {
+    if !can() {
+        return;
+    }
+    let folder = scenarios::Scenario::new("");
+    let out = folder.path().with_extension("results");
+    let capture = folder.path().with_extension("pcapng");
+    let shell =
+        Shell::new(&two("", "")).args(&["--out", out.to_str().unwrap(), "--pcap", capture.to_str().unwrap()]);
+    let output = shell.run_command(&format!("{}; exit 7", play_part("ping server 3").replace("exec", "")));
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = std::fs::read_to_string(out.join("results.json")).unwrap();
+    assert!(results.contains("client -> server") && results.contains("\"live\""), "{results}");
+    let again = Command::new(env!("CARGO_BIN_EXE_thalweg")).arg("rerun").arg(&out).output().unwrap();
+    assert!(String::from_utf8_lossy(&again.stderr).contains("results of real packets"), "{again:?}");
+    let fidelity = std::fs::read_to_string(out.join("fidelity.json")).unwrap();
+    assert!(fidelity.contains("\"p99_s\""), "{fidelity}");
+    // Three echoes and three answers, each sent and got: 16 B around what IP has, and blocks of some 60 B around that.
+    assert!(std::fs::metadata(&capture).unwrap().len() > 12 * 32);
+    std::fs::remove_dir_all(&out).unwrap();
+    std::fs::remove_file(&capture).unwrap();
+}
+
+/// Killed with no chance to do anything, the command in it is gone as well, and so are its children.
+#[test]
+fn nothing_is_left_behind_by_a_kill() {
+    if !can() {
+        return;
+    }
+    let mark = format!("{}", 100_000 + std::process::id());
+    let script = format!("sleep {mark} & sleep {mark}");
+    let mut shell = Shell::new(&two("", ""));
+    let mut child = shell.command.args(["--", "sh", "-c", &script]).spawn().unwrap();
+    wait_until("it runs", || sleeping(&mark) == 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("all is gone", || sleeping(&mark) == 0);
+    drop(shell.scenario);
+}
+
+/// Asked to end, it ends commands that hang, and tells what it saw.
+#[test]
+fn a_call_that_is_asked_to_end_does() {
+    if !can() {
+        return;
+    }
+    let mark = format!("{}", 200_000 + std::process::id());
+    let mut shell = Shell::new(&two("", ""));
+    let child = shell
+        .command
+        .args(["--", "sh", "-c", &format!("trap '' INT; sleep {mark}; true")])
+        .stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    wait_until("it runs", || sleeping(&mark) == 1);
+    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(130) && said.contains("Fidelity"), "{:?}: {said}", output.status);
+    assert_eq!(sleeping(&mark), 0);
+}
+
+/// Processes with this word as their last.
+fn sleeping(mark: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    lines
+        .filter(|line| line.starts_with(b"sleep\0") && line.ends_with(format!("\0{mark}\0").as_bytes()))
+        .count()
+}
+
+#[track_caller]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(20), "not {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Refused before anything is made: each says what is wrong.
+#[test]
+fn what_cannot_be_live_is_refused() {
+    for (arguments, words) in [
+        (&["--at", "sever"][..], "there is no node `sever`; there are `client`, `server`"),
+        (&["--mtu", "500B"], "every link takes packets of 576 B"),
+        (&["--mtu", "core=1400B"], "there is no link `core`"),
+        (&["--set", "link.line.rate=10 Tbit/s"], "no host carries more than"),
+        (
+            &[
+                "--set",
+                "flow.1.count=5000",
+                "--set",
+                "flow.1.access.rate=1 Gbit/s",
+                "--set",
+                "flow.1.access.delay=1 ms",
+            ],
+            "at most 250 hosts",
+        ),
+        (&["--run", "server"], "expected a node and a command"),
+    ] {
+        let output = Shell::new(&two("", "")).args(arguments).run_command("true");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    }
+    let mut shell = Shell::new(&two("", ""));
+    let output = shell.command.env("THALWEG_SHELL_INSIDE", "root").args(["--", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("unset it"), "{said}");
+    let mut shell = Shell::new(&two("", ""));
+    let output = shell.command.args(["--", "no-such-command-anywhere"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && said.contains("there is no command `no-such-command-anywhere`"),
+        "{said}"
+    );
+}

@@ -1,0 +1,111 @@
+//! The scenario's own flows, carried by the kernel and by this project, and both beside the simulation.
+
+use super::scenarios::{Scenario, two};
+use super::{Shell, can};
+use serde_json::Value;
+use std::process::Command;
+
+fn carried(scheme: &str, more: &[&str]) -> Value {
+    let folder = Scenario::new("");
+    let out = folder.path().with_extension("results");
+    let mut shell = Shell::new(&two("", ""))
+        .args(&["--traffic", scheme, "--for", "4 s", "--out", out.to_str().unwrap()])
+        .args(more);
+    let output = shell.command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let document = std::fs::read_to_string(out.join("traffic.json")).unwrap();
+    std::fs::remove_dir_all(&out).unwrap();
+    assert!(said.contains("Fidelity"), "{said}");
+    serde_json::from_str(&document).unwrap()
+}
+
+/// Never above what the line takes, most of it, and a window and a round-trip time that fit each other.
+#[test]
+fn flows_are_carried_by_the_kernel_and_by_us() {
+    if !can() {
+        return;
+    }
+    for scheme in ["kernel:reno", "cubic"] {
+        let document = carried(scheme, &[]);
+        let flow = &document["flows"][0];
+        let number = |name: &str| flow[name].as_f64().unwrap();
+        let share = number("goodput_bps") / 20e6;
+        assert!((0.4..1.0).contains(&share), "{scheme}: {share} of the line; {document:#}");
+        assert!(number("mean_smoothed_rtt_s") >= 0.02, "{scheme}: {document:#}");
+        assert!(number("mean_window_packets") > 5.0, "{scheme}: {document:#}");
+        assert!(flow["series"]["time_s"].as_array().unwrap().len() > 20);
+    }
+}
+
+/// SEIF's router is heard by a real sender over datagrams: it is slowed down before packets are lost.
+#[test]
+fn a_router_is_heard_by_a_real_sender() {
+    if !can() {
+        return;
+    }
+    let text = two("", "").replace("scheme = \"cubic\"", "scheme = \"seif\"");
+    let mut shell = Shell::new(&text).args(&["--traffic", "seif", "--for", "4 s", "--json"]);
+    let output = shell.command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("messages of routers about congestion"), "{said}");
+}
+
+/// One table with both places, and the kernel live alone.
+#[test]
+fn schemes_are_compared_in_both_places() {
+    if !can() {
+        return;
+    }
+    let scenario = Scenario::new(&two("", ""));
+    let output = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+        .arg("compare")
+        .arg(scenario.path())
+        .args(["--live", "--schemes", "newreno,kernel:reno", "--set", "duration=3 s", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows: Vec<(&str, &str)> = document["compared"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["scheme"].as_str().unwrap(), row["where"].as_str().unwrap()))
+        .collect();
+    assert_eq!(rows, [("newreno", "simulated"), ("newreno", "live"), ("kernel:reno", "live")]);
+    for row in document["compared"].as_array().unwrap() {
+        let [goodput, delay] = ["goodput_bps", "delay_mean_s"].map(|name| row[name].as_f64().unwrap());
+        assert!((6e6..20e6).contains(&goodput) && delay >= 0.01, "{row:#}");
+        assert_eq!(row["valid"].is_null(), row["where"] == "simulated");
+    }
+}
+
+#[test]
+fn what_cannot_be_carried_is_refused() {
+    for (arguments, text, words) in [
+        (
+            &["--traffic", "kernel:cubik"][..],
+            two("", ""),
+            "this kernel has no congestion control `cubik`; it has",
+        ),
+        (&["--traffic", "udp"], two("", ""), "not reliable"),
+        (&["--traffic", "qubic"], two("", ""), "--traffic:"),
+        (&["--traffic", "cubic"], two("", "").replace("bulk", "1 MB"), "carries bulk flows alone"),
+        (&["--traffic", "cubic"], two("", "start = \"20 s\"\n"), "starts after 10 s"),
+        (&["--traffic", "cubic", "--at", "client"], two("", ""), "cannot be used with"),
+    ] {
+        let mut shell = Shell::new(&text).args(arguments);
+        let output = shell.command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    }
+    let scenario = Scenario::new(&two("", ""));
+    let output = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+        .arg("compare")
+        .arg(scenario.path())
+        .args(["--schemes", "cubic,kernel:reno"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("add --live"), "{said}");
+}
