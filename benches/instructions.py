@@ -41,6 +41,9 @@ def runs(thalweg, folder):
         "C1000, 0.3 s": dumbbell(1000, "1 Gbit/s", "6250 pkt", "300 ms"),
         "B10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=bbr"],
         "P10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=prague"],
+        "K10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=copa"],
+        "L10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=ledbat-plus-plus"],
+        "T10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=thalweg"],
         "validate 1000 lines": ["validate", str(long)],
     }
     commands = {name: [thalweg, *given] for name, given in arguments.items()}

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Measures how much of a difficult path each scheme gets, beside kernel TCP and QUIC, live and in the simulator.
 
-    paths.py run                        every path with every scheme and peer (an hour), then the table
+    paths.py run                        seven paths with every scheme and peer (an hour), then the table
     paths.py run --paths burst --schemes cubic,vegas --peers tcp-cubic
-    paths.py simulate                   the same paths in the simulator (a minute)
+    paths.py run --paths jitter,reordered-1,shallow,huge
+    paths.py simulate                   the same paths in the simulator (a minute); --host linux-server puts hosts at the ends
     paths.py share                      two transfers on one path: how a scheme and kernel TCP divide it
+    paths.py four --repeat 5            four flows of one kind: total, Jain's index, and what a probe waits beside them
+    paths.py beside --repeat 5          one flow beside one of kernel CUBIC, with buffers of 0.25, 1 and 4 products
     paths.py table                      the tables of what was measured so far
 
-Results are added to `--results FILE`, one JSON record a line; tables show the medians. `paths.md` says what is measured and
-what came out. Needs root, as it makes two network namespaces and a TUN device in each; between the devices stands the
-example `tun_path` of thalweg-net. Build first:
+`--schemes` takes any scheme that `bench` takes. Results are added to `--results FILE`, one JSON record a line; tables show the
+medians. `paths.md` says what is measured and what came out. Needs root, as it makes two network namespaces and a TUN device in each
+(`rig.py`). Build first:
 
     cargo build --release -p thalweg && cargo build --release -p thalweg-net --example tun_path
 
@@ -17,35 +20,46 @@ Only the standard library is used. `--quic PROGRAM` is one of the QUIC peers in 
 """
 
 import argparse
-import contextlib
-import fcntl
 import json
 import math
 import os
-import signal
-import socket
+import random
 import statistics
-import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SCENARIO = ROOT / "scenarios" / "difficult-path.toml"
+import rig
+from rig import FAR, PORT, bdp_bytes, finish, inside, network, route
 
-# Name: rate in Mbit/s, round trip in ms, loss in each direction, mean number of losses in a row.
+SEVEN = {
+    "clean": route(100, 100),
+    "long-0.1": route(100, 100, 0.001),
+    "long-1": route(100, 100, 0.01),
+    "satellite": route(20, 600, 0.01, seconds=30),
+    "local": route(300, 2, 0.001, seconds=10),
+    "burst": route(100, 50, 0.01, burst=8),
+    "radio": route(50, 50, 0.1),
+}
 PATHS = {
-    "clean": (100, 100, 0, 1),
-    "long-0.1": (100, 100, 0.001, 1),
-    "long-1": (100, 100, 0.01, 1),
-    "satellite": (20, 600, 0.01, 1),
-    "local": (300, 2, 0.001, 1),
-    "burst": (100, 50, 0.01, 8),
-    "radio": (50, 50, 0.1, 1),
+    **SEVEN,
+    "jitter": route(10, 100, 0.1, jitter=50),
+    "huge": route(1000, 1000, 0.05),
+    # Files of 50 MB, the start counted.
+    "reordered-1": route(100, 100, reorder=0.01, reorder_delay=10, seconds=80, file=50),
+    "reordered-5": route(100, 100, reorder=0.05, reorder_delay=10, seconds=80, file=50),
+    "jitter-reordered": route(100, 100, jitter=20, reorder=0.05, reorder_delay=10, seconds=80, file=50),
+    "shallow": route(100, 100, buffer=64_000, seconds=80, file=50),
 }
 # What two transfers share: no losses but those that they cause.
-SHARED = (50, 50, 0, 1)
+SHARED = route(50, 50)
+BUFFERS = (0.25, 1, 4)
+# Several transfers begin within so many seconds, once their clients have had so many to start.
+SPREAD, LEAD = 1, 0.3
+# Memory for what may wait to be read, from here on: the usual bound holds no product of such paths.
+LONG = 16 << 20
 
 # Schemes as a user would call them who knows rate and round trip of the path: {bdp:FACTOR} is so many times their product
 # in packets, {rate} the rate in Mbit/s, {poll} half a round trip in ms, but at least 20 and at most 750.
@@ -59,25 +73,23 @@ SCHEMES = {
     "sscop-rate": "sscop-rate",
     "sstp": "sstp:rate={rate}Mbit/s",
 }
-# What live schemes do unless they are told otherwise, and simulated ones only if they are told.
+# What live schemes do unless they are told otherwise, and simulated ones only if they are told; those that are not named here do as
+# window schemes.
+WINDOW = "rack=true,f-rto=true,delayed-ack.delay=25 ms,delayed-ack.every=2,segment=1430 B,header=70 B"
 LIVE = {
+    **dict.fromkeys(("cubic", "newreno", "vegas", "fixed"), WINDOW + ",prr=true,byte-counting=unlimited"),
+    **dict.fromkeys(("prague", "dctcp"), WINDOW + ",prr=true"),
+    "adaptive-ack": "",
+    "sstp": "",
     "sscop": "poll-after-retransmission=true,ignore-old-data=true",
-    "sscop-rate": "poll-after-retransmission=true,ignore-old-data=true,window=14000pkt,timer-poll={poll}ms,jitter=2ms",
+    "sscop-rate": "poll-after-retransmission=true,ignore-old-data=true,window=14000pkt,timer-poll={poll}ms,poll-ceiling=2s,jitter=2ms",
 }
 PEERS = ("tcp-cubic", "tcp-bbr", "quic-cubic")
 
 # Of a packet's bytes, those that are not headers.
 PAYLOAD = 0.93
-
-# The path and the transfers come before all else that the machine does.
-FIRST, SECOND = ["nice", "-n", "-10"], ["nice", "-n", "-5"]
-
-NEAR, FAR = "10.99.0.1", "10.99.0.2"
-PORT = 4740
-
-
-def bdp_bytes(rate, rtt):
-    return round(rate * 1e6 / 8 * rtt / 1e3)
+# The same of a full packet of ours, and of kernel TCP's.
+FULL = {False: 1430 / 1500, True: 1448 / 1500}
 
 
 class Product:
@@ -91,7 +103,7 @@ class Product:
 
 
 def on_path(text, path):
-    rate, rtt = path[:2]
+    rate, rtt = path.rate, path.rtt
     return text.format(rate=rate, bdp=Product(rate, rtt), poll=min(max(rtt / 2, 20), 750))
 
 
@@ -99,89 +111,24 @@ def spoken(who, path):
     return on_path(SCHEMES.get(who, who), path)
 
 
-# The path.
+# Transfers. Each gives its server, which runs, a function that starts its client at a time of the monotonic clock, and one of what
+# both say: the goodput at the receiver, from the first byte to the end of the stream, in bit/s, and notes.
 
-def tun(name):
-    """A TUN device of that name."""
-    device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
-    IFF_TUN, IFF_NO_PI, TUNSETIFF = 0x0001, 0x1000, 0x400454CA
-    fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
-    return device
+def memory(path):
+    product = 4 * bdp_bytes(path.rate, path.rtt)
+    return ["--memory", f"{product}B"] if product > 4 * LONG else []
 
 
-def ip(*words, netns=None):
-    inside = ["-n", netns] if netns else []
-    subprocess.run(["ip", *inside, *words], check=True)
+def ours(names, scheme, path, seconds, options, port=PORT):
+    thalweg, most = options.thalweg, memory(path)
+    server = inside(names[1], [thalweg, "bench", "server", f"{FAR}:{port}", "--once", "--quiet", "--json", *most])
+    words = [thalweg, "bench", "client", f"{FAR}:{port}", "--scheme", scheme, "--time", f"{seconds}s", "--json", "--quiet", *most]
+    return server, lambda at=0: later(names[0], words, at), our_result
 
 
-@contextlib.contextmanager
-def network(path, seed):
-    """Two namespaces, joined by `path`; yields their names and the relay."""
-    rate, rtt, loss, burst = path
-    one_way = [f"rate={rate}Mbit/s", f"delay={rtt / 2}ms", f"buffer={bdp_bytes(rate, rtt)}B", f"loss={loss}"]
-    if burst > 1:
-        one_way.append(f"burst={burst}pkt")
-    one_way = ",".join(one_way)
-    names = [f"thalweg-{os.getpid()}-{end}" for end in ("near", "far")]
-    devices = []
-    try:
-        for name, address, device in zip(names, (NEAR, FAR), ("near", "far")):
-            ip("netns", "add", name)
-            # The names of devices are those of namespaces, until they are moved.
-            device = f"{device}{os.getpid()}"[:15]
-            devices.append(tun(device))
-            ip("link", "set", device, "netns", name)
-            ip("addr", "add", f"{address}/24", "dev", device, netns=name)
-            ip("link", "set", device, "txqueuelen", "20000", "up", netns=name)
-            # Kernel TCP may use as much memory as it needs for these paths.
-            for key in ("tcp_rmem", "tcp_wmem"):
-                subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv4.{key}=4096 131072 67108864"],
-                               check=True)
-        relay = subprocess.Popen([*FIRST, str(ROOT / "target/release/examples/tun_path"), one_way, one_way,
-                                  str(seed)], stdin=devices[0], stdout=devices[1], stderr=subprocess.PIPE, text=True)
-        try:
-            yield names, relay
-        finally:
-            for name in names:
-                subprocess.run(["ip", "netns", "del", name])
-            names = []
-            for device in devices:
-                os.close(device)
-            devices = []
-            relay.kill()
-            relay.wait()
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name])
-        for device in devices:
-            os.close(device)
-
-
-def inside(netns, words, **options):
-    # Others may be busy on the machine; what is measured here is the path.
-    words = ["ip", "netns", "exec", netns, *SECOND, *words]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
-
-
-def finish(process, seconds):
-    try:
-        text, _ = process.communicate(timeout=seconds)
-        return text
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return ""
-
-
-# Transfers. Each gives the goodput at the receiver, from the first byte to the end of the stream, in bit/s, and notes.
-
-def ours(names, scheme, seconds, options, port=PORT):
-    thalweg = options.thalweg
-    server = inside(names[1], [thalweg, "bench", "server", f"{FAR}:{port}", "--once", "--quiet", "--json"])
-    time.sleep(0.3)
-    client = inside(names[0], [thalweg, "bench", "client", f"{FAR}:{port}", "--scheme", scheme, "--time",
-                               f"{seconds}s", "--json", "--quiet"])
-    return server, client, our_result
+def later(netns, words, at, **options):
+    time.sleep(max(0, at - time.monotonic()))
+    return inside(netns, words, **options)
 
 
 def our_result(server, client):
@@ -194,29 +141,28 @@ def our_result(server, client):
     return there["bits_per_second"], notes
 
 
-def tcp(names, controller, seconds, options, port=PORT):
-    program = [sys.executable, __file__]
-    server = inside(names[1], [*program, "tcp-server", "--port", str(port)])
-    time.sleep(0.3)
-    client = inside(names[0], [*program, "tcp-client", "--controller", controller, "--time", str(seconds), "--port",
-                               str(port)])
-    return server, client, peer_result
+def tcp(names, controller, _, seconds, options, port=PORT, size=None):
+    server = inside(names[1], rig.own("tcp-server", "--port", port))
+    words = rig.own("tcp-client", "--controller", controller, "--time", seconds, "--port", port, *(["--bytes", size] if size else []))
+    # It waits by itself, as an interpreter takes some time to start.
+    return server, lambda at=0: inside(names[0], [*words, "--at", str(at)]), peer_result
 
 
-def quic(names, _, seconds, options, port=PORT):
+def quic(names, _, path, seconds, options, port=PORT):
     folder = Path(options.quic).resolve().parent
     server = inside(names[1], [options.quic, "receive", f"{FAR}:{port}", folder], stderr=subprocess.DEVNULL)
-    time.sleep(0.5)
-    client = inside(names[0], [options.quic, "send", f"{FAR}:{port}", folder, f"seconds={seconds}"],
-                    stderr=subprocess.DEVNULL)
-    return server, client, peer_result
+    words = [options.quic, "send", f"{FAR}:{port}", folder, f"seconds={seconds}"]
+    return server, lambda at=0: later(names[0], words, at, stderr=subprocess.DEVNULL), peer_result
 
 
 def peer_result(server, client):
     if not server.strip():
         return 0, {"failed": "no result"}
     document = json.loads(server.strip().splitlines()[-1])
-    return 8 * document["bytes"] / max(document["seconds"], 1e-9), {}
+    notes = {}
+    if client.startswith("{") and (sent := json.loads(client)).get("sent"):
+        notes = {"segments_sent": sent["sent"], "retransmissions": sent["resent"]}
+    return 8 * document["bytes"] / max(document["seconds"], 1e-9), notes
 
 
 def starter(who):
@@ -226,15 +172,25 @@ def starter(who):
     return ours, None
 
 
-def begin(names, who, path, seconds, options, port=PORT):
-    start, what = starter(who)
-    return start(names, what or spoken(who, path), seconds, options, port)
+def starts(seed, count):
+    """When flows on one path begin, in seconds: who comes first has more for long, so that the order must not be always the same."""
+    draw = random.Random(seed)
+    return [round(draw.uniform(0, SPREAD), 3) for _ in range(count)]
 
 
-def received(netns):
-    """Bytes that the device of a namespace has received."""
-    devices = json.loads(subprocess.run(["ip", "-n", netns, "-s", "-j", "link"], capture_output=True, check=True).stdout)
-    return sum(device["stats64"]["rx"]["bytes"] for device in devices if device["ifname"] != "lo")
+def begin(names, everyone, path, seconds, options, after=None):
+    """Transfers that begin at so many seconds, each with a port of its own."""
+    after, prepared = after or [0] * len(everyone), []
+    for number, who in enumerate(everyone):
+        start, what = starter(who)
+        prepared.append(start(names, what or spoken(who, path), path, seconds, options, PORT + number))
+    time.sleep(0.5)
+    zero, clients = time.monotonic() + LEAD, {}
+    # Clients of kernel TCP wait by themselves.
+    for number in sorted(range(len(everyone)), key=lambda number: (starter(everyone[number])[0] is not tcp, after[number])):
+        clients[number] = prepared[number][1](zero + after[number])
+    time.sleep(max(0, zero + max(after) - time.monotonic()))
+    return [(server, clients[number], result) for number, (server, _, result) in enumerate(prepared)]
 
 
 def end(transfer, seconds):
@@ -244,32 +200,45 @@ def end(transfer, seconds):
     return result(finish(server, 5 if client_text or client.returncode == 0 else 0.1), client_text)
 
 
-def tcp_server(options):
-    with socket.create_server((FAR, options.port)) as listening:
-        connection, _ = listening.accept()
-        with connection:
-            buffer = bytearray(1 << 18)
-            total, started = 0, None
-            while length := connection.recv_into(buffer):
-                started = started or time.monotonic()
-                total += length
-            elapsed = time.monotonic() - (started or time.monotonic())
-    print(json.dumps({"bytes": total, "seconds": elapsed}))
+def of_file(names, who, path, options):
+    """A file from its start to the end of the sender, in bit/s; what had arrived counts where the time was over before."""
+    size = path.file * 1_000_000
+    start, what = starter(who)
+    began = time.monotonic()
+    if start is tcp:
+        server, client, result = tcp(names, what, path, path.seconds, options, size=size)
+        time.sleep(0.5)
+        began = time.monotonic()
+        client = client()
+        client_text = finish(client, path.seconds + 1)
+        done, notes = bool(client_text), result(finish(server, 5), client_text)[1] if client_text else {}
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            scheme = spoken(who, path)
+            Path(f"{scratch}/file").write_bytes(bytes(size))
+            # Keys and known peers are those of a home of their own.
+            home = {"env": {**os.environ, "HOME": scratch, "XDG_CONFIG_HOME": scratch}, "stderr": subprocess.DEVNULL}
+            server = inside(names[1], [options.thalweg, "recv", f"{scratch}/in", "--listen", f"{FAR}:{PORT}", "--quiet", "--trust", "new",
+                                       "--allow-scheme", "any"], **home)
+            time.sleep(0.5)
+            began = time.monotonic()
+            client = inside(names[0], [options.thalweg, "send", f"{scratch}/file", f"{FAR}:{PORT}", "--scheme", scheme, "--json",
+                                       "--quiet", "--trust", "new"], **home)
+            client_text = finish(client, path.seconds)
+            done, notes = client.returncode == 0, sent_by(client_text)
+            server.kill()
+            server.communicate()
+    took = time.monotonic() - began
+    return (8 * size / took, notes) if done else (8 * PAYLOAD * rig.received(names[1]) / took, {"unfinished": True})
 
 
-def tcp_client(options):
-    piece = bytes(1 << 18)
-    with socket.socket() as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.controller.encode())
-        connection.connect((FAR, options.port))
-        started = time.monotonic()
-        connection.settimeout(0.5)
-        while time.monotonic() - started < options.time:
-            with contextlib.suppress(TimeoutError):
-                connection.send(piece)
-        connection.settimeout(None)
-        connection.shutdown(socket.SHUT_WR)
-        connection.recv(1)
+def sent_by(text):
+    try:
+        document = json.loads(text.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return {}
+    found = {key: document.get(key) for key in ("segments_sent", "retransmissions")}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 # What is done.
@@ -280,74 +249,115 @@ def record(options, **fields):
     print(json.dumps(fields), flush=True)
 
 
+def once(name, who, seed, options):
+    path = PATHS[name]
+    with network(path, seed) as (names, _):
+        if path.file:
+            rate, notes = of_file(names, who, path, options)
+        else:
+            seconds = options.time or path.seconds
+            transfer, = begin(names, [who], path, seconds, options)
+            time.sleep(seconds)
+            on_wire = 8 * rig.received(names[1]) / seconds
+            rate, notes = end(transfer, seconds)
+            if "failed" in notes:
+                # It went on for too long with what was in its buffers: what came in time, less its headers.
+                rate, notes = on_wire * PAYLOAD, {"from_wire": True}
+    return {"kind": "live", "path": name, "who": who, "seed": seed, "share": rate / (path.rate * 1e6), **notes}
+
+
 def run(options):
-    for repeat in range(options.repeat):
-        for name in options.paths:
-            path = PATHS[name]
-            for who in options.schemes + options.peers:
-                with network(path, options.seed + repeat) as (names, _):
-                    transfer = begin(names, who, path, options.time, options)
-                    time.sleep(options.time)
-                    on_wire = 8 * received(names[1]) / options.time
-                    rate, notes = end(transfer, options.time)
-                    if "failed" in notes:
-                        # It went on for too long with what was in its buffers: what came in time, less its headers.
-                        rate, notes = on_wire * PAYLOAD, {"from_wire": True}
-                record(options, kind="live", path=name, who=who, share=rate / (path[0] * 1e6), **notes)
+    several(once, options, [(name, who) for name in options.paths for who in options.schemes + options.peers])
+
+
+def several(measure, options, rows):
+    """Every row with every seed."""
+    todo = [(*row, seed, options) for seed in range(options.seed, options.seed + options.repeat) for row in rows]
+    for found in rig.several(measure, todo, options.parallel):
+        record(options, **found)
 
 
 def share(options):
     """A scheme beside kernel TCP with CUBIC, and beside itself."""
-    seconds = max(options.time, 30)
-    for repeat in range(options.repeat):
-        for who in options.schemes + [peer for peer in options.peers]:
-            for other in dict.fromkeys(("tcp-cubic", who)):
-                with network(SHARED, options.seed + repeat) as (names, _):
-                    both = [begin(names, each, SHARED, seconds, options, PORT + number)
-                            for number, each in enumerate((who, other))]
-                    rates = [end(each, seconds)[0] / (SHARED[0] * 1e6) for each in both]
-                record(options, kind="share", who=who, other=other, share=rates[0], others=rates[1])
+    several(pair, options, [(SHARED, who, other, "share") for who in options.schemes + options.peers
+                            for other in dict.fromkeys(("tcp-cubic", who))])
 
 
-def lost(loss, burst):
-    """The losses of a path as scenarios have them."""
-    if burst <= 1:
-        return loss
-    # As the relay does it (Gilbert 1960): all is lost in the bad state, nothing in the good one.
-    return (f'{{model = "gilbert-elliott", good-to-bad = {loss / (burst * (1 - loss))}, '
-            f'bad-to-good = {1 / burst}, loss-good = 0, loss-bad = 1}}')
+def beside(options):
+    """A scheme beside kernel TCP with CUBIC on the clean path, by the length of its buffer."""
+    several(pair, options, [(PATHS["clean"]._replace(buffer=buffer), who, "tcp-cubic", "beside")
+                            for who in options.schemes + options.peers for buffer in BUFFERS])
+
+
+def pair(path, who, other, kind, seed, options):
+    seconds, after = max(options.time or 0, 30), starts(seed, 2)
+    with network(path, seed) as (names, relay):
+        both = begin(names, (who, other), path, seconds, options, after)
+        rates = [end(each, seconds)[0] / (path.rate * 1e6) for each in both]
+    return {"kind": kind, "buffer": path.buffer, "who": who, "other": other, "seed": seed, "share": rates[0], "others": rates[1],
+            "starts": after, "seconds": seconds, "relay_us": rig.lateness(relay)}
+
+
+def four(options):
+    """Four flows of one kind on the clean path, and a probe beside them."""
+    several(quartet, options, [(who,) for who in options.schemes + options.peers])
+
+
+def quartet(who, seed, options):
+    path, seconds, after = PATHS["clean"], max(options.time or 0, 30), starts(seed, 4)
+    with network(path, seed) as (names, relay):
+        echo = inside(names[1], rig.own("echo", "--port", PORT - 1))
+        flows = begin(names, 4 * [who], path, seconds, options, after)
+        # While all of them send: each has a time of its own, and what it gets when others are done is more than its part.
+        probe = inside(names[0], rig.own("probe", "--port", PORT - 1, "--time", seconds - 3))
+        before, since = rig.received(names[1]), time.monotonic()
+        time.sleep(seconds - 3)
+        together = 8 * (rig.received(names[1]) - before) / (time.monotonic() - since)
+        rates = [end(each, seconds)[0] / (path.rate * 1e6) for each in flows]
+        trips = json.loads(finish(probe, 5))
+        echo.kill()
+        echo.communicate()
+    waits = {f"queue_{share}_ms": trips[share] - path.rtt for share in ("p50", "p95") if trips[share] is not None}
+    return {"kind": "four", "who": who, "seed": seed, "share": FULL[starter(who)[0] is tcp] * together / (path.rate * 1e6),
+            "jain": jain(rates), "rates": rates, "starts": after, "seconds": seconds, "relay_us": rig.lateness(relay), **waits}
+
+
+def jain(rates):
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 0
 
 
 def simulate(options):
     for name in options.paths:
-        rate, rtt, loss, burst = PATHS[name]
+        path = PATHS[name]
         for who in options.schemes:
-            scheme, _, keys = spoken(who, PATHS[name]).partition(":")
-            keys = ",".join(filter(None, (keys, on_path(LIVE.get(scheme, ""), PATHS[name]))))
-            sets = [f"link.path.rate={rate} Mbit/s", f"link.path.delay={rtt / 2} ms", f"link.path.loss={lost(loss, burst)}",
-                    f"flow.transfer.scheme={scheme}"]
-            for key in filter(None, keys.split(",")):
-                key, _, value = key.partition("=")
-                sets.append(f"scheme.{scheme}.{key}={value}")
-            words = [options.thalweg, "run", str(SCENARIO), "--json", "--quiet"]
-            for change in sets:
-                words += ["--set", change]
-            done = subprocess.run(words, capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(f"{' '.join(words)}\n{done.stderr}")
-            flow = json.loads(done.stdout)["runs"][0]["flows"][0]
-            record(options, kind="simulated", path=name, who=who, share=flow["goodput_bps"] / (rate * 1e6))
+            scheme, _, keys = spoken(who, path).partition(":")
+            keys = ",".join(filter(None, (on_path(LIVE.get(scheme, WINDOW), path), keys)))
+            changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time or path.seconds} s"]
+            changes += [f"scheme.{scheme}.{key}" for key in filter(None, keys.split(","))]
+            if options.host:
+                changes.append(f"flow.transfer.host={options.host}")
+            if path.file:
+                changes.append(f"flow.transfer.workload={path.file} MB")
+            text = rig.simulate([options.thalweg, "run", str(rig.SCENARIO), "--json", "--quiet", "--seed", str(options.seed),
+                                 *rig.sets(changes)])
+            flow = json.loads(text)["runs"][0]["flows"][0]
+            rate = flow["goodput_bps"]
+            if path.file and flow["completion_s"]:
+                rate = 8e6 * path.file / flow["completion_s"]
+            record(options, kind="simulated", path=name, who=who, share=rate / (path.rate * 1e6), segments_sent=flow["sent_packets"],
+                   retransmissions=flow["retransmissions"])
 
 
 def table(options):
-    records = [json.loads(line) for line in open(options.results)]
+    records = rig.records(options.results)
     for kind in ("live", "simulated"):
         shares = {}
         for each in (each for each in records if each["kind"] == kind):
             shares.setdefault(each["who"], {}).setdefault(each["path"], []).append(each["share"])
         if not shares:
             continue
-        paths = [name for name in PATHS if any(name in of for of in shares.values())]
+        names = [name for name in PATHS if any(name in of for of in shares.values())]
         medians = {who: {path: statistics.median(of[path]) for path in of} for who, of in shares.items()}
 
         def mean(who):
@@ -355,46 +365,62 @@ def table(options):
             logs = [math.log(max(share, 1e-3)) for share in medians[who].values()]
             return math.exp(sum(logs) / len(logs))
 
-        print(f"\n| {kind}, % of the rate | {' | '.join(paths)} | geometric mean | worst |")
-        print("| --- |" + " ---: |" * (len(paths) + 2))
+        print(f"\n| {kind}, % of the rate | {' | '.join(names)} | geometric mean | worst |")
+        print("| --- |" + " ---: |" * (len(names) + 2))
         for who in sorted(medians, key=mean, reverse=True):
-            cells = [f"{100 * medians[who][path]:.1f}" if path in medians[who] else "" for path in paths]
+            cells = [f"{100 * medians[who][path]:.1f}" if path in medians[who] else "" for path in names]
             worst = min(medians[who].values())
             print(f"| {who} | {' | '.join(cells)} | {100 * mean(who):.1f} | {100 * worst:.1f} |")
-    shared = {}
-    for each in (each for each in records if each["kind"] == "share"):
-        shared.setdefault((each["who"], each["other"]), []).append((each["share"], each["others"]))
+    shared, quartets = {}, {}
+    for each in records:
+        if each["kind"] in ("share", "beside"):
+            name = f"{each['who']} beside {each['other']}"
+            if each["kind"] == "beside":
+                name += f", a buffer of {each['buffer']:g}"
+            shared.setdefault(name, []).append((each["share"], each["others"]))
+        elif each["kind"] == "four":
+            quartets.setdefault(each["who"], []).append(each)
     if shared:
         print("\n| on one path, % of the rate | it | the other |\n| --- | ---: | ---: |")
-        for (who, other), pairs in shared.items():
+        for name, pairs in shared.items():
             first, second = (100 * statistics.median(each) for each in zip(*pairs))
-            print(f"| {who} beside {other} | {first:.1f} | {second:.1f} |")
+            print(f"| {name} | {first:.1f} | {second:.1f} |")
+    if quartets:
+        print("\n| four flows | together, % of the rate | Jain's index | a probe waits, ms: median | p95 |")
+        print("| --- | ---: | ---: | ---: | ---: |")
+        for who, of in quartets.items():
+            cells = [statistics.median(each.get(key, math.nan) for each in of)
+                     for key in ("share", "jain", "queue_p50_ms", "queue_p95_ms")]
+            print(f"| {who} | {100 * cells[0]:.1f} | {cells[1]:.3f} | {cells[2]:.1f} | {cells[3]:.1f} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "simulate", "share", "table", "tcp-server", "tcp-client"])
-    words = lambda text: [word for word in text.split(",") if word]
-    parser.add_argument("--paths", type=words, default=list(PATHS))
-    parser.add_argument("--schemes", type=words, default=list(SCHEMES), help="names here, or whatever bench takes, or none")
-    parser.add_argument("--peers", type=words)
-    parser.add_argument("--time", type=int, default=20, help="seconds of a transfer")
+    do = {"run": run, "simulate": simulate, "share": share, "four": four, "beside": beside, "table": table}
+    parser.add_argument("what", choices=do)
+    parser.add_argument("--paths", type=rig.listed, default=list(SEVEN), help=", ".join(PATHS))
+    parser.add_argument("--schemes", type=rig.schemes_listed, default=list(SCHEMES), help="names here, or whatever bench takes, or none")
+    parser.add_argument("--peers", type=rig.listed)
+    parser.add_argument("--time", type=int, help="seconds of a transfer, in place of the path's")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parallel", type=int, default=1, help="so many at once, each over a path of its own")
+    parser.add_argument("--host", help="of simulated flows: a name, or what `thalweg doctor` prints")
     parser.add_argument("--results", default="paths.jsonl")
-    parser.add_argument("--thalweg", default=str(ROOT / "target/release/thalweg"))
+    parser.add_argument("--thalweg", default=rig.THALWEG)
     parser.add_argument("--quic", help="a QUIC peer")
-    parser.add_argument("--controller", default="cubic")
-    parser.add_argument("--port", type=int, default=PORT)
     options = parser.parse_args()
+    unknown = [name for name in options.paths if name not in PATHS]
+    if unknown:
+        parser.error(f"no path is called {unknown[0]}; there are {', '.join(PATHS)}")
     if options.peers is None:
         options.peers = [peer for peer in PEERS if options.quic or not peer.startswith("quic")]
-    do = {"run": run, "simulate": simulate, "share": share, "table": table, "tcp-server": tcp_server,
-          "tcp-client": tcp_client}[options.what]
-    # Namespaces are taken down whatever ends the script.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    do(options)
-    if options.what in ("run", "simulate", "share"):
+    rig.end_well()
+    try:
+        do[options.what](options)
+    except RuntimeError as error:
+        sys.exit(str(error))
+    if options.what != "table":
         table(options)
 
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Judges schemes in the simulator.
+
+    judge.py goals --schemes cubic,bbr                  what is asked for, path by path, the mean of five seeds
+    judge.py goals --schemes "cubic:beta=0.8" --rows P1,P2 --seeds 2 --host ideal
+    judge.py train --schemes cubic,bbr                  128 random networks, to tune on: scores, and the worst
+    judge.py train --schemes cubic --only 8 --keep DIR  one of them, and its scenario file
+    judge.py judge --schemes cubic,bbr                  128 others, that nothing was tuned on
+    judge.py shown --schemes bbr,cubic --picture FILE   what nobody asks a figure for, as a table and a page of plots
+
+Schemes are simulated as they are live: with the options that are usual there, packets of the same sizes, and between hosts that
+were measured (`host = "linux-server"`). Build first: cargo build --release -p thalweg. Only the standard library is used.
+
+Rows of `goals`: P1 to P8 and A1 are bulk transfers from a cold start, R1 to S1 files of 50 MB with the start-up of `send`,
+F4 four flows of one kind on P1, C0.25, C1 and C4 one flow beside one CUBIC as Linux has it, by the queue in products of rate and
+round trip, over 20 s, L0.25, L1 and L4 the same over 60 s.
+
+Runs of random networks are kept in --results FILE, a JSON record a line: of a network, a scheme and an executable that are known
+nothing is run again. `--reuse cubic,bbr` takes what other builds of the program had of these.
+"""
+
+import argparse
+import re
+import sys
+
+from judging import goals, networks, scores, shown, simulate
+
+
+def listed(text):
+    return [word for word in text.split(",") if word]
+
+
+def specs(text):
+    """Schemes by commas. What has an equals sign goes on with the options of the scheme before it."""
+    return re.split(r",(?![^,:]*=)", text)
+
+
+def chosen(names, all_names, kind):
+    unknown = [name for name in names if name not in all_names]
+    if unknown:
+        sys.exit(f"no {kind} is called {unknown[0]}; there are {', '.join(all_names)}")
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["goals", "train", "judge", "shown"])
+    parser.add_argument("--schemes", type=specs, default=["cubic", "bbr", "sscop-rate"], help="as send takes them")
+    parser.add_argument("--rows", type=listed, default=goals.ROWS)
+    parser.add_argument("--seed", type=int, default=1, help="the first")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=networks.COUNT, help="the first so many of the random networks")
+    parser.add_argument("--only", type=lambda text: [int(word) for word in listed(text)], help="these of them, by their numbers")
+    parser.add_argument("--keep", help="a folder to write scenario files into")
+    parser.add_argument("--picture", help="of shown: the page of plots, as SVG")
+    parser.add_argument("--results", default=str(simulate.ROOT / "target/judge.jsonl"))
+    parser.add_argument("--reuse", type=specs, default=[], help="schemes whose results of other builds will do")
+    parser.add_argument("--host", default="linux-server", help="a host of scenarios by its name, or ideal")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="so many simulations at a time")
+    parser.add_argument("--thalweg", default=simulate.THALWEG)
+    options = parser.parse_args()
+    chosen(options.rows, goals.ROWS, "row")
+    try:
+        if options.what == "goals":
+            goals.goals(options)
+        elif options.what == "shown":
+            shown.shown(options)
+        else:
+            scores.judge(options)
+    except RuntimeError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Measures how much faster one simulation is on several threads, and prints a table.
+
+    threads.py                      1, 2, 4, ... threads up to the processors there are, three times each
+    threads.py lot dumbbell         some rows
+    threads.py --threads 1,2,3      these numbers of threads
+    threads.py --repeat 5           more repetitions
+    threads.py --thalweg PATH       another executable than target/release/thalweg
+
+A row tells the least wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
+time; beside them what `thalweg validate` expects on 4 and 16 threads. The results of all numbers of threads are compared: one
+byte of difference ends the measurement. Processors must have nothing else to do, or threads wait for those that are away.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LOT = """
+title = "Parking lot: long flows over eight links, and others over each"
+duration = "5 s"
+warmup = "0 s"
+[defaults.link]
+rate = "1 Gbit/s"
+delay = "5 ms"
+queue = "2000 pkt"
+[defaults.flow]
+scheme = "newreno"
+spread = "100 ms"
+access = {{ rate = "1 Gbit/s", delay = "1 ms" }}
+{links}
+[[flow]]
+name = "long"
+count = 20
+from = "n0"
+to = "n8"
+{flows}
+"""
+
+
+def lot():
+    links = "".join(f'[[link]]\nbetween = ["n{i}", "n{i + 1}"]\n' for i in range(8))
+    flows = "".join(f'[[flow]]\nname = "f{i}"\ncount = 20\nfrom = "n{i}"\nto = "n{i + 1}"\n' for i in range(8))
+    return LOT.format(links=links, flows=flows)
+
+
+def rows(folder):
+    file = Path(folder) / "lot.toml"
+    file.write_text(lot())
+
+    def many(count, rate, duration):
+        return ["ten-thousand-flows", "--set", f"flow.flows.count={count}", "--set", f"link.bottleneck.rate={rate}",
+                "--set", f"duration={duration}"]
+    return {
+        "lot": [str(file)],
+        "dumbbell-1000": many(1000, "1 Gbit/s", "10 s"),
+        "dumbbell-10000": many(10_000, "10 Gbit/s", "3 s"),
+        "dumbbell-100000": many(100_000, "100 Gbit/s", "1 s"),
+    }
+
+
+def measure(command):
+    before, began = os.times(), time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    wall, after = time.monotonic() - began, os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, cpu, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*")
+    parser.add_argument("--threads")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--thalweg", default=str(ROOT / "target/release/thalweg"))
+    arguments = parser.parse_args()
+    processors = len(os.sched_getaffinity(0))
+    powers = [1 << i for i in range(10) if 1 << i <= processors]
+    threads = [int(number) for number in arguments.threads.split(",")] if arguments.threads else powers
+    with tempfile.TemporaryDirectory() as folder:
+        known = rows(folder)
+        unknown = [name for name in arguments.rows if name not in known]
+        if unknown:
+            sys.exit(f"no row is called {unknown[0]}: there are {', '.join(known)}")
+        for name in arguments.rows or known:
+            told = subprocess.run([arguments.thalweg, "validate"] + known[name], stdout=subprocess.PIPE, text=True, check=True)
+            expected = re.search(r"^Threads.*: (.*)", told.stdout, re.M)
+            print(f"{name}: validate says \"{expected[1] if expected else 'nothing'}\"")
+            print("| threads | wall s | speed-up | CPU s | M hops/s |\n| ---: | ---: | ---: | ---: | ---: |")
+            document, single = None, None
+            for number in threads:
+                command = [arguments.thalweg, "run"] + known[name] + ["--quiet", "--json", "--threads", str(number)]
+                runs = [measure(command) for _ in range(arguments.repeat)]
+                for *_, text in runs:
+                    document = document or text
+                    if text != document:
+                        sys.exit(f"{name}: {number} threads give other results")
+                wall, cpu, _ = min(runs)
+                single = single or wall
+                hops = json.loads(document)["runs"][0]["hops"]
+                print(f"| {number} | {wall:.2f} | {single / wall:.2f} | {cpu:.2f} | {hops / wall / 1e6:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
