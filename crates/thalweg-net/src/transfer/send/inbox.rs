@@ -33,6 +33,8 @@ pub struct Inbox {
     later: VecDeque<ToSender>,
     /// The offers that the receiver has given up on by these.
     failed: HashSet<u64>,
+    /// The bell rang while nobody waited.
+    is_rung: bool,
 }
 
 /// Wakes up a sender that waits for the receiver.
@@ -55,13 +57,14 @@ impl Inbox {
         std::thread::Builder::new()
             .name("transfer-inbox".to_owned())
             .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
-        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new() }, bell))
+        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_rung: false }, bell))
     }
 
-    /// The next frame, when it comes; nothing if the bell rings before.
+    /// The next frame, when it comes; nothing if the bell rings before, or has rung since the last wait.
     pub fn wait(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
+            None if std::mem::take(&mut self.is_rung) => Ok(None),
             None => self.frames.recv().unwrap_or_else(|_| Err(ended())),
         }
     }
@@ -113,7 +116,10 @@ impl Inbox {
             {
                 return Ok(Some(Told { first, digests }));
             }
-            let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(ended()))? else { continue };
+            let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(ended()))? else {
+                self.is_rung = true;
+                continue;
+            };
             if self.later.len() >= MOST_UNHEARD {
                 return Err(Error::Protocol("it says more than it was asked".to_owned()));
             }
@@ -137,10 +143,13 @@ impl Inbox {
     }
 
     fn arrived(&mut self) -> Result<Option<ToSender>, Error> {
-        match self.frames.try_recv() {
-            Ok(frame) => frame,
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(ended()),
+        loop {
+            match self.frames.try_recv() {
+                Ok(Ok(None)) => self.is_rung = true,
+                Ok(frame) => return frame,
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Disconnected) => return Err(ended()),
+            }
         }
     }
 }
@@ -204,5 +213,22 @@ fn listen<R: Read>(
             }
             _ => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_bell_that_rings_before_anybody_waits_is_heard() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (mut inbox, bell) = Inbox::new(here, Arc::new(Progress::new())).unwrap();
+        bell.ring();
+        assert!(inbox.look().unwrap().is_none(), "a bell is no frame");
+        drop(there);
+        assert!(inbox.wait().unwrap().is_none(), "it rang");
+        assert!(matches!(inbox.wait(), Err(Error::Interrupted(_))), "and rings once");
     }
 }
