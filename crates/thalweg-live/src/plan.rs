@@ -6,7 +6,7 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::PauseConfig;
 use thalweg_sim::spec::{
-    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, NodeId, NodeSpec, Processing, Spec,
+    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Processing, Spec,
 };
 
 /// A host or router of a live network.
@@ -99,6 +99,16 @@ const MOST_BEATS: u64 = 1_000_000;
 ///
 /// The reason for which there can be none.
 pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
+    if scenario.routing.paths != Multipath::One || !scenario.routing.failures.is_empty() {
+        let why = "a live network takes one way between two nodes, and no link of it fails: leave `paths` and [[failure]] out";
+        return Err(PlanError(why.to_owned()));
+    }
+    if let Some(group) = scenario.groups.iter().find(|group| !group.pairs.is_empty()) {
+        let name = &group.name;
+        return Err(PlanError(format!(
+            "`{name}` is between many nodes: in a live network each pair of nodes is a flow of its own"
+        )));
+    }
     let mut spec = Spec { groups: Vec::new(), warmup: Duration::ZERO, ..scenario.clone() };
     let mut is_host = vec![false; spec.nodes.len()];
     let mut rules = Vec::new();
@@ -241,6 +251,7 @@ fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<
                 forward: forward.clone(),
                 backward: backward.clone(),
                 middlebox: Default::default(),
+                weight: 1,
             });
             spec.nodes.push(NodeSpec { name, processing: Processing::default(), gate: None });
         }

@@ -1,10 +1,13 @@
 //! A scenario in words: its paths, links and what follows from them.
 
+mod routing;
+
 use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::threads::threads;
 use super::{Loaded, is_random};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -37,9 +40,14 @@ pub fn explain(loaded: &Loaded) -> String {
     }
     gates(spec, &mut out);
     let _ = writeln!(out, "\nLinks");
-    for (number, link) in spec.links.iter().enumerate() {
-        link_lines(spec, paths, number, link, &mut out);
+    if spec.links.len() > MOST_LINKS {
+        alike(spec, paths, &mut out);
+    } else {
+        for (number, link) in spec.links.iter().enumerate() {
+            link_lines(spec, paths, number, link, &mut out);
+        }
     }
+    routing::explain(spec, &mut out);
     let memory = memory(spec, paths);
     let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
     let _ = writeln!(out, "Threads (`--threads`): {}.", threads(spec, [4, 16]));
@@ -96,7 +104,18 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
             percent_of(all, path.rate)
         );
     }
-    let mut stops = vec![name(group.from)];
+    let pairs = group.ends().len();
+    if pairs > 1 {
+        let ways = if path.is_single { "" } else { "; the way with the longest round trip" };
+        let _ = writeln!(out, "    between {pairs} pairs of nodes{ways}");
+    } else if !path.is_single {
+        let _ = writeln!(out, "    by several ways, of which one");
+    }
+    let first = path.forward.first().map_or(group.from, |&hop| {
+        let link = &spec.links[hop as usize / 2];
+        if hop.is_multiple_of(2) { link.a } else { link.b }
+    });
+    let mut stops = vec![name(first)];
     for &hop in path.forward.iter() {
         let link = &spec.links[hop as usize / 2];
         stops.push(name(if hop.is_multiple_of(2) { link.b } else { link.a }));
@@ -253,6 +272,35 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
     let _ = writeln!(out, "  {} ({} - {}): {there}", link.name, ends[0], ends[1]);
     if link.forward != link.backward {
         let _ = writeln!(out, "    back: {}", line(spec, paths, number, true));
+    }
+}
+
+/// More links than this are told of together where the same is said of them.
+const MOST_LINKS: usize = 64;
+
+/// The links of a large network, those of which the same is said together.
+fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
+    let mut told: Vec<(String, String, usize)> = Vec::new();
+    let mut place: BTreeMap<String, usize> = BTreeMap::new();
+    for (number, link) in spec.links.iter().enumerate() {
+        let mut lines = line(spec, paths, number, false);
+        let back = line(spec, paths, number, true);
+        if back != lines {
+            let _ = write!(lines, "\n    back: {back}");
+        }
+        let at = *place.entry(lines.clone()).or_insert(told.len());
+        match told.get_mut(at) {
+            Some((.., count)) => *count += 1,
+            None => told.push((link.name.clone(), lines, 1)),
+        }
+    }
+    let kinds = told.len();
+    for (name, lines, count) in told.into_iter().take(MOST_LINKS) {
+        let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        let _ = writeln!(out, "  {name}{more}: {lines}");
+    }
+    if kinds > MOST_LINKS {
+        let _ = writeln!(out, "  ... and {} kinds more", kinds - MOST_LINKS);
     }
 }
 

@@ -14,6 +14,7 @@ mod instead;
 mod keys;
 mod known_paths;
 mod lint;
+mod network;
 mod path;
 mod quantity;
 mod reference;
@@ -313,6 +314,7 @@ fn finish(
         tree::Kind::Array(items) => items.len(),
         _ => 1,
     });
+    let links = links + usize::from(table.get("network").is_some());
     let value = tree::Value { kind: tree::Kind::Table(table), span: whole };
     let Some(document) = keys::Document::decode(&value, &mut report) else {
         return Err(report.take());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::route::{DirectionId, Routes};
+use thalweg_sim::route::{DirectionId, Ways, all_ways};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The paths of all groups.
@@ -20,7 +20,8 @@ pub struct Paths {
     bottleneck: Vec<bool>,
 }
 
-/// The path of the flows of a group.
+/// The path of the flows of a group; of those between several pairs of nodes, or with several paths, the one with the longest round-trip
+/// time.
 #[derive(Clone, Debug)]
 pub struct GroupPath {
     /// The links that data crosses.
@@ -36,6 +37,10 @@ pub struct GroupPath {
     pub bottleneck: String,
     /// The same as a direction of a link; `None` for a line of the flow's own.
     bottleneck_hop: Option<DirectionId>,
+    /// All flows take this path.
+    pub is_single: bool,
+    /// The number of flows whose data crosses each direction of a link, and of those whose acknowledgements do, where choices are even.
+    pub loads: [BTreeMap<DirectionId, f64>; 2],
 }
 
 impl GroupPath {
@@ -79,7 +84,7 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
 impl Paths {
     /// Finds the paths of all groups.
     pub fn new(spec: &Spec) -> Self {
-        let found = routes(spec);
+        let ways = all_ways(spec);
         let mut paths = Self {
             groups: Vec::with_capacity(spec.groups.len()),
             link_rtt: vec![Duration::ZERO; spec.links.len()],
@@ -87,24 +92,46 @@ impl Paths {
             bottleneck: vec![false; spec.links.len() * 2],
         };
         for group in &spec.groups {
-            let route = |from, to| found.get(&(from, to)).cloned().flatten();
-            let ways = route(group.from, group.to).zip(route(group.to, group.from));
-            let path = ways.map(|(forward, backward)| measure(spec, group, forward, backward));
-            if let Some(path) = &path {
-                let back: &[DirectionId] = if group.control_channel.is_some() { &[] } else { &path.backward };
-                let (data, ack) = packet_sizes(&group.transport);
-                let there = path.forward.iter().map(|&hop| (hop as usize, data));
-                for (hop, packet) in there.chain(back.iter().map(|&hop| (hop as usize, ack))) {
-                    paths.link_rtt[hop / 2] = paths.link_rtt[hop / 2].max(path.rtt);
-                    paths.packet[hop] = paths.packet[hop].max(packet);
-                }
-                for &hop in path.forward.iter() {
-                    paths.bottleneck[hop as usize] |= nominal_rate(direction(spec, hop)) <= path.rate;
-                }
-            }
+            let path = paths.add(spec, group, &ways);
             paths.groups.push(path);
         }
         paths
+    }
+
+    /// Adds the flows of a group; `None` where some have no route.
+    fn add(
+        &mut self,
+        spec: &Spec,
+        group: &GroupSpec,
+        ways: &BTreeMap<(NodeId, NodeId), Ways>,
+    ) -> Option<GroupPath> {
+        let (data, ack) = packet_sizes(&group.transport);
+        let mut slowest: Option<GroupPath> = None;
+        let mut loads = [BTreeMap::new(), BTreeMap::new()];
+        let mut is_single = group.ends().len() == 1;
+        for (pair, [from, to]) in group.ends().enumerate() {
+            let (there, back) = ways.get(&(from, to)).zip(ways.get(&(to, from)))?;
+            let path = measure(spec, group, [from, to], &there.path, &back.path);
+            is_single &= there.shares.len() == there.path.len() && back.shares.len() == back.path.len();
+            let flows = f64::from(group.flows_of_pair(pair));
+            let shares =
+                [&there.shares[..], if group.control_channel.is_some() { &[] } else { &back.shares }];
+            for ((shares, loads), packet) in shares.into_iter().zip(&mut loads).zip([data, ack]) {
+                for &(hop, share) in shares {
+                    *loads.entry(hop).or_insert(0.0) += flows * share;
+                    let hop = hop as usize;
+                    self.link_rtt[hop / 2] = self.link_rtt[hop / 2].max(path.rtt);
+                    self.packet[hop] = self.packet[hop].max(packet);
+                }
+            }
+            for &(hop, _) in &there.shares {
+                self.bottleneck[hop as usize] |= nominal_rate(direction(spec, hop)) <= path.rate;
+            }
+            if slowest.as_ref().is_none_or(|slowest| path.rtt > slowest.rtt) {
+                slowest = Some(path);
+            }
+        }
+        slowest.map(|path| GroupPath { is_single, loads, ..path })
     }
 
     /// The bandwidth-delay product of a link's direction: its rate times the longest unloaded round-trip time of
@@ -142,26 +169,12 @@ impl Paths {
     }
 }
 
-/// The routes that groups take, each found once, and one search for each node that they leave from.
-fn routes(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Option<Arc<[DirectionId]>>> {
-    let mut found: BTreeMap<_, _> = spec
-        .groups
-        .iter()
-        .flat_map(|group| [(group.from, group.to), (group.to, group.from)])
-        .map(|ends| (ends, None))
-        .collect();
-    let mut routes = Routes::new(spec);
-    for (&(from, to), route) in &mut found {
-        *route = routes.path(from, to).map(Into::into);
-    }
-    found
-}
-
 fn measure(
     spec: &Spec,
     group: &GroupSpec,
-    forward: Arc<[DirectionId]>,
-    backward: Arc<[DirectionId]>,
+    ends: [NodeId; 2],
+    forward: &[DirectionId],
+    backward: &[DirectionId],
 ) -> GroupPath {
     let (data, ack) = packet_sizes(&group.transport);
     let access = group.access.as_ref();
@@ -173,7 +186,7 @@ fn measure(
     let back = access.iter().flat_map(|access| [&access.source_backward, &access.sink_backward]);
     let mut back = backward.iter().map(|&hop| direction(spec, hop)).chain(back);
     let answer = group.control_channel.unwrap_or_else(|| one_way(&mut back, ack));
-    let rtt = one_way(&mut there, data) + answer + hosts(spec, group, data, ack);
+    let rtt = one_way(&mut there, data) + answer + hosts(spec, group, ends, data, ack);
 
     // Of equally slow lines the first, links before the flow's own.
     let mut lines: Vec<(&DirectionSpec, Option<DirectionId>)> =
@@ -185,20 +198,26 @@ fn measure(
     let (rate, bottleneck_hop) = slowest.map_or((Rate::MAX, None), |(line, hop)| (nominal_rate(line), *hop));
     let bottleneck = bottleneck_hop
         .map_or_else(|| "the access".to_owned(), |hop| spec.links[hop as usize / 2].name.clone());
-    GroupPath { forward, backward, rtt, rate, bottleneck, bottleneck_hop }
+    GroupPath {
+        forward: forward.into(),
+        backward: backward.into(),
+        rtt,
+        rate,
+        bottleneck,
+        bottleneck_hop,
+        is_single: true,
+        loads: [BTreeMap::new(), BTreeMap::new()],
+    }
 }
 
 /// The time that both hosts add: each handles the data packet and its acknowledgement once. A thread is woken for what comes.
-fn hosts(spec: &Spec, group: &GroupSpec, data: u32, ack: u32) -> Duration {
+fn hosts(spec: &Spec, group: &GroupSpec, ends: [NodeId; 2], data: u32, ack: u32) -> Duration {
     if let Some(host) = &group.host {
         return (host.late + host.call + host.cost(data) + host.cost(ack)) * 2;
     }
     let cost = |host: Processing| host.cost(data) + host.cost(ack);
     match &group.access {
         Some(access) => cost(access.source_processing) + cost(access.sink_processing),
-        None => {
-            cost(spec.nodes[group.from.0 as usize].processing)
-                + cost(spec.nodes[group.to.0 as usize].processing)
-        }
+        None => ends.into_iter().map(|node| cost(spec.nodes[node.0 as usize].processing)).sum(),
     }
 }

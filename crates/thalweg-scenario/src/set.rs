@@ -94,7 +94,7 @@ fn relocate(value: &mut Value, source: u32, lead: usize) {
 }
 
 /// The keys of a scenario that are lists of tables.
-const LISTS: [&str; 2] = ["link", "flow"];
+const LISTS: [&str; 3] = ["link", "flow", "failure"];
 
 /// Puts a value where the keys lead, making tables on the way, or lists of tables where keys are among `lists`. What a key may be
 /// is checked when it is decoded.

@@ -35,6 +35,7 @@ fn main() {
         40,
     );
     let spec = Spec {
+        routing: Default::default(),
         nodes: vec![node("left"), node("right")],
         links: vec![LinkSpec {
             name: "bottleneck".to_owned(),
@@ -43,6 +44,7 @@ fn main() {
             forward: bottleneck.clone(),
             backward: bottleneck,
             middlebox: Default::default(),
+            weight: 1,
         }],
         groups: vec![GroupSpec {
             count: flows as u32,

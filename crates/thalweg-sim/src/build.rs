@@ -23,6 +23,7 @@ use crate::spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
     WorkloadSpec,
 };
+use crate::table::RouteTable;
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
 use std::borrow::Cow;
@@ -48,6 +49,7 @@ fn beats(rhythm: &RhythmSpec, duration: Duration, mut beat: impl FnMut() -> Beat
 
 pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
     crate::check::check(spec)?;
+    let spec = &*spec.with_failures();
     let mut builder = Builder::new(spec)?;
     for (index, group) in spec.groups.iter().enumerate() {
         builder.add_group(index as u32, group)?;
@@ -58,6 +60,8 @@ pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>,
 struct Builder<'a> {
     spec: &'a Spec,
     routes: Routes<'a>,
+    /// The routes of flows.
+    table: RouteTable,
     network: Network,
     wheel: Wheel,
     flows: Vec<Flow>,
@@ -82,16 +86,21 @@ impl<'a> Builder<'a> {
                 + 2 * usize::from(group.overhead_links() > 0)
         };
         let of_flows: usize = spec.groups.iter().map(|group| of_flow(group) * group.count as usize).sum();
+        let mut table = RouteTable::new(spec);
+        let (of_flows_routes, forks) =
+            (core::mem::take(&mut table.routes), core::mem::take(&mut table.forks));
         let mut builder = Self {
             spec,
             routes: Routes::new(spec),
+            table,
             network: Network {
                 packets: Packets::new(),
                 transmitters: Vec::with_capacity(2 * spec.links.len() + of_flows),
                 stations: Vec::new(),
                 directions: Vec::new(),
                 speeds: Vec::new(),
-                routes: Vec::new(),
+                routes: of_flows_routes,
+                forks,
                 names: Names::new(spec.seed),
                 changes: Vec::new(),
                 in_service: BTreeMap::new(),
@@ -201,12 +210,18 @@ impl<'a> Builder<'a> {
             from: self.spec.nodes[from.0 as usize].name.clone(),
             to: self.spec.nodes[to.0 as usize].name.clone(),
         };
-        let forward = self.routes.path(group.from, group.to).ok_or_else(|| no_route(group.from, group.to))?;
-        let backward =
-            self.routes.path(group.to, group.from).ok_or_else(|| no_route(group.to, group.from))?;
-        if group.access.is_none() && group.from == group.to {
-            return Err(no_route(group.from, group.to));
+        let mut routes = Vec::new();
+        let exits = group.access.is_some();
+        for [from, to] in group.ends() {
+            let there = self.table.starts(from, to, exits).ok_or_else(|| no_route(from, to))?;
+            let back = self.table.starts(to, from, exits).ok_or_else(|| no_route(to, from))?;
+            if group.access.is_none() && from == to {
+                return Err(no_route(from, to));
+            }
+            routes.push((there, back));
         }
+        let of_epoch = |epoch: usize| routes.iter().map(move |(there, back)| [there[epoch], back[epoch]]);
+        let routes: Arc<[[u32; 2]]> = (0..=self.table.changes.len()).flat_map(of_epoch).collect();
         let directions = group.access_with_overhead().map(|access| self.describe_access(&access));
         let overhead_links = group.overhead_links();
         let overhead = (overhead_links > 0).then(|| self.describe(overhead_line(group.overhead)));
@@ -214,9 +229,6 @@ impl<'a> Builder<'a> {
         let first = self.network.transmitters.len() as u32;
         self.network.names.begin_group(first, &group.name);
         let control_route = control.map(|_| self.add_route(Vec::new()));
-        let exit = if group.access.is_some() { &[EXIT][..] } else { &[] };
-        let forward = self.add_route([&forward, exit].concat());
-        let backward = self.add_route([&backward, exit].concat());
         let mut transport = group.transport.clone();
         let gated =
             |node: NodeId| if group.access.is_none() { self.node_gates[node.0 as usize] } else { NO_GATE };
@@ -247,7 +259,9 @@ impl<'a> Builder<'a> {
             transport: index,
             priority: group.priority,
             gates,
-            routes: [forward, backward],
+            routes,
+            pairs: group.ends().len() as u32,
+            epoch: 0,
             control: control_route,
             has_access: group.access.is_some(),
             overhead: (overhead_links > 0).then(|| group.own_links() - overhead_links),
@@ -260,7 +274,7 @@ impl<'a> Builder<'a> {
         for i in 0..group.count {
             let number = self.flows.len() as u32;
             let links = self.network.transmitters.len() as u32;
-            let mut hosts = [group.from, group.to].map(|node| self.node_hosts[node.0 as usize]);
+            let mut hosts = group.ends_of(i).map(|node| self.node_hosts[node.0 as usize]);
             if let (Some(access), Some(directions)) = (&group.access, &directions) {
                 for direction in directions {
                     self.add_transmitter(*direction)?;
@@ -357,6 +371,9 @@ impl<'a> Builder<'a> {
         self.wheel.push(end, Kind::End.key(0));
         if !warmup.is_zero() {
             self.wheel.push(Time::ZERO + warmup, Kind::Warm.key(0));
+        }
+        for (epoch, &at) in (0..).zip(&self.table.changes) {
+            self.wheel.push(at, Kind::Reroute.key(epoch));
         }
         let tails = spec.links.iter().flat_map(|link| [link.a, link.b]);
         let link_gates = match self.gates.is_empty() {

@@ -46,7 +46,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         return Err(SpecError::TooMany { what: "flows", most });
     }
     for group in &spec.groups {
-        if !exists(group.from) || !exists(group.to) {
+        if !group.ends().flatten().all(exists) {
             return Err(SpecError::NoNode { of: group.name.clone() });
         }
         if let Some(access) = &group.access {
@@ -65,7 +65,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         }
         check_group(group)?;
     }
-    Ok(())
+    spec.routing_fault().map_or(Ok(()), |(of, why)| Err(SpecError::Routing { of, why }))
 }
 
 /// A workload that writes nothing, or writes in no time, would stand still or never let the time pass.

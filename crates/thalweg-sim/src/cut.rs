@@ -5,7 +5,7 @@
 //! between them are one. All else is free: cells are put together to as many parts as there are threads, so that the heaviest part is
 //! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
 
-use crate::route::{DirectionId, Routes};
+use crate::route::{DirectionId, Ways, all_ways};
 use crate::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::BTreeMap;
 use thalweg_catalog::Ends;
@@ -223,17 +223,13 @@ impl<'a> Cells<'a> {
             total: 0.0,
             is_numbered: !spec.groups.iter().any(opens),
         };
-        let mut routes = Routes::new(spec);
-        let paths: Vec<[Vec<DirectionId>; 2]> = spec
-            .groups
-            .iter()
-            .map(|group| {
-                let there = routes.path(group.from, group.to).unwrap_or_default();
-                [there, routes.path(group.to, group.from).unwrap_or_default()]
-            })
-            .collect();
-        cells.join(&paths);
-        cells.weigh(&paths);
+        let (ways, none) = (all_ways(spec), Ways::default());
+        let of = |from, to| ways.get(&(from, to)).unwrap_or(&none);
+        let ways_of =
+            |group: &'a GroupSpec| group.ends().map(|[from, to]| [of(from, to), of(to, from)]).collect();
+        let ways: Vec<Vec<[&Ways; 2]>> = spec.groups.iter().map(ways_of).collect();
+        cells.join(&ways);
+        cells.weigh(&ways);
         cells
     }
 
@@ -243,19 +239,18 @@ impl<'a> Cells<'a> {
     }
 
     /// Finds what belongs together, and the ways between.
-    fn join(&mut self, paths: &[[Vec<DirectionId>; 2]]) {
+    fn join(&mut self, ways: &[Vec<[&Ways; 2]>]) {
         let mut node_ends: BTreeMap<u32, u32> = BTreeMap::new();
         let mut first = self.directions;
-        for (group, paths) in self.spec.groups.iter().zip(paths) {
-            for path in paths {
-                for pair in path.windows(2) {
-                    self.edge(pair[0], pair[1], lookahead(self.direction(pair[0])));
-                }
+        for (group, ways) in self.spec.groups.iter().zip(ways) {
+            for &(before, behind) in ways.iter().flatten().flat_map(|ways| &ways.steps) {
+                self.edge(before, behind, lookahead(self.direction(before)));
             }
-            for source in first..first + group.count {
+            for number in 0..group.count {
+                let source = first + number;
                 let ends = [source, source + self.flows];
-                self.join_ends(group, paths, ends);
-                for (node, end) in [group.from, group.to].into_iter().zip(ends) {
+                self.join_ends(group, &ways[number as usize % ways.len()], ends);
+                for (node, end) in group.ends_of(number).into_iter().zip(ends) {
                     if group.access.is_none() && !self.spec.nodes[node.0 as usize].processing.is_free() {
                         let first = *node_ends.entry(node.0).or_insert(end);
                         self.sets.unite(first, end);
@@ -270,6 +265,9 @@ impl<'a> Cells<'a> {
             }
             first += group.count;
         }
+        // Flows of many pairs cross the same links.
+        self.edges.sort_unstable_by_key(|edge| (edge.from, edge.to, edge.lookahead));
+        self.edges.dedup_by_key(|edge| (edge.from, edge.to, edge.lookahead));
         for &Edge { from, to, lookahead } in &self.edges {
             if lookahead == 0 {
                 self.sets.unite(from, to);
@@ -282,20 +280,23 @@ impl<'a> Cells<'a> {
     }
 
     /// The ways by which packets leave the ends of a flow, and come to them.
-    fn join_ends(&mut self, group: &GroupSpec, paths: &[Vec<DirectionId>; 2], [source, sink]: [u32; 2]) {
+    fn join_ends(&mut self, group: &GroupSpec, ways: &[&Ways; 2], [source, sink]: [u32; 2]) {
         if let Some(delay) = group.control_channel {
             self.edge(sink, source, delay.as_picos());
         }
         let leaving = group.access.as_ref().map(|access| [&access.source_forward, &access.sink_backward]);
-        for (side, (path, [from, to])) in paths.iter().zip([[source, sink], [sink, source]]).enumerate() {
-            let (Some(&first), Some(&last)) = (path.first(), path.last()) else { continue };
-            match leaving {
-                Some(leaving) => self.edge(from, first, lookahead(leaving[side])),
-                // Ends send into the network at once.
-                None => self.sets.unite(from, first),
+        for (side, (ways, [from, to])) in ways.iter().zip([[source, sink], [sink, source]]).enumerate() {
+            for &first in &ways.first {
+                match leaving {
+                    Some(leaving) => self.edge(from, first, lookahead(leaving[side])),
+                    // Ends send into the network at once.
+                    None => self.sets.unite(from, first),
+                }
             }
-            self.edge(last, to, lookahead(self.direction(last)));
-            for &of in path {
+            for &last in &ways.last {
+                self.edge(last, to, lookahead(self.direction(last)));
+            }
+            for &(of, _) in &ways.shares {
                 if self.direction(of).variation.is_some() {
                     // Its delay may be one for each flow.
                     self.sets.unite(from, of);
@@ -305,32 +306,42 @@ impl<'a> Cells<'a> {
     }
 
     /// Estimates the work: each flow sends at its share of the narrowest line of its path, if it wants to.
-    fn weigh(&mut self, paths: &[[Vec<DirectionId>; 2]]) {
+    fn weigh(&mut self, ways: &[Vec<[&Ways; 2]>]) {
         let mut crossing = vec![0.0; self.directions as usize];
-        for (group, paths) in self.spec.groups.iter().zip(paths) {
-            paths[0].iter().for_each(|&of| crossing[of as usize] += f64::from(group.count));
+        for (group, ways) in self.spec.groups.iter().zip(ways) {
+            for (pair, [there, _]) in ways.iter().enumerate() {
+                let flows = f64::from(group.flows_of_pair(pair));
+                there.shares.iter().for_each(|&(of, share)| crossing[of as usize] += flows * share);
+            }
         }
         let mut flow = self.directions as usize;
-        for (group, paths) in self.spec.groups.iter().zip(paths) {
-            let share = |&of: &DirectionId| self.direction(of).rate.as_f64() / crossing[of as usize].max(1.0);
-            let narrow = paths[0].iter().map(share).fold(f64::MAX, f64::min);
+        for (group, ways) in self.spec.groups.iter().zip(ways) {
             let own = group.access.as_ref().map_or(f64::MAX, |access| {
                 access.source_forward.rate.as_f64().min(access.sink_forward.rate.as_f64())
             });
-            let rate = narrow.min(own).min(wanted(group, self.spec.duration)).min(MOST_RATE);
+            let most = own.min(wanted(group, self.spec.duration)).min(MOST_RATE);
             let segment = group.transport.properties().segment();
             let packet = f64::from(group.transport.data_packet(segment)) * 8.0;
-            let packets = rate / packet * self.spec.duration.as_secs_f64();
             let lines = if group.access.is_some() { 2.0 } else { 0.0 };
-            for (behind, of_end) in [(0, OF_SOURCE), (self.flows as usize, OF_SINK)] {
-                let ends = flow + behind..flow + behind + group.count as usize;
-                self.work[ends].fill(packets * (of_end + lines));
+            for (pair, ways) in ways.iter().enumerate() {
+                let share = |&(of, share): &(DirectionId, f64)| {
+                    self.direction(of).rate.as_f64() / crossing[of as usize].max(1.0) / share.max(1e-9)
+                };
+                let narrow = ways[0].shares.iter().map(share).fold(f64::MAX, f64::min);
+                let packets = narrow.min(most) / packet * self.spec.duration.as_secs_f64();
+                for number in (pair..group.count as usize).step_by(group.ends().len()) {
+                    for (behind, of_end) in [(0, OF_SOURCE), (self.flows as usize, OF_SINK)] {
+                        self.work[flow + behind + number] = packets * (of_end + lines);
+                    }
+                }
+                let flows = f64::from(group.flows_of_pair(pair));
+                for (ways, of_packet) in ways.iter().zip([1.0, OF_ANSWER]) {
+                    for &(of, share) in &ways.shares {
+                        self.work[of as usize] += packets * of_packet * flows * share;
+                    }
+                }
             }
             flow += group.count as usize;
-            for (path, of_packet) in paths.iter().zip([1.0, OF_ANSWER]) {
-                path.iter()
-                    .for_each(|&of| self.work[of as usize] += packets * of_packet * f64::from(group.count));
-            }
         }
         self.total = self.work.iter().sum();
     }

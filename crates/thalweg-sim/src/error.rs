@@ -57,6 +57,13 @@ pub enum SpecError {
         /// The reason.
         why: String,
     },
+    /// Routes that something of the specification cannot go together with.
+    Routing {
+        /// The link, node or group.
+        of: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// More of something than can be numbered.
     TooMany {
         /// Of what.
@@ -98,7 +105,9 @@ impl fmt::Display for SpecError {
             Self::Priority { of, found } => {
                 write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
             }
-            Self::Reading { of, why } | Self::Host { of, why } => write!(f, "`{of}`: {why}"),
+            Self::Reading { of, why } | Self::Host { of, why } | Self::Routing { of, why } => {
+                write!(f, "`{of}`: {why}")
+            }
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
             Self::Breach { of, at, breach } => {
                 write!(f, "`{of}` at {at}: {breach}")

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Warm = 12,
     /// The run ends.
     End = 13,
+    /// Routes are others.
+    Reroute = 14,
 }
 
 /// Entities of a kind are numbered below this.
@@ -62,7 +64,8 @@ impl Kind {
             10 => Self::Router,
             11 => Self::Sample,
             12 => Self::Warm,
-            _ => Self::End,
+            13 => Self::End,
+            _ => Self::Reroute,
         }
     }
 }

@@ -202,6 +202,7 @@ impl<T: Tracing> EventLoop<T> {
             Kind::Router => self.on_router(entity),
             Kind::Sample => self.on_sample(),
             Kind::Warm => self.on_warm(),
+            Kind::Reroute => self.on_reroute(),
             Kind::End => {
                 self.finished = true;
                 self.count_shared();

@@ -4,6 +4,7 @@ pub(crate) mod border;
 pub(crate) mod endpoint;
 pub(crate) mod feedback;
 pub(crate) mod flow;
+pub(crate) mod forks;
 pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod names;

@@ -1,17 +1,21 @@
-//! Static shortest-path routing.
+//! Shortest-path routing: the best path from a node to another, or all that are equally good.
 
+use crate::routing::{Metric, Multipath};
 use crate::spec::{NodeId, Spec};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// One direction of one of the specification's links: `2 * link` from a to b, `2 * link + 1` back.
 pub type DirectionId = u32;
 
-/// The directions to take from one node to another: the path of least total propagation delay, then of fewest hops,
+/// The directions to take from one node to another: the path that costs least by the specification's metric, then of fewest hops,
 /// then with the links that come first in the specification. Empty when both are the same; `None` when there is none.
 pub fn shortest_path(spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<DirectionId>> {
     Routes::new(spec).path(from, to)
 }
+
+/// The cost of a way: by the metric, and its links.
+type Cost = (u64, u32);
 
 /// Paths through one network, with the search tree of the last source kept.
 pub struct Routes<'a> {
@@ -24,9 +28,14 @@ pub struct Routes<'a> {
 impl<'a> Routes<'a> {
     /// Prepares the search in `spec`, whose links must be between nodes that exist.
     pub fn new(spec: &'a Spec) -> Self {
+        Self::without(spec, &BTreeSet::new())
+    }
+
+    /// The same where some links have failed.
+    pub(crate) fn without(spec: &'a Spec, failed: &BTreeSet<u32>) -> Self {
         let mut leaving = vec![Vec::new(); spec.nodes.len()];
-        for (index, link) in spec.links.iter().enumerate() {
-            let forward = 2 * index as DirectionId;
+        for (index, link) in (0..).zip(&spec.links).filter(|(index, _)| !failed.contains(index)) {
+            let forward = 2 * index;
             leaving[link.a.0 as usize].push(forward);
             leaving[link.b.0 as usize].push(forward + 1);
         }
@@ -49,9 +58,22 @@ impl<'a> Routes<'a> {
         Some(path)
     }
 
-    fn ends(&self, direction: DirectionId) -> (NodeId, NodeId) {
+    /// The nodes that a direction leads from and to.
+    pub(crate) fn ends(&self, direction: DirectionId) -> (NodeId, NodeId) {
         let link = &self.spec.links[direction as usize / 2];
         if direction.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) }
+    }
+
+    /// The cost of a way with a direction more.
+    fn and(&self, (cost, hops): Cost, direction: DirectionId) -> Cost {
+        let link = &self.spec.links[direction as usize / 2];
+        let way = if direction.is_multiple_of(2) { &link.forward } else { &link.backward };
+        let more = match self.spec.routing.metric {
+            Metric::Delay => way.delay.as_picos(),
+            Metric::Hops => 1,
+            Metric::Weight => link.weight.into(),
+        };
+        (cost.saturating_add(more), hops + 1)
     }
 
     /// Dijkstra's algorithm: by which direction each node is reached.
@@ -60,14 +82,12 @@ impl<'a> Routes<'a> {
         let mut arrived_by = vec![None; self.spec.nodes.len()];
         let mut frontier = BinaryHeap::from([Reverse((0, 0, root.0))]);
         best[root.0 as usize] = (0, 0);
-        while let Some(Reverse((delay, hops, node))) = frontier.pop() {
-            if best[node as usize] < (delay, hops) {
+        while let Some(Reverse((cost, hops, node))) = frontier.pop() {
+            if best[node as usize] < (cost, hops) {
                 continue;
             }
             for &direction in &self.leaving[node as usize] {
-                let link = &self.spec.links[direction as usize / 2];
-                let way = if direction.is_multiple_of(2) { &link.forward } else { &link.backward };
-                let cost = (delay.saturating_add(way.delay.as_picos()), hops + 1);
+                let cost = self.and((cost, hops), direction);
                 let next = self.ends(direction).1;
                 if cost < best[next.0 as usize] {
                     best[next.0 as usize] = cost;
@@ -77,5 +97,168 @@ impl<'a> Routes<'a> {
             }
         }
         arrived_by
+    }
+
+    /// The directions by which best paths to a node leave each other node; none where there is no path, and at the node itself.
+    /// Each leads to a node with a path of fewer links, so that no packet goes in circles.
+    pub(crate) fn web(&self, root: NodeId) -> Vec<Vec<DirectionId>> {
+        let mut best = vec![(u64::MAX, u32::MAX); self.spec.nodes.len()];
+        let mut frontier = BinaryHeap::from([Reverse((0, 0, root.0))]);
+        best[root.0 as usize] = (0, 0);
+        while let Some(Reverse((cost, hops, node))) = frontier.pop() {
+            if best[node as usize] < (cost, hops) {
+                continue;
+            }
+            for &leaving in &self.leaving[node as usize] {
+                let cost = self.and((cost, hops), leaving ^ 1);
+                let before = self.ends(leaving).1;
+                if cost < best[before.0 as usize] {
+                    best[before.0 as usize] = cost;
+                    frontier.push(Reverse((cost.0, cost.1, before.0)));
+                }
+            }
+        }
+        let is_best = |node: usize, direction: DirectionId| {
+            let next = best[self.ends(direction).1.0 as usize];
+            next.1 < u32::MAX && self.and(next, direction) == best[node]
+        };
+        let mut web = self.leaving.clone();
+        for (node, leaving) in web.iter_mut().enumerate() {
+            leaving.retain(|&direction| node != root.0 as usize && is_best(node, direction));
+        }
+        web
+    }
+}
+
+/// The ways of packets from a node to another, over the whole run.
+#[derive(Clone, Debug, Default)]
+pub struct Ways {
+    /// A best path when no link has failed.
+    pub path: Vec<DirectionId>,
+    /// Each direction that packets may take, with the share of packets that do when no link has failed and all choices are even.
+    pub shares: Vec<(DirectionId, f64)>,
+    /// The pairs of directions that packets may take one after the other.
+    pub(crate) steps: Vec<(DirectionId, DirectionId)>,
+    /// The directions by which they may leave the first node, and by which they may come to the last.
+    pub(crate) first: Vec<DirectionId>,
+    pub(crate) last: Vec<DirectionId>,
+}
+
+/// The ways of packets of all flows, there and back, by the nodes at their ends. Where there is no way when no link has failed, there is
+/// none.
+pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
+    let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
+    let mut ways: BTreeMap<(NodeId, NodeId), Ways> = BTreeMap::new();
+    let wanted: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
+    for (number, (_, failed)) in spec.routing.epochs().iter().enumerate() {
+        let mut routes = Routes::without(spec, failed);
+        let is_first = number == 0;
+        if is_first || spec.routing.paths == Multipath::One {
+            // From each node in turn, as a search is from a node.
+            for &(from, to) in &wanted {
+                let Some(path) = routes.path(from, to) else { continue };
+                let of = ways.entry((from, to)).or_default();
+                if spec.routing.paths == Multipath::One {
+                    of.add(path.windows(2).map(|pair| (pair[0], pair[1])), &path[..], is_first);
+                    of.first.extend(path.first());
+                    of.last.extend(path.last());
+                }
+                if is_first {
+                    of.path = path;
+                }
+            }
+        }
+        if spec.routing.paths != Multipath::One {
+            let back: BTreeSet<(NodeId, NodeId)> = wanted.iter().map(|&(from, to)| (to, from)).collect();
+            let mut web = (None, Vec::new());
+            for &(to, from) in &back {
+                if web.0 != Some(to) {
+                    web = (Some(to), routes.web(to));
+                }
+                if let Some(of) = ways.get_mut(&(from, to)) {
+                    spread(&routes, &web.1, [from, to], of, is_first);
+                }
+            }
+        }
+    }
+    for of in ways.values_mut() {
+        for list in [&mut of.first, &mut of.last] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        of.steps.sort_unstable();
+        of.steps.dedup();
+    }
+    ways
+}
+
+impl Ways {
+    fn add(
+        &mut self,
+        steps: impl Iterator<Item = (DirectionId, DirectionId)>,
+        taken: &[DirectionId],
+        is_first: bool,
+    ) {
+        self.steps.extend(steps);
+        let share = if is_first { 1.0 } else { 0.0 };
+        for &direction in taken {
+            if is_first || !self.shares.iter().any(|(of, _)| *of == direction) {
+                self.shares.push((direction, share));
+            }
+        }
+    }
+}
+
+/// Adds the ways through a web of best paths.
+fn spread(
+    routes: &Routes<'_>,
+    web: &[Vec<DirectionId>],
+    [from, to]: [NodeId; 2],
+    of: &mut Ways,
+    is_first: bool,
+) {
+    // The nodes in the order of their distance: each is reached before it is left.
+    let mut shares: BTreeMap<NodeId, f64> = BTreeMap::from([(from, 1.0)]);
+    let mut left: Vec<NodeId> = vec![from];
+    let mut arrived: BTreeMap<NodeId, Vec<DirectionId>> = BTreeMap::new();
+    let mut waiting: BTreeMap<NodeId, usize> = BTreeMap::new();
+    // How many directions on the way lead to each node.
+    let mut reached = BTreeSet::from([from]);
+    let mut stack = vec![from];
+    while let Some(node) = stack.pop() {
+        for &direction in &web[node.0 as usize] {
+            let next = routes.ends(direction).1;
+            *waiting.entry(next).or_default() += 1;
+            arrived.entry(next).or_default().push(direction);
+            if reached.insert(next) {
+                stack.push(next);
+            }
+        }
+    }
+    while let Some(node) = left.pop() {
+        let leaving = &web[node.0 as usize];
+        let share = shares.get(&node).copied().unwrap_or_default() / leaving.len().max(1) as f64;
+        for &direction in leaving {
+            if node == from {
+                of.first.push(direction);
+            }
+            let before = arrived.get(&node).into_iter().flatten();
+            of.steps.extend(before.map(|&before| (before, direction)));
+            match of.shares.iter_mut().find(|(of, _)| *of == direction) {
+                Some(_) => {}
+                None => of.shares.push((direction, if is_first { share } else { 0.0 })),
+            }
+            let next = routes.ends(direction).1;
+            if next == to {
+                of.last.push(direction);
+            }
+            *shares.entry(next).or_default() += share;
+            if let Some(count) = waiting.get_mut(&next) {
+                *count -= 1;
+                if *count == 0 {
+                    left.push(next);
+                }
+            }
+        }
     }
 }

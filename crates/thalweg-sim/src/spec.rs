@@ -6,6 +6,7 @@
 pub use crate::matching::{Match, NoMatch, Protocol};
 pub use crate::middlebox::{Middlebox, NatKind};
 pub use crate::processing::Processing;
+pub use crate::routing::{FailureSpec, Metric, Multipath, RoutingSpec};
 pub use crate::thread::HostSpec;
 
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct Spec {
     pub nodes: Vec<NodeSpec>,
     /// Full-duplex links between them.
     pub links: Vec<LinkSpec>,
+    /// The ways of packets through them.
+    pub routing: RoutingSpec,
     /// Traffic.
     pub groups: Vec<GroupSpec>,
     /// The time at which the run ends.
@@ -88,6 +91,8 @@ pub struct LinkSpec {
     pub a: NodeId,
     /// The other end.
     pub b: NodeId,
+    /// Its cost where routes go by weights, in both directions.
+    pub weight: u32,
     /// From a to b.
     pub forward: DirectionSpec,
     /// From b to a.
@@ -181,6 +186,9 @@ pub struct GroupSpec {
     pub from: NodeId,
     /// The node that data goes to.
     pub to: NodeId,
+    /// Ends of flows in place of these two, the same flow's first: flow number i (from 0) has pair i, beginning anew behind the
+    /// last.
+    pub pairs: Arc<[[NodeId; 2]]>,
     /// Gives each flow a source host behind `from` and a sink host behind `to`, on links of its own.
     pub access: Option<AccessSpec>,
     /// The protocol.
@@ -225,6 +233,7 @@ impl GroupSpec {
             count: 1,
             from,
             to,
+            pairs: Arc::new([]),
             access: None,
             transport,
             workload,
@@ -239,6 +248,25 @@ impl GroupSpec {
             priority: LOWEST_PRIORITY,
             real: None,
         }
+    }
+
+    /// The nodes between which its flows go, each pair once or more.
+    pub fn ends(&self) -> impl ExactSizeIterator<Item = [NodeId; 2]> + '_ {
+        (0..self.pairs.len().max(1)).map(|pair| self.pairs.get(pair).copied().unwrap_or([self.from, self.to]))
+    }
+
+    /// The nodes that flow number `flow` (from 0) begins and ends at.
+    pub fn ends_of(&self, flow: u32) -> [NodeId; 2] {
+        match self.pairs.len() {
+            0 => [self.from, self.to],
+            pairs => self.pairs[flow as usize % pairs],
+        }
+    }
+
+    /// The number of flows of the pair of that position.
+    pub fn flows_of_pair(&self, pair: usize) -> u32 {
+        let pairs = self.pairs.len().max(1) as u32;
+        self.count / pairs + u32::from((pair as u32) < self.count % pairs)
     }
 
     /// The time at which its flow number `flow` (from 0) starts; `spread` is drawn from once for each, in order.

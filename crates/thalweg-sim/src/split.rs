@@ -90,6 +90,7 @@ pub(crate) fn split(mut whole: Box<Part>, spec: &Spec, cut: &Cut) -> (Rest, Vec<
                 directions: network.directions.clone(),
                 speeds: network.speeds.clone(),
                 routes: network.routes.clone(),
+                forks: network.forks.clone(),
                 names: network.names.clone(),
                 changes: network.changes.clone(),
                 in_service: BTreeMap::new(),

@@ -263,6 +263,7 @@ fn components_do_not_disturb_each_other() {
         forward: link.clone(),
         backward: link,
         middlebox: Default::default(),
+        weight: 1,
     });
     both.groups
         .push(GroupSpec { from: NodeId(2), ..group("second", 3, window(cubic(true)), WorkloadSpec::Bulk) });

@@ -27,8 +27,10 @@ pub fn chain(nodes: u32) -> Spec {
         forward: direction.clone(),
         backward: direction.clone(),
         middlebox: Default::default(),
+        weight: 1,
     };
     Spec {
+        routing: Default::default(),
         nodes: (0..nodes).map(node).collect(),
         links: (0..nodes - 1).map(link).collect(),
         groups: Vec::new(),

@@ -52,7 +52,8 @@ impl Topology {
         Self {
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
             links: spec.links.iter().map(link).collect(),
-            groups: spec.groups.iter().map(Group::of).collect(),
+            // Those between many nodes are everywhere.
+            groups: spec.groups.iter().filter(|group| group.pairs.is_empty()).map(Group::of).collect(),
             too_large: None,
         }
     }

@@ -155,11 +155,13 @@ pub(crate) fn spec() -> Spec {
         forward: direction.clone(),
         backward: direction,
         middlebox: Default::default(),
+        weight: 1,
     };
     let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);
     let workload = WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) };
     let group = GroupSpec::new("flow", [NodeId(0), NodeId(1)], transport, workload);
     Spec {
+        routing: Default::default(),
         nodes: vec![node("a"), node("b")],
         links: vec![link],
         groups: vec![group],

@@ -8,12 +8,13 @@ mod transport;
 mod workload;
 
 use super::Scenario;
-use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable};
+use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable, Routing};
 use super::table::Fields;
 use super::writer::{Entries, key, text};
 use std::collections::BTreeMap;
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::{AccessSpec, GroupSpec, Processing};
+use thalweg_proto::units::Time;
+use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, Processing, Spec};
 
 /// The scenario as a file that needs no other file and reads back to the same specification.
 pub fn expand(scenario: &Scenario) -> String {
@@ -28,6 +29,19 @@ pub fn expand(scenario: &Scenario) -> String {
     Measure::write(&spec.measure, &mut measure);
     section(&mut out, "[measure]", &measure);
 
+    let mut routing = Entries::default();
+    Routing::write(&spec.routing, &mut routing);
+    section(&mut out, "[routing]", &routing);
+    for failure in &spec.routing.failures {
+        let mut entries = Entries::default();
+        let name = spec.links.get(failure.link as usize).map_or("", |link| link.name.as_str());
+        entries.put("link", text(name));
+        entries.quantity("at", failure.at.since(Time::ZERO));
+        if let Some(until) = failure.until {
+            entries.quantity("for", until.since(failure.at));
+        }
+        section(&mut out, "[[failure]]", &entries);
+    }
     for node in &spec.nodes {
         let mut entries = Entries::default();
         if node.processing != Processing::default() {
@@ -59,8 +73,7 @@ pub fn expand(scenario: &Scenario) -> String {
         section(&mut out, &format!("[scheme.{}]", key(name)), entries);
     }
     for group in &spec.groups {
-        let names = [group.from, group.to].map(|node| spec.nodes[node.0 as usize].name.as_str());
-        section(&mut out, "[[flow]]", &flow(group, names, &schemes, registry));
+        section(&mut out, "[[flow]]", &flow(spec, group, &schemes, registry));
         if let Some(access) = &group.access {
             sides(&mut out, access, registry);
         }
@@ -86,16 +99,19 @@ fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> BTreeMap<&'g str
     schemes
 }
 
-fn flow(
-    group: &GroupSpec,
-    [from, to]: [&str; 2],
-    schemes: &BTreeMap<&str, Entries>,
-    registry: &Registry,
-) -> Entries {
+fn flow(spec: &Spec, group: &GroupSpec, schemes: &BTreeMap<&str, Entries>, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     entries.put("name", text(&group.name));
-    entries.put("from", text(from));
-    entries.put("to", text(to));
+    let name = |node: NodeId| text(&spec.nodes[node.0 as usize].name);
+    let ends = |end: usize| match &group.pairs[..] {
+        [] => name([group.from, group.to][end]),
+        pairs => {
+            let names: Vec<String> = pairs.iter().map(|pair| name(pair[end])).collect();
+            format!("[{}]", names.join(", "))
+        }
+    };
+    entries.put("from", ends(0));
+    entries.put("to", ends(1));
     let (name, own) = (group.transport.scheme.as_str(), transport::entries(&group.transport, registry));
     if schemes.get(name) == Some(&own) {
         entries.put("scheme", text(name));
@@ -107,7 +123,8 @@ fn flow(
     }
     entries.put("workload", workload::value(&group.workload));
     entries.put("reading", workload::reading(group.reading.as_deref()));
-    Flow::write(group, &mut entries);
+    let of_pair = GroupSpec { count: group.flows_of_pair(0), ..group.clone() };
+    Flow::write(&of_pair, &mut entries);
     FlowDefaults::write(group, &mut entries);
     entries.in_order(Flow::position)
 }

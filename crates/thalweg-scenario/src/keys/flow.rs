@@ -10,6 +10,7 @@ use super::super::writer::text;
 use super::ProcessingTable;
 use super::host::HostKey;
 use super::line::Line;
+use super::pattern::{Nodes, PatternName};
 use super::reading::Reading;
 use super::scheme::SchemeRef;
 use super::workload::Workload;
@@ -120,12 +121,19 @@ table! {
     Flow "flow" for GroupSpec {
         /// The group's name; without one it is `flow-` and its position, from 1.
         name: Name = "name";
-        /// How many flows.
+        /// How many flows; where there are several nodes, how many of each pair.
         count: u32 = "count" or "1" => count;
-        /// The node where data comes from.
-        from: Name = "from" (required);
-        /// The node where data goes.
-        to: Name = "to" (required);
+        /// The node where data comes from. Several are a list, or a name with a `*` for any characters: `h*` are all hosts of a fat tree.
+        from: Nodes = "from" (required);
+        /// The node where data goes, or several.
+        to: Nodes = "to" (required);
+        /// Which nodes of `from` send to which of `to`: "pairs", the first to the first, the second to the second, and one alone to or
+        /// from each; "all-to-all", each to each; "permutation", each to one, drawn so that each gets from one; "incast", `degree` to each,
+        /// all without it; "random", each to `degree` drawn ones, 1 without it. Nobody sends to itself. What is drawn goes by the
+        /// scenario's `seed` as the file has it, so that replications have it alike.
+        pattern: PatternName = "pattern" or r#""pairs""#;
+        /// How many are drawn in a pattern that says so.
+        degree: u32 = "degree";
         /// In a live network (`thalweg shell`), the packets of real programs between the two nodes that are this flow's, with its name
         /// and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp 8000-8010" or "dscp 46". Without, none are. A
         /// simulation does nothing with it.

@@ -122,6 +122,8 @@ table! {
         nat_rebind: Duration = "nat-rebind" => middlebox.nat_rebind;
         /// In a live network, a firewall that lets UDP between two ports pass for so long, from its first packet on.
         udp_for: Duration = "udp-for" => middlebox.udp_for;
+        /// What the link costs where routes go by weights.
+        weight: u32 = "weight" or "1" => weight;
         /// What is different in the direction from the second node to the first.
         reverse: Line = "reverse";
         ..line: Line;

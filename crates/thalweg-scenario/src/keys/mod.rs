@@ -8,8 +8,11 @@ mod jitter;
 mod line;
 mod loss;
 mod medium;
+mod network;
+mod pattern;
 mod queue;
 mod reading;
+mod routing;
 mod scheme;
 mod workload;
 
@@ -20,10 +23,15 @@ pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
 pub use host::{host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
-pub use line::{FramingName, Line, Link, ScheduleEntry};
+pub use line::{Ends, FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, NO_REORDER, Reorder};
+pub use network::{
+    Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, TopologyFile, Torus, Waxman,
+};
+pub use pattern::{Nodes, Pattern};
 pub use queue::{Capacity, Queue, Threshold};
 pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
+pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
 pub use workload::{
     Load, Poisson, SizeChoice, SizeTable, TableSize, Trace, TraceTable, TraceWorkload, Workload,
@@ -60,8 +68,15 @@ table! {
         include: Vec<At<String>> = "include";
         /// What holds for all links, flows and schemes that do not say otherwise.
         defaults: Defaults = "defaults";
+        /// A network that is made from a few numbers, "fat-tree k=4", or read from a topology file, beside the links that are written
+        /// here.
+        network: Network = "network";
         /// Links. Nodes exist by being named in them.
         link: Vec<At<Link>> = "link";
+        /// How packets find their way.
+        routing: Routing = "routing";
+        /// Links that fail, one after the other or together.
+        failure: Vec<At<Failure>> = "failure";
         /// Settings of nodes, by name.
         node: Named<Node> = "node";
         /// Schemes of one's own, by name: a built-in scheme with other parameters.

@@ -38,8 +38,8 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
     let mut loads: BTreeMap<DirectionId, (f64, (u64, usize))> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let (Some(path), Some(offered)) = (path, offered(group)) else { continue };
-        let all = offered.as_f64() * f64::from(group.count);
-        for &hop in path.forward.iter() {
+        for (&hop, &flows) in &path.loads[0] {
+            let all = offered.as_f64() * flows;
             let load = loads.entry(hop).or_default();
             *load = (load.0 + all, load.1.max((all as u64, number)));
         }

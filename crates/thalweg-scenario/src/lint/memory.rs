@@ -79,8 +79,9 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
         most_together = most_together.saturating_add(packets);
         if let Some(path) = path {
             // Acknowledgements are no more than the packets that they answer.
-            for &hop in path.forward.iter().chain(path.backward.iter()) {
-                most[hop as usize] = most[hop as usize].saturating_add(packets);
+            for (&hop, &flows) in path.loads.iter().flatten() {
+                let here = (packets as f64 * flows / f64::from(group.count).max(1.0)) as u64;
+                most[hop as usize] = most[hop as usize].saturating_add(here);
             }
         }
     }
@@ -135,6 +136,10 @@ fn waits(spec: &Spec, paths: &Paths) -> Vec<bool> {
             fullest.or_else(|| path.forward.iter().min_by_key(|&&hop| nominal_rate(direction(spec, hop))));
         if let Some(&hop) = fullest {
             waits[hop as usize] = true;
+        }
+        if !path.is_single {
+            // Flows may meet on any of their ways.
+            path.loads[0].keys().for_each(|&hop| waits[hop as usize] = true);
         }
     }
     waits

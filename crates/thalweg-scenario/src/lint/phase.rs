@@ -18,7 +18,8 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
     let mut bulk: BTreeMap<DirectionId, Vec<usize>> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
-        if group.workload == WorkloadSpec::Bulk && yields(&group.transport) {
+        let is_single = path.as_ref().is_some_and(|path| path.is_single);
+        if group.workload == WorkloadSpec::Bulk && is_single && yields(&group.transport) {
             bulk.entry(hop).or_default().push(number);
         }
     }

@@ -2,7 +2,7 @@
 
 use thalweg_queue::delay::{Each, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::{DirectionSpec, HostSpec, SizeSpec, Spec, WorkloadSpec};
+use thalweg_sim::spec::{DirectionSpec, HostSpec, Multipath, SizeSpec, Spec, WorkloadSpec};
 
 /// True if anything in the scenario is drawn at random, so that replications differ.
 pub fn is_random(spec: &Spec) -> bool {
@@ -11,6 +11,7 @@ pub fn is_random(spec: &Spec) -> bool {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
     });
     links.chain(access).any(random_line)
+        || spec.routing.paths != Multipath::One
         || spec.groups.iter().any(|group| {
             group.transport.properties().draws()
                 || !group.spread.is_zero()

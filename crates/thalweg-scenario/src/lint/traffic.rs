@@ -7,7 +7,7 @@ use super::load::rounded;
 use std::collections::BTreeMap;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::route::{DirectionId, shortest_path};
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
 /// Flows between nodes that no links connect.
@@ -17,7 +17,11 @@ pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
     {
         if path.is_none() {
             let name = |node: thalweg_sim::spec::NodeId| &spec.nodes[node.0 as usize].name;
-            let (from, to) = (name(group.from), name(group.to));
+            let apart = |[from, to]: &[thalweg_sim::spec::NodeId; 2]| {
+                let ways = [(*from, *to), (*to, *from)];
+                ways.into_iter().any(|(from, to)| shortest_path(spec, from, to).is_none())
+            };
+            let [from, to] = group.ends().find(apart).unwrap_or([group.from, group.to]).map(name);
             report
                 .error("scenario.route", origin.table, format!("no route leads from `{from}` to `{to}`"))
                 .help("the links form parts that are not connected");
@@ -80,7 +84,10 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
     // For each direction of a link: the windows of all flows over it, unless some are not bound by windows.
     let mut together: BTreeMap<u32, Option<u64>> = BTreeMap::new();
     for (group, path) in spec.groups.iter().zip(&checked.paths.groups) {
-        let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
+        let Some(hop) = path.as_ref().filter(|path| path.is_single).and_then(GroupPath::bottleneck_hop)
+        else {
+            continue;
+        };
         let sum = together.entry(hop).or_insert(Some(0));
         *sum = sum.zip(window(group)).map(|(sum, window)| sum.saturating_add(window));
     }
@@ -112,7 +119,10 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
     // For each direction of a link: the windows of its unyielding flows, and the largest with its group.
     let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
-        let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
+        let Some(hop) = path.as_ref().filter(|path| path.is_single).and_then(GroupPath::bottleneck_hop)
+        else {
+            continue;
+        };
         let Some(mut window) = window(group).filter(|_| group.transport.properties().never_shrinks()) else {
             continue;
         };

@@ -14,7 +14,7 @@ const LARGEST: u64 = 64 << 20;
 
 impl Resolver<'_> {
     /// The text of a file named in the scenario, registered so that messages can point into it.
-    fn text(&mut self, file: &At<String>) -> Option<u32> {
+    pub(super) fn text(&mut self, file: &At<String>) -> Option<u32> {
         let directory = self.directories.get(file.span.source as usize)?;
         let path = directory.join(&file.value);
         if let Some(&id) = self.files.get(&path) {

@@ -7,14 +7,19 @@ mod impairment;
 mod jitter;
 mod line;
 mod load;
+mod pattern;
 mod queue;
 mod reading;
+mod routing;
 mod scheme;
 mod traffic;
 
 use super::diagnostic::Report;
 use super::instead::{FormerOption, Replaced};
-use super::keys::{Document, Link, Named, ProcessingTable, Queue, SchemeTable, Schemes};
+use super::keys::{
+    Document, Link, Named, Network, NetworkTable, ProcessingTable, Queue, SchemeTable, Schemes,
+};
+use super::network;
 use super::path::Paths;
 use super::source::Span;
 use super::table::{At, Fields};
@@ -106,7 +111,7 @@ pub(super) struct Resolver<'a> {
 
 /// A document's surroundings.
 pub struct Scope<'a> {
-    /// The links of the file, of which the document lacks those that were not understood.
+    /// The links of the file, and its network as one, of which the document lacks those that were not understood.
     pub links: usize,
     /// The place of the file.
     pub whole: Span,
@@ -151,7 +156,9 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         unsettled: None,
         unsettled_load: None,
         files: BTreeMap::new(),
-        nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len()) < links,
+        nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len())
+            + usize::from(document.network.is_some())
+            < links,
     };
     let schemes = document.scheme.as_ref().map(|at| at.value.clone()).unwrap_or_default();
     resolver.schemes =
@@ -164,6 +171,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
     }
     let mut pending = resolver.links(&document, &mut spec, &mut origins);
     resolver.nodes(&document, &mut spec, &mut origins);
+    resolver.routing(&document, &mut spec);
     resolver.groups(&document, &mut spec, &mut origins, &mut pending);
     unused_schemes(&schemes, &resolver.used_schemes, &mut origins);
     if spec.duration.is_zero() {
@@ -183,6 +191,9 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         }
         for feedback in pending.feedback {
             feedback.settle(&mut spec, &paths, resolver.report);
+        }
+        if let Some((of, why)) = spec.routing_fault() {
+            resolver.report.error("scenario.routing", whole, format!("`{of}`: {why}"));
         }
     }
     let former = resolver.former.into_iter().collect();
@@ -221,8 +232,17 @@ impl Resolver<'_> {
             self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
             return pending;
         }
+        let made = self.network(document);
         let mut names = BTreeSet::new();
-        for link in links {
+        let mut errors = self.report.errors();
+        for (number, link) in links.iter().chain(&made).enumerate() {
+            if number <= links.len() {
+                errors = self.report.errors();
+            } else if self.report.errors() > errors {
+                // What is wrong with one link of a network is wrong with many.
+                self.nodes_incomplete = true;
+                break;
+            }
             let Some((a, b)) = self.ends(link, spec) else {
                 self.nodes_incomplete = true;
                 continue;
@@ -252,11 +272,26 @@ impl Resolver<'_> {
                     .error("scenario.conflict", at.span, message)
                     .help("say which: nat = \"symmetric\"");
             }
-            let mut made = LinkSpec { name, a, b, forward, backward, middlebox: Middlebox::default() };
+            let mut made =
+                LinkSpec { name, a, b, forward, backward, middlebox: Middlebox::default(), weight: 1 };
             link.fill(&mut made);
             spec.links.push(made);
         }
         pending
+    }
+
+    /// The links of the scenario's network, if it has one and that is right.
+    fn network(&mut self, document: &Document) -> Vec<At<Link>> {
+        let Some(At { value: Network(network), span }) = &document.network else { return Vec::new() };
+        let network = At { value: network.clone(), span: *span };
+        let seed = document.seed.as_deref().copied().unwrap_or_default();
+        let text = match &network.value {
+            NetworkTable::File(table) => table.file.as_ref().and_then(|file| self.text(file)),
+            _ => None,
+        };
+        let links = network::links(&network, seed, text, self.report);
+        self.nodes_incomplete |= links.is_none();
+        links.unwrap_or_default()
     }
 
     /// The nodes at a link's ends, made if they are new.

@@ -10,6 +10,7 @@ use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{Pending, Place};
 use super::load::PendingLoad;
+use super::pattern::MOST_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -46,7 +47,7 @@ impl Resolver<'_> {
             .unwrap_or_default();
         shared.inherit(FlowDefaults::defaults());
         let mut names = BTreeSet::new();
-        let mut total = 0;
+        let (mut total, mut pairs) = (0, 0);
         spec.groups.reserve(flows.len());
         origins.groups.reserve(flows.len());
         for (number, flow) in flows.iter().enumerate() {
@@ -65,6 +66,12 @@ impl Resolver<'_> {
                 self.report.error("scenario.host", origin.host, message);
             }
             total += u64::from(group.count);
+            pairs += group.ends().len();
+            if pairs > 2 * MOST_GROUPS.max(MOST_PAIRS) {
+                let message = "the flows are between too many pairs of nodes";
+                self.report.error("scenario.range", origin.count, message);
+                return;
+            }
             if total > MOST_FLOWS {
                 self.report.error(
                     "scenario.range",
@@ -90,12 +97,9 @@ impl Resolver<'_> {
         let mut keys = flow.shared.clone();
         merge_access(&mut keys.access, &shared.access);
         keys.inherit(shared);
-        let from = self.node(flow.from.as_ref()?);
-        let to = self.node(flow.to.as_ref()?);
-        if let (Some(from_id), Some(to_id)) = (from, to)
-            && from_id == to_id
-            && keys.access.is_none()
-        {
+        let seed = document.seed.as_deref().copied().unwrap_or_default();
+        let pairs = self.pairs(flow, &name, seed);
+        if pairs.iter().flatten().any(|[from, to]| from == to) && keys.access.is_none() {
             let span = flow.to.as_ref().map_or(flow.span, |to| to.span);
             let message = format!("the flow `{name}` ends where it begins");
             self.report
@@ -128,8 +132,14 @@ impl Resolver<'_> {
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
             says_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };
-        let mut group = GroupSpec::new(name, [from?, to?], transport?, workload?);
+        let pairs = pairs?;
+        let mut group = GroupSpec::new(name, pairs[0], transport?, workload?);
         flow.fill(&mut group);
+        if pairs.len() > 1 {
+            // As many as can be told of: too many are refused.
+            group.count = group.count.saturating_mul(u32::try_from(pairs.len()).unwrap_or(u32::MAX));
+            group.pairs = pairs.into();
+        }
         keys.fill(&mut group);
         group.access = access;
         group.reading = keys.reading.as_ref().and_then(|reading| self.reading(reading));
@@ -139,7 +149,7 @@ impl Resolver<'_> {
         Some((group, origin))
     }
 
-    fn node(&mut self, name: &At<Name>) -> Option<NodeId> {
+    pub(super) fn node(&mut self, name: &At<Name>) -> Option<NodeId> {
         let found = self.nodes.get(&name.value.0).copied();
         if found.is_none() && !self.nodes_incomplete {
             let message = format!("there is no node `{}`", name.value.0);

@@ -4,6 +4,7 @@ use super::EventLoop;
 use crate::event::Kind;
 use crate::parts::border::{Ended, Moment, Outbox};
 use crate::parts::flow::Role;
+use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT};
 use crate::parts::packet::{Flags, NONE};
 use crate::result::FlowCounts;
@@ -43,9 +44,10 @@ impl<T: Tracing> EventLoop<T> {
         let network = &mut self.network;
         let header = network.packets.get_mut(packet);
         let to = match network.routes[header.hop as usize] {
+            next if next < FORK => border.owners.links[next as usize],
             END => border.owners.of_end(header.destination()),
             EXIT => border.owners.links[header.exit as usize],
-            next => border.owners.links[next as usize],
+            fork => border.owners.links[network.forks.choose(header, fork).link as usize],
         };
         if to == border.part {
             return false;

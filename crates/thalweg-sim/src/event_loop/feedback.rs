@@ -191,8 +191,9 @@ impl<T: Tracing> EventLoop<T> {
         }
         let (group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
-        let flow = &self.flows[self.endpoints[connection as usize * 2].flow as usize];
-        let [there, back] = self.groups[group as usize].ways(flow);
+        let number = self.endpoints[connection as usize * 2].flow;
+        let flow = &self.flows[number as usize];
+        let [there, back] = self.groups[group as usize].ways(flow, number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {

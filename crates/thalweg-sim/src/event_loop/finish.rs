@@ -314,8 +314,14 @@ impl<T: Tracing> EventLoop<T> {
         let mut results: Vec<LinkResult> =
             (0..core as u32).filter_map(|link| self.link_result(link, counted)).collect();
         for group in &self.groups {
-            for route in group.routes {
-                let hops = self.network.route(route).map(|hop| hop as usize).filter(|&hop| hop < core);
+            for way in 0..2 {
+                let starts = group.routes.iter().map(|routes| routes[way]);
+                let hops = self
+                    .network
+                    .links_from(starts)
+                    .into_iter()
+                    .map(|hop| hop as usize)
+                    .filter(|&hop| hop < core);
                 // Of equal links in a row all are equally busy; packets wait at the first.
                 let busiest = hops.max_by(|&a, &b| {
                     let (a, b) = (&results[a], &results[b]);
@@ -338,7 +344,7 @@ impl<T: Tracing> EventLoop<T> {
         let mut results = Vec::new();
         for group in &self.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let [there, back] = group.ways(&self.flows[number as usize]);
+                let [there, back] = group.ways(&self.flows[number as usize], number);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
                     (there.first, "source", "source", "network"),

@@ -184,7 +184,7 @@ impl<T: Tracing> EventLoop<T> {
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
         let (header, control) = (transport.header, transport.control);
         let ecn = transport.properties().ecn();
-        let [mut there, mut back] = group.ways(state);
+        let [mut there, mut back] = group.ways(state, flow);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
         }
@@ -222,6 +222,26 @@ impl<T: Tracing> EventLoop<T> {
             self.join_gate(number);
         }
         number
+    }
+
+    /// Routes are others from now on: what ends send takes them.
+    pub(crate) fn on_reroute(&mut self) {
+        self.count_shared();
+        for group in &mut self.groups {
+            group.epoch += 1;
+        }
+        for (number, connection) in self.connections.iter().enumerate() {
+            let Some(state) = self.flows.get(connection.flow as usize) else { continue };
+            let group = &self.groups[state.group as usize];
+            let [mut there, mut back] = group.ways(state, connection.flow);
+            if connection.role == Role::Reply {
+                core::mem::swap(&mut there, &mut back);
+            }
+            self.endpoints[number * 2].way.route = there.route;
+            if group.control.is_none() {
+                self.endpoints[number * 2 + 1].way.route = back.route;
+            }
+        }
     }
 
     /// Closes a connection whose data has all been delivered.

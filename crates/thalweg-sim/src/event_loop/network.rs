@@ -4,6 +4,7 @@ use super::EventLoop;
 use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::Kind;
+use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
 use crate::parts::transmitter::{Extra, Wait};
@@ -46,13 +47,23 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn forward(&mut self, packet: u32) {
         let header = self.network.packets.get_mut(packet);
-        let link = match self.network.routes[header.hop as usize] {
-            END => return self.deliver(packet),
-            EXIT => header.exit,
-            link => link,
-        };
-        header.hop += 1;
         let size = header.size;
+        let link = match self.network.routes[header.hop as usize] {
+            link if link < FORK => {
+                header.hop += 1;
+                link
+            }
+            END => return self.deliver(packet),
+            EXIT => {
+                header.hop += 1;
+                header.exit
+            }
+            fork => {
+                let branch = self.network.forks.choose(header, fork);
+                header.hop = branch.next;
+                branch.link
+            }
+        };
         self.offer(link, packet, size);
     }
 

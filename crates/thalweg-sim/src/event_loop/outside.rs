@@ -17,6 +17,7 @@ use crate::parts::transfer::Completions;
 use crate::spec::TransportSpec;
 use crate::trace::Step;
 use crate::tracing::Tracing;
+use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
 
@@ -60,7 +61,9 @@ impl<T: Tracing> EventLoop<T> {
             transport,
             priority,
             gates: [NO_GATE; 2],
-            routes: [route, route],
+            routes: Arc::new([[route, route]]),
+            pairs: 1,
+            epoch: 0,
             control: None,
             has_access: false,
             overhead: None,
@@ -93,7 +96,7 @@ impl<T: Tracing> EventLoop<T> {
         });
         self.connections[number as usize] = connection;
         let state = &self.flows[flow as usize];
-        let route = self.groups[state.group as usize].routes[0];
+        let route = self.groups[state.group as usize].routes[0][0];
         let way = Way { first: NONE, route, exit: NONE, host: state.hosts[0] };
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];

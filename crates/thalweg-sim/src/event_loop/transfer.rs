@@ -106,7 +106,7 @@ impl<T: Tracing> EventLoop<T> {
         let group = &self.groups[flow.group as usize];
         let transport = &self.transports[group.transport as usize];
         let segment = transport.properties().segment();
-        let ways = group.ways(flow);
+        let ways = group.ways(flow, number);
         let mut total = Duration::ZERO;
         for (bytes, way, end) in [(there, ways[0], ways[1].host), (back, ways[1], ways[0].host)] {
             if bytes > 0 {

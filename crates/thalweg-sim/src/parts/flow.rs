@@ -7,6 +7,7 @@ use crate::parts::reader::Reader;
 use crate::parts::transfer::Completions;
 use crate::parts::workload::Workload;
 use crate::result::{FlowCounts, TwoLevelCounts};
+use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 
 /// Flows of a larger group have their delays counted together, as the counters of each would be most of its memory.
@@ -47,8 +48,12 @@ pub(crate) struct Group {
     pub priority: u8,
     /// The gates of the nodes where its flows begin and end.
     pub gates: [u16; 2],
-    /// The routes of packets from source to sink and back.
-    pub routes: [u32; 2],
+    /// The routes of packets from source to sink and back: of each pair of ends, and of all pairs again after each change of routes.
+    pub routes: Arc<[[u32; 2]]>,
+    /// The number of pairs of ends.
+    pub pairs: u32,
+    /// The number of changes of routes so far.
+    pub epoch: u32,
     /// The route of control PDUs out of band.
     pub control: Option<u32>,
     /// The place among a flow's own lines at which those for the overhead of hosts begin.
@@ -204,6 +209,7 @@ impl Group {
             scheme: self.scheme.clone(),
             completions: Completions::default(),
             delay: Histogram::default(),
+            routes: Arc::clone(&self.routes),
             ..*self
         }
     }
@@ -215,11 +221,12 @@ impl Group {
         self.delay.merge(&other.delay);
     }
 
-    /// The ways by which packets of one of its flows leave the source, and the sink.
-    pub fn ways(&self, flow: &Flow) -> [Way; 2] {
+    /// The ways by which packets of its flow of that number leave the source, and the sink.
+    pub fn ways(&self, flow: &Flow, number: u32) -> [Way; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
         let [source, sink] = flow.hosts;
-        let [forward, backward] = self.routes;
+        let pair = (number - self.first_flow) % self.pairs;
+        let [forward, backward] = self.routes[(self.epoch * self.pairs + pair) as usize];
         [
             Way { first: link(0), route: forward, exit: link(2), host: source },
             Way { first: link(3), route: backward, exit: link(1), host: sink },

@@ -1,11 +1,12 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::parts::feedback::MessageWays;
+use crate::parts::forks::{Branch, FORK, Forks};
 use crate::parts::names::Names;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packets};
 use crate::parts::transmitter::{Station, Transmitter, Wait, Waiting};
 use crate::spec::{Change, DirectionSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::Dropped;
 
@@ -26,8 +27,9 @@ pub(crate) struct Network {
     pub directions: Vec<DirectionSpec>,
     /// [`picos_per_byte`](crate::parts::transmitter::picos_per_byte) of each of those.
     pub speeds: Vec<u64>,
-    /// Routes: transmitters and perhaps [`EXIT`], each route ended by [`END`].
+    /// Routes: transmitters, places where there is a choice, and perhaps [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
+    pub forks: Forks,
     /// The names of transmitters.
     pub names: Names,
     /// Scheduled changes and the transmitters that they are for.
@@ -99,9 +101,42 @@ impl Network {
         Some(station.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link)))
     }
 
-    /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
+    /// The hops of the route that starts there, with [`EXIT`] for the packet's own; at forks by their first branch.
     pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
-        self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
+        let mut at = start;
+        core::iter::from_fn(move || {
+            let entry = self.routes[at as usize];
+            let branch = match entry {
+                END => return None,
+                EXIT => Branch { link: EXIT, next: at + 1 },
+                link if link < FORK => Branch { link, next: at + 1 },
+                fork => self.forks.branches(fork)[0],
+            };
+            at = branch.next;
+            Some(branch.link)
+        })
+    }
+
+    /// All links on the routes that start at these places, some more than once.
+    pub fn links_from(&self, starts: impl Iterator<Item = u32>) -> Vec<u32> {
+        let (mut left, mut links) = (starts.collect::<Vec<u32>>(), Vec::new());
+        let mut seen = BTreeSet::new();
+        while let Some(mut at) = left.pop() {
+            while seen.insert(at) {
+                match self.routes[at as usize] {
+                    link if link < FORK => links.push(link),
+                    END | EXIT => break,
+                    fork => {
+                        let branches = self.forks.branches(fork);
+                        links.extend(branches.iter().map(|branch| branch.link));
+                        left.extend(branches.iter().map(|branch| branch.next));
+                        break;
+                    }
+                }
+                at += 1;
+            }
+        }
+        links
     }
 
     /// The place to which the next packet to arrive at the end of `link` goes, unless the wire is empty.
@@ -111,9 +146,10 @@ impl Network {
             return Destination::Unknown;
         };
         match self.routes[packet.hop as usize] {
+            next if next < FORK => Destination::Link(next),
             END => Destination::Endpoint(packet.destination()),
             EXIT => Destination::Link(packet.exit),
-            next => Destination::Link(next),
+            _ => Destination::Unknown,
         }
     }
 

@@ -55,6 +55,7 @@ struct Group {
 
 impl Plan {
     pub fn new(spec: &Spec) -> Self {
+        let spec = &*spec.with_failures();
         let node = |id: u32| spec.nodes.get(id as usize).map_or("?", |node| node.name.as_str());
         let (mut core, mut names) = (Vec::new(), Vec::new());
         for link in &spec.links {
@@ -94,11 +95,14 @@ impl Plan {
             let links_each = if group.access.is_some() { 4 } else { 0 } + channels + workers;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
-            let work = match &group.access {
-                Some(access) => [access.source_processing, access.sink_processing],
-                None => [at(group.from.0), at(group.to.0)],
-            };
-            let work = work.map(|work| takes_time(work) || group.host.is_some());
+            let mut work = [group.host.is_some(); 2];
+            for [from, to] in group.ends() {
+                let hosts = match &group.access {
+                    Some(access) => [access.source_processing, access.sink_processing],
+                    None => [at(from.0), at(to.0)],
+                };
+                work.iter_mut().zip(hosts).for_each(|(work, host)| *work |= takes_time(host));
+            }
             let spec = spec_of_group;
             groups.push(Group {
                 spec,
@@ -160,7 +164,7 @@ impl Plan {
             return None;
         }
         let [source, sink] = group.ends(flow);
-        let (from, to) = (Node::Core(group.spec.from.0), Node::Core(group.spec.to.0));
+        let [from, to] = group.spec.ends_of(flow - group.first_flow).map(|node| Node::Core(node.0));
         let access = group.spec.access.as_ref();
         match (access, number % group.links_each) {
             (Some(access), 0) => Some(Link { direction: &access.source_forward, tail: source, head: from }),
@@ -192,7 +196,7 @@ impl Group {
         if self.spec.access.is_some() {
             [Node::Source(flow), Node::Sink(flow)]
         } else {
-            [Node::Core(self.spec.from.0), Node::Core(self.spec.to.0)]
+            self.spec.ends_of(flow - self.first_flow).map(|node| Node::Core(node.0))
         }
     }
 }

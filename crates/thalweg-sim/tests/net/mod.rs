@@ -40,9 +40,11 @@ pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
             forward,
             backward,
             middlebox: Default::default(),
+            weight: 1,
         })
         .collect();
     Spec {
+        routing: Default::default(),
         nodes,
         links,
         groups: Vec::new(),

@@ -1,0 +1,40 @@
+//! Routes and failures in words.
+
+use std::fmt::Write as _;
+use thalweg_proto::units::Time;
+use thalweg_sim::spec::{Metric, Multipath, RoutingSpec, Spec};
+
+/// The most failures that are told of one by one.
+const MOST: usize = 12;
+
+/// Says how packets find their way, where that is not as usual.
+pub(super) fn explain(spec: &Spec, out: &mut String) {
+    let routing = &spec.routing;
+    if *routing == RoutingSpec::default() {
+        return;
+    }
+    let cost = match routing.metric {
+        Metric::Delay => "least delay",
+        Metric::Hops => "fewest links",
+        Metric::Weight => "least weight",
+    };
+    let several = match routing.paths {
+        Multipath::One => "of several that are as good one is taken",
+        Multipath::Flow => "of several that are as good a hash of the connection chooses at each router",
+        Multipath::Packet => "of several that are as good a hash of each packet chooses at each router",
+    };
+    let _ = writeln!(out, "\nRoutes: paths of {cost}; {several}.");
+    for failure in routing.failures.iter().take(MOST) {
+        let name = spec.links.get(failure.link as usize).map_or("", |link| link.name.as_str());
+        let lasts =
+            failure.until.map_or("for good".to_owned(), |until| format!("for {}", until.since(failure.at)));
+        let at = failure.at.since(Time::ZERO);
+        let _ = writeln!(out, "  {name} fails at {at} {lasts}");
+    }
+    if routing.failures.len() > MOST {
+        let _ = writeln!(out, "  ... and {} failures more", routing.failures.len() - MOST);
+    }
+    if !routing.failures.is_empty() {
+        let _ = writeln!(out, "  routes know of failures, and of their ends, after {}", routing.reroute);
+    }
+}

@@ -1,0 +1,222 @@
+//! Networks that a scenario describes in one line: made from a few numbers, or read from a file.
+//!
+//! Each generator gives links between named nodes, which are then resolved as if they had been written one by one.
+
+mod chain;
+mod fat_tree;
+mod geometric;
+mod graphml;
+mod leaf_spine;
+mod map;
+mod places;
+mod sndlib;
+mod star;
+mod topology;
+mod torus;
+mod waxman;
+
+use super::diagnostic::Report;
+use super::keys::{Ends, Line, Link, NetworkTable, TopologyFile};
+use super::quantity::Name;
+use super::source::Span;
+use super::table::At;
+#[cfg(test)]
+use super::table::Decode;
+use thalweg_proto::units::{Duration, Rate};
+
+/// The most nodes of such a network, and the most links.
+const MOST: u64 = 1 << 16;
+
+/// A link between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+struct Edge {
+    ends: [String; 2],
+    /// Its own name, where its ends do not tell it from others.
+    name: Option<String>,
+    /// The tier whose line it has, by position.
+    tier: usize,
+    delay: Option<Duration>,
+    rate: Option<Rate>,
+    /// Its place, where it has one of its own.
+    span: Option<Span>,
+}
+
+impl Edge {
+    /// A link of a tier, without a word about its rate and delay.
+    fn new(a: impl Into<String>, b: impl Into<String>, tier: usize) -> Self {
+        Self { ends: [a.into(), b.into()], name: None, tier, delay: None, rate: None, span: None }
+    }
+}
+
+/// The links of a network, and the lines of their tiers.
+#[derive(Clone, Debug, Default)]
+struct Drawing {
+    edges: Vec<Edge>,
+    tiers: Vec<Line>,
+}
+
+/// Says that a network would be too large; true if it would be.
+fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Report) -> bool {
+    let (of, found) = if nodes > MOST { ("nodes", nodes) } else { ("links", links) };
+    if found > MOST {
+        report
+            .error("scenario.range", span, format!("{what} would have {found} {of}"))
+            .help(format!("a network may have {MOST} nodes and as many links"));
+    }
+    found > MOST
+}
+
+/// Says that a network needs more of something; true if there are fewer than `least`.
+fn is_too_small(at: Option<&At<u32>>, least: u32, what: &str, report: &mut Report) -> bool {
+    let Some(at) = at.filter(|at| at.value < least) else { return at.is_none() };
+    report.error("scenario.range", at.span, format!("{what} must be at least {least}"));
+    true
+}
+
+/// The links of a network. `seed` is that of the scenario, `source` that of a topology file which could be read.
+pub fn links(
+    network: &At<NetworkTable>,
+    seed: u64,
+    source: Option<u32>,
+    report: &mut Report,
+) -> Option<Vec<At<Link>>> {
+    let span = network.span;
+    let drawing = match &network.value {
+        NetworkTable::FatTree(table) => fat_tree::draw(table, span, report),
+        NetworkTable::LeafSpine(table) => leaf_spine::draw(table, span, report),
+        NetworkTable::Torus(table) => torus::draw(table, span, report),
+        NetworkTable::Chain(table) => chain::draw(table, span, report),
+        NetworkTable::Star(table) => star::draw(table, span, report),
+        NetworkTable::Geometric(table) => geometric::draw(table, seed, span, report),
+        NetworkTable::Waxman(table) => waxman::draw(table, seed, span, report),
+        NetworkTable::File(table) => file(table, source?, report),
+    }?;
+    let at = |value: Name, span: Span| At { value, span };
+    let links = drawing.edges.into_iter().map(|edge| {
+        let span = edge.span.unwrap_or(span);
+        let mut line = Line {
+            delay: edge.delay.map(|value| At { value, span }),
+            rate: edge.rate.map(|value| At { value, span }),
+            ..Line::default()
+        };
+        line.complete(&drawing.tiers[edge.tier]);
+        let ends = edge.ends.map(|name| at(Name(name), span)).to_vec();
+        let link = Link {
+            name: edge.name.map(|name| at(Name(name), span)),
+            between: Some(At { value: Ends(ends), span }),
+            line,
+            ..Link::default()
+        };
+        At { value: link, span }
+    });
+    Some(links.collect())
+}
+
+/// A topology from a file, of whichever format it has.
+fn file(table: &TopologyFile, source: u32, report: &mut Report) -> Option<Drawing> {
+    let edges = topology::read(source, table.file.as_ref()?.span, report)?;
+    Some(Drawing { edges, tiers: vec![table.line.clone()] })
+}
+
+/// A tier's line: what it says itself, and then what holds for all.
+fn tier(own: Option<&At<Line>>, all: &Line) -> Line {
+    let mut line = own.map(|at| at.value.clone()).unwrap_or_default();
+    line.complete(all);
+    line
+}
+
+/// The table that a network's text stands for.
+#[cfg(test)]
+fn decoded(text: &str) -> NetworkTable {
+    let mut report = Report::default();
+    let source = report.add_source(super::source::Source::new("test", format!("\"{text}\"")));
+    let value = super::tree::parse_value(source, &mut report).expect("a text");
+    let network = super::keys::Network::decode(&value, &mut report);
+    network.unwrap_or_else(|| panic!("{}", report.take()[0].render())).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// The links of a network by its text, and how many each node has.
+    fn made(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
+        let (network, mut report) = (At { value: decoded(text), span: Span::default() }, Report::default());
+        let links = links(&network, 1, None, &mut report).expect("a network");
+        let ends = |link: &At<Link>| {
+            let ends = link.between.as_ref().unwrap().value.0.clone();
+            [ends[0].value.0.clone(), ends[1].value.0.clone()]
+        };
+        let links: Vec<[String; 2]> = links.iter().map(ends).collect();
+        let mut degrees = BTreeMap::new();
+        for end in links.iter().flatten() {
+            *degrees.entry(end.clone()).or_default() += 1;
+        }
+        (links, degrees)
+    }
+
+    /// Every node of a network with a path to the first.
+    fn is_connected(links: &[[String; 2]]) -> bool {
+        let mut reached = BTreeSet::from([links[0][0].clone()]);
+        loop {
+            let before = reached.len();
+            for [a, b] in links {
+                if reached.contains(a) || reached.contains(b) {
+                    reached.extend([a.clone(), b.clone()]);
+                }
+            }
+            if reached.len() == before {
+                return links.iter().flatten().all(|end| reached.contains(end));
+            }
+        }
+    }
+
+    /// Al-Fares et al.: k^3/4 hosts with one link, 5 k^2/4 switches with k.
+    #[test]
+    fn a_fat_tree_has_the_degrees_of_its_definition() {
+        for k in [2, 4, 8] {
+            let (links, degrees) = made(&format!("fat-tree k={k}"));
+            assert!(is_connected(&links));
+            let hosts = degrees.iter().filter(|(name, degree)| name.starts_with('h') && **degree == 1);
+            assert_eq!(hosts.count(), k * k * k / 4);
+            let switches = degrees.iter().filter(|(name, degree)| !name.starts_with('h') && **degree == k);
+            assert_eq!((switches.count(), links.len()), (5 * k * k / 4, 3 * k * k * k / 4));
+        }
+    }
+
+    #[test]
+    fn regular_networks_have_the_degrees_of_their_definitions() {
+        let (links, degrees) = made("leaf-spine leaves=4 spines=3 hosts=5");
+        assert_eq!(
+            (links.len(), degrees.len(), degrees["l4"], degrees["s3"], degrees["h20"]),
+            (32, 27, 8, 4, 1)
+        );
+        let (links, degrees) = made("torus width=4 height=3 depth=5");
+        assert_eq!((links.len(), degrees.len()), (180, 60));
+        assert!(degrees.values().all(|&degree| degree == 6) && is_connected(&links));
+        // Of two in a row the one is on both sides of the other, and a link is enough.
+        let (links, degrees) = made("torus width=2 height=2");
+        assert_eq!((links.len(), degrees["n1"]), (4, 2));
+        let (links, degrees) = made("chain nodes=5");
+        assert_eq!((links.len(), degrees["n1"], degrees["n3"]), (4, 1, 2));
+        let (links, degrees) = made("star nodes=5");
+        assert_eq!((links.len(), degrees["hub"], degrees["n5"]), (5, 5, 1));
+    }
+
+    /// Random ones hang together, are the same for the same number, and grow with what their probability grows with.
+    #[test]
+    fn random_networks_hang_together() {
+        for [few, many] in [
+            ["geometric nodes=60 radius=0.01", "geometric nodes=60 radius=0.4"],
+            ["waxman nodes=60 beta=0.01", "waxman nodes=60 beta=1.0"],
+        ] {
+            let (tree, degrees) = made(few);
+            assert!(is_connected(&tree) && degrees.len() == 60 && tree.len() < 90, "{}", tree.len());
+            let (dense, degrees) = made(many);
+            assert!(is_connected(&dense) && degrees.len() == 60 && dense.len() > 200, "{}", dense.len());
+            assert_eq!(made(many), made(many));
+            assert_ne!(made(many), made(&format!("{many} drawn=7")));
+        }
+    }
+}

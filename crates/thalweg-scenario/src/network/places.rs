@@ -1,0 +1,116 @@
+//! Nodes at random places of a square, what joins them, and how long their links are.
+
+use super::{Drawing, Edge, is_too_large, is_too_small};
+use crate::diagnostic::Report;
+use crate::keys::{Line, Square};
+use crate::source::Span;
+use crate::table::{At, Fields};
+use thalweg_proto::random::Stream;
+
+/// The most nodes at random places: each is compared with each other.
+const MOST_PLACED: u32 = 1 << 12;
+
+/// Places in a square of side 1.
+pub(super) struct Places {
+    at: Vec<[f64; 2]>,
+    /// For whatever else is drawn.
+    pub stream: Stream,
+}
+
+impl Places {
+    /// So many at random; `None` where they are too few or too many, which is said.
+    pub fn draw(nodes: Option<&At<u32>>, square: &Square, seed: u64, report: &mut Report) -> Option<Self> {
+        if is_too_small(nodes, 2, "the number of nodes", report) {
+            return None;
+        }
+        let nodes = nodes?;
+        if nodes.value > MOST_PLACED {
+            let message = format!("{} nodes at random places are more than {MOST_PLACED}", nodes.value);
+            report.error("scenario.range", nodes.span, message);
+            return None;
+        }
+        let mut stream = Stream::new(square.drawn.as_deref().copied().unwrap_or(seed), "network", 0);
+        let at = (0..nodes.value).map(|_| [stream.unit(), stream.unit()]).collect();
+        Some(Self { at, stream })
+    }
+
+    /// The distance of two.
+    pub fn distance(&self, a: usize, b: usize) -> f64 {
+        let ([ax, ay], [bx, by]) = (self.at[a], self.at[b]);
+        ((ax - bx) * (ax - bx) + (ay - by) * (ay - by)).sqrt()
+    }
+
+    /// The largest distance of two.
+    pub fn widest(&self) -> f64 {
+        let of = |a: usize| (0..a).map(move |b| (a, b));
+        (0..self.at.len()).flat_map(of).map(|(a, b)| self.distance(a, b)).fold(0.0, f64::max)
+    }
+
+    /// Links between those pairs of which `is_linked` says so, asked in order, and between parts that would be apart.
+    pub fn join(
+        mut self,
+        mut is_linked: impl FnMut(f64, &mut Stream) -> bool,
+        square: &Square,
+        line: &Line,
+        span: Span,
+        report: &mut Report,
+    ) -> Option<Drawing> {
+        let count = self.at.len();
+        let mut pairs = Vec::new();
+        for b in 1..count {
+            for a in 0..b {
+                let distance = self.distance(a, b);
+                if is_linked(distance, &mut self.stream) {
+                    pairs.push((a, b));
+                }
+            }
+        }
+        if is_too_large("this network", count as u64, pairs.len() as u64, span, report) {
+            return None;
+        }
+        self.connect(&mut pairs);
+        pairs.sort_unstable();
+        let across = square.across.as_ref().or(Square::defaults().across.as_ref())?.value;
+        let edges = pairs.into_iter().map(|(a, b)| {
+            let delay = line.delay.is_none().then(|| across.mul_f64(self.distance(a, b)));
+            Edge { delay, ..Edge::new(format!("n{}", a + 1), format!("n{}", b + 1), 0) }
+        });
+        Some(Drawing { edges: edges.collect(), tiers: vec![line.clone()] })
+    }
+
+    /// Adds the shortest links there can be from the part that the first node is in to the others.
+    fn connect(&self, pairs: &mut Vec<(usize, usize)>) {
+        let count = self.at.len();
+        let mut neighbours = vec![Vec::new(); count];
+        for &(a, b) in pairs.iter() {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        let mut nearest: Vec<(f64, usize)> = vec![(f64::MAX, 0); count];
+        let mut is_reached = vec![false; count];
+        let mut next = Some(0);
+        while let Some(start) = next {
+            let mut stack = vec![start];
+            is_reached[start] = true;
+            while let Some(node) = stack.pop() {
+                for (other, near) in nearest.iter_mut().enumerate() {
+                    let distance = self.distance(node, other);
+                    if distance < near.0 {
+                        *near = (distance, node);
+                    }
+                }
+                for &other in &neighbours[node] {
+                    if !core::mem::replace(&mut is_reached[other], true) {
+                        stack.push(other);
+                    }
+                }
+            }
+            let left = (0..count).filter(|&node| !is_reached[node]);
+            next = left.min_by(|&a, &b| nearest[a].0.total_cmp(&nearest[b].0));
+            if let Some(node) = next {
+                let from = nearest[node].1;
+                pairs.push((from.min(node), from.max(node)));
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Random networks in which long links are rare (Waxman, "Routing of multipoint connections", IEEE JSAC 6(9), 1988).
+
+use super::Drawing;
+use super::places::Places;
+use crate::diagnostic::Report;
+use crate::keys::Waxman;
+use crate::source::Span;
+use crate::table::Fields;
+
+pub(super) fn draw(table: &Waxman, seed: u64, span: Span, report: &mut Report) -> Option<Drawing> {
+    let usual = Waxman::defaults();
+    let alpha = table.alpha.as_ref().or(usual.alpha.as_ref())?;
+    let beta = table.beta.as_ref().or(usual.beta.as_ref())?;
+    for (at, what) in [(alpha, "alpha"), (beta, "beta")] {
+        if !(at.value.0 > 0.0 && at.value.0 <= 1.0) {
+            report.error("scenario.range", at.span, format!("{what} must be above 0 and at most 1"));
+            return None;
+        }
+    }
+    let (alpha, beta) = (alpha.value.0, beta.value.0);
+    let places = Places::draw(table.nodes.as_ref(), &table.square, seed, report)?;
+    let reach = alpha * places.widest();
+    places.join(
+        |distance, stream| stream.chance(beta * libm::exp(-distance / reach)),
+        &table.square,
+        &table.line,
+        span,
+        report,
+    )
+}

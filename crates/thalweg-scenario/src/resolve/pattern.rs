@@ -1,0 +1,181 @@
+//! Flows between many nodes: which with which.
+
+use super::super::keys::{Flow, Nodes, Pattern};
+use super::super::quantity::Name;
+use super::super::table::At;
+use super::Resolver;
+use thalweg_proto::random::Stream;
+use thalweg_sim::spec::NodeId;
+
+/// The most pairs of nodes between which the flows of a group go: the ways of each are known.
+pub(super) const MOST_PAIRS: usize = 1 << 16;
+
+impl Resolver<'_> {
+    /// The ends of a group's flows, each pair once; of what is drawn another with another `seed`. `None` where there are none, which
+    /// is said.
+    pub(super) fn pairs(&mut self, flow: &At<Flow>, name: &str, seed: u64) -> Option<Vec<[NodeId; 2]>> {
+        let pattern = flow.pattern.as_deref().map_or(Pattern::Pairs, |pattern| pattern.0);
+        let (from, to) = (flow.from.as_ref()?, flow.to.as_ref()?);
+        let both = (self.nodes_of(from), self.nodes_of(to));
+        let (mut sources, mut sinks) = (both.0?, both.1?);
+        let has_degree = matches!(pattern, Pattern::Incast | Pattern::Random);
+        if let Some(degree) = flow.degree.as_ref().filter(|_| !has_degree) {
+            self.report
+                .error("scenario.conflict", degree.span, "this pattern has no degree")
+                .help("\"incast\" and \"random\" have one");
+        }
+        if pattern != Pattern::Pairs {
+            for set in [&mut sources, &mut sinks] {
+                set.sort_unstable();
+                set.dedup();
+            }
+        }
+        let stream = Stream::new(seed, &format!("pattern@{name}"), 0);
+        let degree = |usual: usize| flow.degree.as_ref().map_or(usual, |degree| degree.value as usize);
+        let most = match pattern {
+            Pattern::Pairs | Pattern::Permutation => sources.len().max(sinks.len()),
+            Pattern::AllToAll => sources.len().saturating_mul(sinks.len()),
+            Pattern::Incast => sinks.len().saturating_mul(degree(sources.len())),
+            Pattern::Random => sources.len().saturating_mul(degree(1)),
+        };
+        if most > MOST_PAIRS {
+            let message = format!("the flows of `{name}` are between {most} pairs of nodes");
+            self.report
+                .error("scenario.range", flow.span, message)
+                .help(format!("a group has {MOST_PAIRS} pairs at most; \"random\" draws some"));
+            return None;
+        }
+        let pairs = match pattern {
+            Pattern::Pairs => self.one_by_one(&sources, &sinks, flow)?,
+            Pattern::AllToAll => each(&sources, &sinks),
+            Pattern::Permutation => self.permutation(&sources, sinks, stream, flow)?,
+            Pattern::Incast => {
+                let drawn = self.some(&sinks, &sources, usize::MAX, stream, flow)?;
+                drawn.into_iter().map(|[sink, source]| [source, sink]).collect()
+            }
+            Pattern::Random => self.some(&sources, &sinks, 1, stream, flow)?,
+        };
+        if pairs.is_empty() {
+            let message = format!("the flow `{name}` ends where it begins");
+            self.report.error("scenario.route", to.span, message);
+            return None;
+        }
+        Some(pairs)
+    }
+
+    /// The nodes of these names, those of a pattern in the order in which they came.
+    fn nodes_of(&mut self, names: &At<Nodes>) -> Option<Vec<NodeId>> {
+        let mut found = Vec::new();
+        let mut is_complete = true;
+        for name in &names.value.0 {
+            let Some((before, behind)) = name.value.split_once('*') else {
+                let name = At { value: Name(name.value.clone()), span: name.span };
+                let node = self.node(&name);
+                is_complete &= node.is_some();
+                found.extend(node);
+                continue;
+            };
+            let fits = |node: &str| {
+                node.len() >= before.len() + behind.len()
+                    && node.starts_with(before)
+                    && node.ends_with(behind)
+            };
+            let nodes = self.nodes.iter().filter(|(node, _)| fits(node));
+            let mut nodes: Vec<NodeId> = nodes.map(|(_, id)| *id).collect();
+            nodes.sort_unstable();
+            if nodes.is_empty() && !self.nodes_incomplete {
+                let message = format!("no node has a name like `{}`", name.value);
+                self.report.error("scenario.unknown-name", name.span, message);
+            }
+            is_complete &= !nodes.is_empty();
+            found.extend(nodes);
+        }
+        is_complete.then_some(found)
+    }
+
+    /// The first with the first, the second with the second; one alone with each.
+    fn one_by_one(&mut self, from: &[NodeId], to: &[NodeId], flow: &At<Flow>) -> Option<Vec<[NodeId; 2]>> {
+        let (most, least) = (from.len().max(to.len()), from.len().min(to.len()));
+        if most != least && least != 1 {
+            self.uneven(from.len(), to.len(), flow);
+            return None;
+        }
+        Some((0..most).map(|number| [from[number % from.len()], to[number % to.len()]]).collect())
+    }
+
+    fn uneven(&mut self, from: usize, to: usize, flow: &At<Flow>) {
+        let span = flow.to.as_ref().map_or(flow.span, |to| to.span);
+        let message = format!("{from} sources and {to} sinks do not make pairs");
+        self.report
+            .error("scenario.range", span, message)
+            .help("there are as many of both, or another `pattern`, such as \"all-to-all\"");
+    }
+
+    /// Each source with a sink of its own, which is another node.
+    fn permutation(
+        &mut self,
+        sources: &[NodeId],
+        mut sinks: Vec<NodeId>,
+        mut stream: Stream,
+        flow: &At<Flow>,
+    ) -> Option<Vec<[NodeId; 2]>> {
+        if sources.len() != sinks.len() {
+            self.uneven(sources.len(), sinks.len(), flow);
+            return None;
+        }
+        shuffle(&mut sinks, &mut stream);
+        let count = sinks.len();
+        for number in 0..count {
+            if sources[number] == sinks[number] {
+                // The next one's sink is neither's own: no two sinks are the same.
+                sinks.swap(number, (number + 1) % count);
+            }
+        }
+        let pairs = sources.iter().zip(sinks).map(|(&source, sink)| [source, sink]);
+        Some(pairs.filter(|[source, sink]| source != sink).collect())
+    }
+
+    /// Each of some with several of others, drawn: as many as the flow says, or else as usual.
+    fn some(
+        &mut self,
+        each_of: &[NodeId],
+        others: &[NodeId],
+        usual: usize,
+        mut stream: Stream,
+        flow: &At<Flow>,
+    ) -> Option<Vec<[NodeId; 2]>> {
+        let degree = flow.degree.as_ref();
+        let mut drawn = others.to_vec();
+        let mut pairs = Vec::new();
+        for &one in each_of {
+            let there_are = others.len() - usize::from(others.binary_search(&one).is_ok());
+            let wanted = degree.map_or(usual.min(there_are), |degree| degree.value as usize);
+            if let Some(degree) = degree.filter(|_| wanted == 0 || wanted > there_are) {
+                let message = format!("there are {there_are} others, of which {wanted} cannot be drawn");
+                self.report.error("scenario.range", degree.span, message);
+                return None;
+            }
+            // One more, as it may be the one itself.
+            let count = drawn.len();
+            for place in 0..(wanted + 1).min(count) {
+                drawn.swap(place, place + stream.below((count - place) as u64) as usize);
+            }
+            let drawn = drawn.iter().copied().filter(|&other| other != one).take(wanted);
+            pairs.extend(drawn.map(|other| [one, other]));
+        }
+        Some(pairs)
+    }
+}
+
+/// Each with each that is another.
+fn each(from: &[NodeId], to: &[NodeId]) -> Vec<[NodeId; 2]> {
+    let pairs = from.iter().flat_map(|&from| to.iter().map(move |&to| [from, to]));
+    pairs.filter(|[from, to]| from != to).collect()
+}
+
+/// Puts nodes in a random order (Fisher and Yates).
+fn shuffle(nodes: &mut [NodeId], stream: &mut Stream) {
+    for last in (1..nodes.len()).rev() {
+        nodes.swap(last, stream.below(last as u64 + 1) as usize);
+    }
+}

@@ -1,0 +1,66 @@
+//! Routes, and links that fail.
+
+use super::super::keys::{Document, Failure};
+use super::super::table::At;
+use super::Resolver;
+use thalweg_proto::units::Time;
+use thalweg_sim::spec::{FailureSpec, Spec};
+
+/// The most failures: routes are found anew after each.
+const MOST_FAILURES: usize = 1000;
+
+impl Resolver<'_> {
+    /// The ways of packets, where links and flows are known.
+    pub(super) fn routing(&mut self, document: &Document, spec: &mut Spec) {
+        if let Some(routing) = &document.routing {
+            routing.fill(&mut spec.routing);
+        }
+        for failure in document.failure.as_deref().map_or(&[][..], Vec::as_slice) {
+            self.failure(failure, spec);
+            if spec.routing.failures.len() > MOST_FAILURES {
+                let message = format!("there are more than {MOST_FAILURES} failures of links");
+                self.report.error("scenario.range", failure.span, message);
+                return;
+            }
+        }
+    }
+
+    fn failure(&mut self, failure: &At<Failure>, spec: &mut Spec) {
+        let Some(at) = failure.at.as_ref() else { return };
+        if let Some(lasts) = failure.lasts.as_ref().filter(|lasts| lasts.value.is_zero()) {
+            self.report.error("scenario.range", lasts.span, "a failure must last some time");
+        }
+        let begins = Time::ZERO + at.value;
+        let until = failure.lasts.as_ref().map(|lasts| begins + lasts.value);
+        let links = (0..).zip(&spec.links);
+        let failed: Vec<u32> = match (&failure.link, &failure.node) {
+            (Some(name), None) => {
+                let found = links.clone().find(|(_, link)| link.name == name.value.0);
+                if found.is_none() && !self.nodes_incomplete {
+                    let message = format!("there is no link `{}`", name.value.0);
+                    let valid = spec.links.iter().map(|link| link.name.as_str());
+                    self.report
+                        .error("scenario.unknown-name", name.span, message)
+                        .names(&name.value.0, valid);
+                }
+                found.map(|(number, _)| number).into_iter().collect()
+            }
+            (None, Some(name)) => {
+                let Some(node) = self.node(name) else { return };
+                let is_at = |link: &thalweg_sim::spec::LinkSpec| link.a == node || link.b == node;
+                links.filter(|(_, link)| is_at(link)).map(|(number, _)| number).collect()
+            }
+            _ => {
+                if !failure.broken {
+                    self.report.error("scenario.missing", failure.span, "give either `link` or `node`");
+                }
+                return;
+            }
+        };
+        if begins >= Time::ZERO + spec.duration {
+            let message = format!("this failure is at {}, but the run ends at {}", at.value, spec.duration);
+            self.report.warn("scenario.never-starts", at.span, message);
+        }
+        spec.routing.failures.extend(failed.into_iter().map(|link| FailureSpec { link, at: begins, until }));
+    }
+}
