@@ -1,9 +1,10 @@
 //! Datagrams on their way out, one behind the other, as segmentation offload wants them.
 //!
 //! A run is what one system call can send: datagrams of one size to one address, the last of which may be shorter. The
-//! kernel or the network card cuts it up.
+//! kernel or the network card cuts it up. Datagrams of several connections are in several runs: a receiver with several
+//! threads may get a run in one piece, and looks at the connection id of the first alone.
 
-use crate::wire::LARGEST_DATAGRAM;
+use crate::wire::{LARGEST_DATAGRAM, STEERED_BY};
 use core::ops::Range;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
@@ -128,6 +129,7 @@ impl Batch {
             let joins = self.is_open
                 && last.destination == destination
                 && last.purpose == purpose
+                && self.bytes.get(start + STEERED_BY) == self.bytes.get(last.range.start + STEERED_BY)
                 && last.range.end == start
                 && length <= last.segment
                 && last.range.len() < last.segment * MOST_SEGMENTS

@@ -104,6 +104,42 @@ fn many_connections_share_a_socket() {
     }
 }
 
+/// Connections are shared out among the threads, and each thread gets the packets of its own.
+#[test]
+fn several_threads_serve_a_socket() {
+    let listen = Listen::new(Trust::only(identity(1).public()), ["test"]);
+    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) };
+    let bind = |threads, endpoint| {
+        let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint);
+        Socket::bind(SocketConfig { threads, ..config }).unwrap()
+    };
+    let (server, client) = (bind(3, endpoint), bind(2, EndpointConfig::client(identity(1))));
+    let pairs: Vec<_> = (0..6)
+        .map(|_| {
+            let ours = client.connect(request(server.local())).unwrap();
+            (ours, server.accept().unwrap())
+        })
+        .collect();
+    let threads: Vec<_> = pairs
+        .into_iter()
+        .map(|(ours, theirs)| std::thread::spawn(move || exchange(ours, theirs, 200_000)))
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    for socket in [&server, &client] {
+        let has_worked = || socket.stats_of_threads().iter().all(|(_, udp)| udp.datagrams_received > 20);
+        let patience = std::time::Instant::now();
+        while !has_worked() && patience.elapsed().as_secs() < 60 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(has_worked(), "{:?}", socket.stats_of_threads());
+    }
+    // No other program of this user joins them.
+    let taken = SocketConfig::new(server.local(), EndpointConfig::client(identity(3)));
+    assert!(Socket::bind(SocketConfig { threads: 2, ..taken }).is_err());
+}
+
 #[test]
 fn a_wrong_key_is_told() {
     let server = server("127.0.0.1:0", Offload::Auto);

@@ -3,6 +3,7 @@
 use crate::console::Error;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
+use thalweg_net::endpoint::MOST_MEMBERS;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
 use thalweg_scenario::nearest;
@@ -20,6 +21,12 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
         true if digits.bytes().any(|byte| byte != b'0') => format!("{digits} is more than can be"),
         _ => "expected a whole number from 1 on, in digits".to_owned(),
     })
+}
+
+/// The threads of a socket.
+pub fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.trim().parse().ok().filter(|threads| (1..=MOST_MEMBERS).contains(threads));
+    threads.ok_or_else(|| format!("expected a whole number from 1 to {MOST_MEMBERS}"))
 }
 
 /// A seed.

@@ -9,7 +9,7 @@ use thalweg_proto::units::Time;
 /// and so are rates, budgets and what flows have to do: two states that differ in nothing else are the same here.
 impl Digest for Endpoint {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        self.spent.digest(now, into);
+        self.desk.digest(self.desk_time(now), into);
         (self.answers.len(), self.events.len(), self.entries.len()).hash(into);
         for (index, entry) in self.entries.iter().enumerate() {
             let Some(Entry { generation, state, stranger, .. }) = entry else {
@@ -23,9 +23,6 @@ impl Digest for Endpoint {
                         .hash(into);
                     (connecting.version, connecting.wrong, connecting.is_narrow).hash(into);
                     (connecting.due.since(now), connecting.deadline.since(now)).hash(into);
-                }
-                State::HalfOpen(opening) => {
-                    (2, opening.local, opening.hello, opening.deadline.since(now)).hash(into);
                 }
                 State::Open(session) => {
                     // Of two connections whose peers call them alike resets reach one.

@@ -1,18 +1,20 @@
 //! The beginning of connections: the handshake at both ends, with what it may cost.
 
-use super::{
-    Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Limits, Listen, Refusal, State, Trust,
-};
+use super::desk::{Begun, Greeting, Hello};
+use super::half_open::IN_A_CROWD;
+use super::passing::Passed;
+use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
 use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use crate::identity::PublicKey;
 use crate::keys::{Opener, Sealer};
-use crate::session::{Agreed, STRANGER_MEMORY, Session, SessionConfig, Side, code};
+use crate::session::{Agreed, Session, SessionConfig, Side, code};
 use crate::wire::{
     ConnectionId, TOKEN, write_cookie, write_header, write_hello, write_response, write_version,
 };
 use std::net::SocketAddr;
+use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
@@ -41,32 +43,6 @@ pub(super) struct Connecting {
     pub wrong: Option<PublicKey>,
 }
 
-/// A handshake with a client that has shown no more than that it receives at its address.
-pub(super) struct HalfOpenConnection {
-    pub hello: Hello,
-    pub local: ConnectionId,
-    pub responder: Responder,
-    pub response: Vec<u8>,
-    pub begun: Time,
-    pub deadline: Time,
-}
-
-/// The identity of a handshake that a client began. Who reads the path and changes a hello on its way begins one of his own,
-/// beside that of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Hello {
-    pub remote: SocketAddr,
-    pub source: ConnectionId,
-    /// The hash of the first message.
-    first: [u8; 32],
-}
-
-impl Hello {
-    fn new(remote: SocketAddr, source: ConnectionId, first: &[u8]) -> Self {
-        Self { remote, source, first: *blake3::hash(first).as_bytes() }
-    }
-}
-
 impl Endpoint {
     pub(super) fn on_hello(
         &mut self,
@@ -80,36 +56,29 @@ impl Endpoint {
             self.stats.strangers += 1;
             return;
         }
-        if !self.cookies.check(now, from, source, first, cookie) {
+        let desk = Arc::clone(&self.desk);
+        let at = self.desk_time(now);
+        if !desk.cookies.check(at, from, source, first, cookie) {
             return self.give_cookie(now, from, source, first);
         }
         let hello = Hello::new(from, source, first);
-        if let Some(&index) = self.hellos.get(&hello) {
-            // The response was lost, or the client has had two cookies.
-            self.spent.add(now, cookie);
-            if let Some(Some(Entry { state: State::HalfOpen(opening), .. })) = self.entries.get(index) {
+        let local = match desk.greet(at, self.member, hello, cookie, |member| self.fresh_id(member)) {
+            Greeting::Known(None) => return,
+            Greeting::Known(Some(response)) => {
                 let mut bytes = Vec::new();
-                write_response(&mut bytes, source, &opening.response);
-                self.answer(from, bytes);
+                write_response(&mut bytes, source, &response);
+                return self.answer(from, bytes);
             }
-            return;
-        }
-        if self.spent.contains(cookie) {
-            // It has made its handshake. Another needs another.
-            return self.give_cookie(now, from, source, first);
-        }
-        let Limits { connections, memory, .. } = self.config.limits;
-        let is_full = self.accepted >= connections || self.promised + STRANGER_MEMORY > memory;
-        if is_full || !self.half_open.may_begin(now, from) {
-            self.stats.turned_away += 1;
-            return;
-        }
-        self.spent.add(now, cookie);
-        if let Some(index) = self.half_open.shares.to_forget() {
-            self.stats.forgotten += 1;
-            self.remove(index);
-        }
-        let local = self.fresh_id();
+            Greeting::Spent => return self.give_cookie(now, from, source, first),
+            Greeting::Full => {
+                self.stats.turned_away += 1;
+                return;
+            }
+            Greeting::Begin { local, forgotten } => {
+                self.stats.forgotten += u64::from(forgotten);
+                local
+            }
+        };
         let parameters =
             ServerParameters { id: local, token: self.token(local), largest: self.config.largest };
         let mut ephemeral = [0; 32];
@@ -118,22 +87,19 @@ impl Endpoint {
         let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
         let Ok((responder, response)) = begun else {
             self.stats.forged += 1;
-            return;
+            return desk.forget(local);
         };
         let mut bytes = Vec::new();
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
-        let deadline = now + HANDSHAKE;
-        let opening = HalfOpenConnection { hello, local, responder, response, begun: now, deadline };
-        let handle = self.add(local, State::HalfOpen(Box::new(opening)));
-        self.half_open.shares.add(now, from, handle.index);
-        self.hellos.insert(hello, handle.index);
+        desk.put_back(local, Begun { responder, response });
+        self.expires = self.expires.min(now + IN_A_CROWD);
     }
 
     fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId, first: &[u8]) {
         self.stats.cookies += 1;
         let mut bytes = Vec::new();
-        write_cookie(&mut bytes, source, &self.cookies.make(now, to, source, first));
+        write_cookie(&mut bytes, source, &self.desk.cookies.make(self.desk_time(now), to, source, first));
         self.answer(to, bytes);
     }
 
@@ -179,7 +145,6 @@ impl Endpoint {
         let mut connecting = connecting;
         connecting.answered(now);
         let Connecting { connect, initiator, token, source, rtt, knock, .. } = *connecting;
-        self.remote_ids.remove(&knock);
         // Both ends must agree on windows and rates; the client settles them.
         let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
         let parameters = ClientParameters {
@@ -190,6 +155,7 @@ impl Endpoint {
         };
         let Ok((confirm, secrets)) = initiator.confirm(&parameters) else {
             self.ids.remove(&source);
+            self.unname(knock, index);
             self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::Unspeakable)));
             return self.remove(index);
         };
@@ -213,7 +179,8 @@ impl Endpoint {
         self.timing += usize::from(session.agreed().scheme.times_packets());
         entry.state = State::Open(Box::new(session));
         self.settle(index);
-        self.remote_ids.insert(server.id, index);
+        self.unname(knock, index);
+        self.name(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
         self.make_ready(index);
     }
@@ -221,7 +188,7 @@ impl Endpoint {
     /// A client speaks another version: it is told which is spoken here. That is shorter than what it answers.
     pub(super) fn on_other_hello(&mut self, now: Time, from: SocketAddr, source: ConnectionId) {
         self.stats.strangers += 1;
-        if self.config.listen.is_some() && self.resets.take(now) {
+        if self.config.listen.is_some() && self.may_reset(now) {
             let mut bytes = Vec::new();
             write_version(&mut bytes, source);
             self.answer(from, bytes);
@@ -257,25 +224,24 @@ impl Endpoint {
     }
 
     pub(super) fn on_confirm(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
-        let promise = self.to_promise();
-        let Some(&index) = self.ids.get(&id) else { return };
-        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
-        let handle = Handle { index, generation: entry.generation };
-        let opening = match &mut entry.state {
-            State::HalfOpen(opening) => opening,
-            State::Open(session) if session.remote() == from && session.agreed().side == Side::Server => {
+        if let Some(&index) = self.ids.get(&id) {
+            if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+                && session.remote() == from
+                && session.agreed().side == Side::Server
+            {
                 session.on_confirm_again(now);
-                return self.make_ready(index);
+                self.make_ready(index);
             }
-            _ => return,
-        };
-        // Forgeries end no handshake. What each but the first costs is taken from what its address may cost.
-        if opening.responder.is_spoilt() && !self.half_open.may_begin(now, from) {
             return;
         }
-        let Ok((client, peer, secrets)) = opening.responder.read(message) else {
-            self.stats.forged += 1;
+        if self.is_elsewhere(id) {
             return;
+        }
+        let desk = Arc::clone(&self.desk);
+        let Some((hello, mut begun)) = desk.take(self.desk_time(now), id, from) else { return };
+        let Ok((client, peer, secrets)) = begun.responder.read(message) else {
+            self.stats.forged += 1;
+            return desk.put_back(id, begun);
         };
         let Some(listen) = &self.config.listen else { return };
         let scheme = allowed(listen, &client.scheme);
@@ -289,44 +255,48 @@ impl Endpoint {
         // Nobody has decided about clients whose keys do not matter, and somebody has about those that are turned away.
         let is_refused = refusal.is_some();
         let is_known = !is_refused && matches!(listen.trust, Trust::Keys(_));
-        let memory = if is_known { promise } else { self.config.session.memory };
         let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
+        if !desk.accept(id) {
+            return;
+        }
+        let promised = if is_known { self.to_promise() } else { 0 };
+        let memory = if is_known { promised } else { self.config.session.memory };
         let agreed = Agreed {
             side: Side::Server,
             peer,
             service: client.service.clone(),
             scheme,
-            local: opening.local,
-            remote: opening.hello.source,
+            local: id,
+            remote: hello.source,
             token: client.token,
             largest: client.largest.min(self.config.largest),
             binding: secrets.binding,
             known: is_known,
         };
         let config = SessionConfig { memory, ..self.config.session };
-        let hello = opening.hello;
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
         let mut session = Session::new(now, agreed, config, keys, hello.remote, None, None);
+        self.timing += usize::from(session.agreed().scheme.times_packets());
         // The cookie has proved the address of the hello, not one to which the client has moved since.
         session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
-        if let Some((code, reason)) = refusal {
+        let refused = refusal.map(|(code, reason)| {
             session.close(now, code, &reason);
             // Nobody was told of the connection, so nobody needs to hear of its end.
             while session.event().is_some() {}
-            let refusal = Refusal { peer, service: client.service, remote: from, code, reason };
-            self.events.push_back((handle, EndpointEvent::Refused(Box::new(refusal))));
-        } else {
-            let event =
-                EndpointEvent::Accepted { peer, service: client.service, remote: from, known: is_known };
-            self.events.push_back((handle, event));
+            Box::new(Refusal { peer, service: client.service.clone(), remote: from, code, reason })
+        });
+        let handle = self.add(id, State::Open(Box::new(session)));
+        let index = handle.index;
+        let event = refused.map_or_else(
+            || EndpointEvent::Accepted { peer, service: client.service, remote: from, known: is_known },
+            EndpointEvent::Refused,
+        );
+        self.events.push_back((handle, event));
+        self.name(hello.source, index);
+        if let Some(Some(entry)) = self.entries.get_mut(index) {
+            entry.promised = promised;
         }
-        self.remote_ids.insert(hello.source, index);
-        self.timing += usize::from(session.agreed().scheme.times_packets());
-        entry.state = State::Open(Box::new(session));
         self.settle(index);
-        self.accepted += 1;
-        self.hellos.remove(&hello);
-        self.half_open.shares.remove(hello.remote, index);
         if is_known || is_refused {
             self.make_ready(index);
         } else {
@@ -338,22 +308,28 @@ impl Endpoint {
 impl Endpoint {
     /// One more stranger, for whom another may have to go.
     fn take_in(&mut self, now: Time, from: SocketAddr, index: usize) {
-        if let Some(other) = self.strangers.to_forget() {
-            self.stats.forgotten += 1;
-            if let Some(Some(entry)) = self.entries.get_mut(other)
-                && let State::Open(session) = &mut entry.state
-            {
-                session.close(now, code::BUSY, "others wait, too; try again later");
-                if let Some(host) = entry.stranger.take() {
-                    self.strangers.remove(host, other);
-                }
-                self.make_ready(other);
-            }
+        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
+        entry.stranger = Some(from);
+        let handle = Handle { index, generation: entry.generation };
+        self.make_ready(index);
+        let other = self.desk.take_in(self.desk_time(now), from, (self.member, handle));
+        let Some((member, other)) = other else { return };
+        self.stats.forgotten += 1;
+        if member == self.member {
+            self.crowd_out(now, other);
+        } else {
+            self.passed.push_back((member, Passed::Crowded(other)));
         }
-        if let Some(Some(entry)) = self.entries.get_mut(index) {
-            entry.stranger = Some(from);
-            self.strangers.add(now, from, index);
-            self.make_ready(index);
+    }
+
+    /// Closes the connection of a stranger who has to make room.
+    pub(super) fn crowd_out(&mut self, now: Time, handle: Handle) {
+        if let Some(entry) = self.entry(handle)
+            && entry.stranger.take().is_some()
+            && let State::Open(session) = &mut entry.state
+        {
+            session.close(now, code::BUSY, "others wait, too; try again later");
+            self.make_ready(handle.index);
         }
     }
 }
@@ -431,9 +407,6 @@ const KNOCKS: u32 = 3;
 
 /// Their size in bytes: larger than a reset.
 const KNOCK: usize = 40;
-
-/// A handshake takes no longer.
-pub(super) const HANDSHAKE: Duration = Duration::from_secs(20);
 
 /// A hello that is not answered is sent again after this, then after twice that each time: a server that is there is to be
 /// reached over a bad path too.

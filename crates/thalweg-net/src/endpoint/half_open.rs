@@ -20,6 +20,9 @@ const PORT_RATE: u32 = 4;
 /// An address may begin one of so many of all handshakes a second where clients have used up half of them.
 const ADDRESS_SHARE: u32 = 4;
 
+/// A handshake takes no longer.
+pub const HANDSHAKE: Duration = Duration::from_secs(20);
+
 /// Half-open handshakes are forgotten after this while more than half of the places are taken.
 pub const IN_A_CROWD: Duration = Duration::from_secs(3);
 
@@ -28,16 +31,16 @@ const MOST_REMEMBERED: usize = 4096;
 
 /// All half-open handshakes.
 #[derive(Debug)]
-pub struct HalfOpen {
+pub struct HalfOpen<T> {
     /// The handshakes that there are, by host.
-    pub shares: Shares,
+    pub shares: Shares<T>,
     rate: u32,
     all: Bucket,
     hosts: HashMap<Host, Bucket>,
     ports: HashMap<(Host, u16), Bucket>,
 }
 
-impl HalfOpen {
+impl<T: Copy + Ord> HalfOpen<T> {
     /// None, within `limits`.
     pub fn new(now: Time, limits: &Limits) -> Self {
         Self {
@@ -47,6 +50,12 @@ impl HalfOpen {
             hosts: HashMap::new(),
             ports: HashMap::new(),
         }
+    }
+
+    /// Rates begin anew, with a clock that does; the handshakes stay.
+    pub fn renew(&mut self, now: Time, limits: &Limits) {
+        let shares = core::mem::replace(&mut self.shares, Shares::new(limits.handshakes));
+        *self = Self { shares, ..Self::new(now, limits) };
     }
 
     /// True while places are so scarce that nobody keeps one for long.
@@ -99,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_port_an_address_and_all_have_a_rate_each() {
-        let mut open = HalfOpen::new(at(0), &LIMITS);
+        let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
         let mut begun = |now, address| (0..2000).take_while(|_| open.may_begin(now, address)).count();
         // Half of what an address may have, of 250, is there for whichever port asks first ...
         assert_eq!(begun(at(0), client(1, 1)), 126);
@@ -117,7 +126,7 @@ mod tests {
 
     #[test]
     fn one_prefix_of_ipv6_is_one_host() {
-        let mut open = HalfOpen::new(at(0), &LIMITS);
+        let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
         let begun = (0..1000u16).filter(|&low| {
             let address = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 7, low, 2, 3, 4);
             open.may_begin(at(0), SocketAddr::from((address, low)))
@@ -129,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_of_addresses_is_bounded() {
-        let mut open = HalfOpen::new(at(0), &LIMITS);
+        let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
         for number in 0..1_000_000u32 {
             let now = Time::ZERO + Duration::from_micros(u64::from(number) * 100);
             open.may_begin(now, SocketAddr::from((number.to_be_bytes(), 1)));

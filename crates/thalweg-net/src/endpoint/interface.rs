@@ -227,4 +227,20 @@ pub struct EndpointStats {
     pub forgotten: u64,
     /// Resets sent for packets of connections that there are not.
     pub resets: u64,
+    /// Datagrams that came to another member of the socket than their connection's, and were passed on.
+    pub strays: u64,
+}
+
+impl core::ops::AddAssign for EndpointStats {
+    fn add_assign(&mut self, other: Self) {
+        let Self { strangers, cookies, handshakes, turned_away, forged, forgotten, resets, strays } = other;
+        self.strangers += strangers;
+        self.cookies += cookies;
+        self.handshakes += handshakes;
+        self.turned_away += turned_away;
+        self.forged += forged;
+        self.forgotten += forgotten;
+        self.resets += resets;
+        self.strays += strays;
+    }
 }

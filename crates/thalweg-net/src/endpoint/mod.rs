@@ -5,38 +5,39 @@
 //! [cookie](crate::cookie) has come back, and then at most [`Limits::handshakes`] handshakes, with at most
 //! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work, shared out by address.
 
+mod desk;
 mod digest;
 mod greet;
 mod half_open;
 mod interface;
+mod passing;
 mod shares;
 
 use crate::batch::{Batch, Purpose};
-use crate::bucket::Bucket;
-use crate::cookie::{Cookies, Spent};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
 use crate::keys::Refused;
 use crate::session::{Next, STRANGER_MEMORY, Session, Side};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 use core::ops::Range;
-use greet::{Connecting, HANDSHAKE, HalfOpenConnection, Hello};
-use half_open::{HalfOpen, IN_A_CROWD};
+pub use desk::{Desk, MOST_MEMBERS};
+use greet::Connecting;
+use half_open::HANDSHAKE;
 pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
 };
+pub use passing::Passed;
 pub use shares::Host;
-use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
 
 enum State {
     Connecting(Box<Connecting>),
-    HalfOpen(Box<HalfOpenConnection>),
     Open(Box<Session>),
     /// Between two states.
     Gone,
@@ -72,14 +73,24 @@ struct Opened {
     range: Range<usize>,
 }
 
-/// All connections of one socket.
+/// All connections of one socket, or of one of the threads that serve it.
 pub struct Endpoint {
     config: EndpointConfig,
     entropy: Box<dyn Entropy>,
-    cookies: Cookies,
     reset_key: [u8; 32],
-    /// Resets that may be sent.
-    resets: Bucket,
+    /// The part that it has in common with the other members of its socket, and its number among them.
+    desk: Arc<Desk>,
+    member: usize,
+    /// Nanoseconds that the clock had shown before it was started anew.
+    ahead: u64,
+    /// The time at which the desk is to be asked about half-open handshakes that are over.
+    expires: Time,
+    /// Datagrams and words for other members.
+    passed: VecDeque<(usize, Passed)>,
+    /// The member that is to have the datagram in hand.
+    stray: Option<usize>,
+    /// The datagram in hand was passed on to here.
+    is_passed: bool,
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     generations: u64,
@@ -87,15 +98,6 @@ pub struct Endpoint {
     ids: HashMap<ConnectionId, usize>,
     /// By the ids on packets that go, which resets name. Peers choose them: the last one has it.
     remote_ids: HashMap<ConnectionId, usize>,
-    /// The handshakes that clients' hellos belong to.
-    hellos: HashMap<Hello, usize>,
-    half_open: HalfOpen,
-    spent: Spent,
-    accepted: usize,
-    /// Clients about whom the application has not decided.
-    strangers: Shares,
-    /// The bytes that connections may have waiting for their applications, all together.
-    promised: u64,
     /// Connections whose schemes learn from when each packet comes.
     timing: usize,
     deadlines: BTreeSet<(Time, usize)>,
@@ -140,25 +142,34 @@ impl From<Slice> for Shared {
 impl Endpoint {
     /// An endpoint without connections.
     pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
-        let cookies = Cookies::new(&mut *entropy);
+        let desk = Desk::new(now, config.limits, 1, true, &mut *entropy);
+        Self::member(config, entropy, Arc::new(desk), 0)
+    }
+
+    /// A member of a socket, by its number. All members have the same settings, the desk's limits among them.
+    pub fn member(
+        config: EndpointConfig,
+        mut entropy: Box<dyn Entropy>,
+        desk: Arc<Desk>,
+        member: usize,
+    ) -> Self {
         let reset_key = reset_key(&config, &mut *entropy);
         Self {
-            half_open: HalfOpen::new(now, &config.limits),
-            strangers: Shares::new(config.limits.strangers),
-            resets: Bucket::new(now, RESETS),
             config,
             entropy,
-            cookies,
             reset_key,
+            desk,
+            member,
+            ahead: 0,
+            expires: Time::MAX,
+            passed: VecDeque::new(),
+            stray: None,
+            is_passed: false,
             entries: Vec::new(),
             free: Vec::new(),
             generations: 0,
             ids: HashMap::new(),
             remote_ids: HashMap::new(),
-            hellos: HashMap::new(),
-            spent: Spent::default(),
-            accepted: 0,
-            promised: 0,
             timing: 0,
             deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
@@ -184,28 +195,32 @@ impl Endpoint {
         self.timing > 0
     }
 
-    /// Handshakes and connections that there are.
+    /// Connections that there are, and handshakes, of all members.
     pub fn connections(&self) -> usize {
-        self.ids.len()
+        self.ids.len() + self.desk.half_open()
     }
 
     /// True when there is no connection, no handshake and nothing to be sent.
     pub fn is_idle(&self) -> bool {
-        self.ids.is_empty() && self.answers.is_empty() && self.events.is_empty()
+        self.connections() == 0 && self.answers.is_empty() && self.events.is_empty()
     }
 
-    /// Starts anew at `now`, which may be earlier than before: to be called while the endpoint is [idle](Self::is_idle). What it
-    /// is known by stays.
-    pub fn restart(&mut self, now: Time) {
-        self.cookies = Cookies::new(&mut *self.entropy);
-        self.half_open = HalfOpen::new(now, &self.config.limits);
-        self.resets = Bucket::new(now, RESETS);
-        self.spent = Spent::default();
+    /// Starts anew with a clock that shows `now`, and has shown `before`: to be called while the endpoint is [idle](Self::is_idle).
+    /// What it is known by stays.
+    pub fn restart(&mut self, before: Time, now: Time) {
+        self.ahead += (before.as_picos() - now.as_picos().min(before.as_picos())) / 1000;
+        self.expires = Time::MAX;
+    }
+
+    /// The time of the desk.
+    fn desk_time(&self, now: Time) -> Time {
+        Desk::time(now, self.ahead)
     }
 
     /// True when there is nobody to whom anything is left to be said: no connection, or only some that their peers have closed.
     pub fn is_silent(&self) -> bool {
         self.answers.is_empty()
+            && self.desk.half_open() == 0
             && self.entries.iter().flatten().all(|entry| match &entry.state {
                 State::Open(session) => session.is_silent(),
                 _ => false,
@@ -214,9 +229,9 @@ impl Endpoint {
 
     /// Asks for a connection.
     pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
-        let source = self.fresh_id();
+        let source = self.fresh_id(self.member);
         let token = self.token(source);
-        let knock = self.fresh_id();
+        let knock = self.fresh_id(self.member);
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         let initiator = Initiator::new(&self.config.identity, source, ephemeral);
@@ -240,7 +255,7 @@ impl Endpoint {
         match state {
             Ok(state) => {
                 let handle = self.add(source, State::Connecting(Box::new(state)));
-                self.remote_ids.insert(knock, handle.index);
+                self.name(knock, handle.index);
                 handle
             }
             Err(_) => {
@@ -270,34 +285,26 @@ impl Endpoint {
     /// The application has decided to deal with this peer, which is a stranger no more
     /// ([`Session::admit`](crate::session::Session::admit)). What may wait for it follows from [`Limits::memory`].
     pub fn admit(&mut self, handle: Handle) {
-        let memory = self.to_promise();
-        let Some(entry) = self.entries.get_mut(handle.index).and_then(Option::as_mut) else { return };
-        let State::Open(session) = &mut entry.state else { return };
-        if entry.generation != handle.generation || !session.is_untrusted() {
+        if !self.session(handle).is_some_and(|session| session.is_untrusted()) {
             return;
         }
+        let memory = self.to_promise();
+        let Some(Some(entry)) = self.entries.get_mut(handle.index) else { return };
+        let State::Open(session) = &mut entry.state else { return };
         if let Some(host) = entry.stranger.take() {
-            self.strangers.remove(host, handle.index);
+            self.desk.let_go(host, (self.member, handle));
         }
+        entry.promised += memory;
         session.admit(memory);
         self.settle(handle.index);
         self.make_ready(handle.index);
     }
 
-    /// Counts what a connection may have waiting, which may be something else than before.
-    fn settle(&mut self, index: usize) {
-        if let Some(Some(Entry { state: State::Open(session), promised, .. })) = self.entries.get_mut(index) {
-            self.promised -= core::mem::replace(promised, session.memory());
-            self.promised += *promised;
-        }
-    }
-
-    /// The bytes that the next connection may have waiting: an eighth of what is left beside that which all others
-    /// have at least.
+    /// Promises the bytes that the next connection may have waiting: an eighth of what is left beside that which all
+    /// others have at least.
     fn to_promise(&self) -> u64 {
-        let Limits { memory, .. } = self.config.limits;
-        let left = (memory - memory / 4).saturating_sub(self.promised);
-        (left / 8).max(STRANGER_MEMORY).min(self.config.session.memory)
+        let most = self.config.session.memory;
+        self.desk.promise(|left| (left / 8).max(STRANGER_MEMORY).min(most))
     }
 
     /// Gives up a connection that is not there yet, and closes one that is.
@@ -340,12 +347,19 @@ impl Endpoint {
         let mut opened = core::mem::take(&mut self.opened);
         let mut last = None;
         let mut start = 0;
+        let mut strays = Vec::new();
         for datagram in bytes.as_mut().chunks_mut(stride.max(1)) {
             let length = datagram.len();
             self.receive_one(now, arrival, datagram, &mut last, |index, number, range: Range<usize>| {
                 opened.push(Opened { index, number, range: start + range.start..start + range.end });
             });
+            if let Some(member) = self.stray.take() {
+                strays.push((member, start..start + length));
+            }
             start += length;
+        }
+        if !strays.is_empty() {
+            self.pass_on(arrival, stride, bytes.as_mut(), &strays);
         }
         if !opened.is_empty() {
             let Shared { bytes: shared, apart } = share(bytes).into();
@@ -381,6 +395,11 @@ impl Endpoint {
             Packet::Protected { destination } => {
                 let known = last.filter(|(id, _)| *id == destination).map(|(_, index)| index);
                 let Some(index) = known.or_else(|| self.ids.get(&destination).copied()) else {
+                    // Only who has all connections of this kind of id knows that there is none. Data may be here before the
+                    // handshake's last message.
+                    if self.is_elsewhere(destination) || self.desk.is_half_open(destination) {
+                        return;
+                    }
                     self.stats.strangers += 1;
                     return self.answer_unknown(now, from, destination, datagram.len());
                 };
@@ -403,8 +422,7 @@ impl Endpoint {
             Packet::OtherHello { source } => self.on_other_hello(now, from, source),
             Packet::Version { destination, version } => self.on_version(now, from, destination, version),
             Packet::Told(told) => {
-                let index = self.remote_ids.get(&ConnectionId(told.head.connection)).copied();
-                if let Some(index) = index
+                if let Some(index) = self.remote_index(ConnectionId(told.head.connection))
                     && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
                     && session.on_told(now, &told)
                 {
@@ -412,7 +430,7 @@ impl Endpoint {
                 }
             }
             Packet::Reset { destination, token } => {
-                let index = self.remote_ids.get(&destination).copied();
+                let index = self.remote_index(destination);
                 if let Some(index) = index
                     && let Some(Some(Entry { state: State::Connecting(connecting), .. })) =
                         self.entries.get_mut(index)
@@ -454,10 +472,14 @@ impl Endpoint {
         let token = self.token(id);
         let mut bytes = Vec::new();
         write_reset(&mut bytes, id, &token);
-        if bytes.len() < length && self.answers.len() < MOST_ANSWERS / 4 && self.resets.take(now) {
+        if bytes.len() < length && self.answers.len() < MOST_ANSWERS / 4 && self.may_reset(now) {
             self.stats.resets += 1;
             self.answer(from, bytes);
         }
+    }
+
+    fn may_reset(&self, now: Time) -> bool {
+        self.desk.may_reset(self.desk_time(now))
     }
 
     fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
@@ -478,6 +500,9 @@ impl Endpoint {
         }
         if !self.answers.is_empty() {
             return Next::Full;
+        }
+        if now >= self.expires {
+            self.expires = self.desk.expire(self.desk_time(now)).map_or(Time::MAX, |span| now + span);
         }
         while let Some(&(at, index)) = self.deadlines.first() {
             if at > now {
@@ -502,24 +527,19 @@ impl Endpoint {
                     let at = connecting.due.min(connecting.deadline);
                     self.set_deadline(index, at);
                 }
-                State::HalfOpen(opening) => {
-                    let (early, deadline) = (opening.begun + IN_A_CROWD, opening.deadline);
-                    if now >= deadline || now >= early && self.half_open.is_crowded() {
-                        self.remove(index);
-                    } else {
-                        self.set_deadline(index, if now < early { early } else { deadline });
-                    }
-                }
                 State::Gone => {}
                 State::Open(session) => {
                     if session.wants() > session.memory() {
-                        // Half of what is left beside that which all others have at least.
-                        let Limits { memory, .. } = self.config.limits;
-                        let left = (memory - memory / 4).saturating_sub(self.promised);
-                        let granted = session.wants().min(session.memory().saturating_add(left / 2));
-                        // Not in steps that are not worth telling.
-                        if granted > session.memory().saturating_add(session.memory() / 4) {
-                            session.grow(granted);
+                        // Half of what is left beside that which all others have at least, not in steps that are not worth
+                        // telling.
+                        let (has, wants) = (session.memory(), session.wants());
+                        let more = self.desk.promise(|left| {
+                            let more = (wants - has).min(left / 2);
+                            if more > has / 4 { more } else { 0 }
+                        });
+                        if more > 0 {
+                            entry.promised += more;
+                            session.grow(has + more);
                         }
                     }
                     let next = session.poll(now, batch);
@@ -531,8 +551,8 @@ impl Endpoint {
                         continue;
                     }
                     if session.memory() != entry.promised {
-                        self.promised -= core::mem::replace(&mut entry.promised, session.memory());
-                        self.promised += entry.promised;
+                        let before = core::mem::replace(&mut entry.promised, session.memory());
+                        self.desk.settle(before, entry.promised);
                     }
                     match next {
                         Next::Full => {
@@ -545,7 +565,7 @@ impl Endpoint {
                 }
             }
         }
-        Next::At(self.deadlines.first().map_or(Time::MAX, |&(at, _)| at))
+        Next::At(self.deadlines.first().map_or(self.expires, |&(at, _)| at.min(self.expires)))
     }
 
     /// The network layer of this host refused a datagram of `size` bytes of the connection with `remote`.
@@ -586,27 +606,23 @@ impl Endpoint {
     fn remove(&mut self, index: usize) {
         self.set_deadline(index, Time::MAX);
         let Some(entry) = self.entries.get_mut(index).and_then(Option::take) else { return };
-        self.promised -= entry.promised;
+        self.desk.settle(entry.promised, 0);
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
-                self.remote_ids.remove(&connecting.knock);
-            }
-            State::HalfOpen(opening) => {
-                self.ids.remove(&opening.local);
-                self.half_open.shares.remove(opening.hello.remote, index);
-                self.hellos.remove(&opening.hello);
+                self.unname(connecting.knock, index);
             }
             State::Gone => {}
             State::Open(session) => {
                 if let Some(host) = entry.stranger {
-                    self.strangers.remove(host, index);
+                    let handle = Handle { index, generation: entry.generation };
+                    self.desk.let_go(host, (self.member, handle));
                 }
                 self.ids.remove(&session.agreed().local);
-                if self.remote_ids.get(&session.agreed().remote) == Some(&index) {
-                    self.remote_ids.remove(&session.agreed().remote);
+                self.unname(session.agreed().remote, index);
+                if session.agreed().side == Side::Server {
+                    self.desk.leave(self.member);
                 }
-                self.accepted -= usize::from(session.agreed().side == Side::Server);
                 self.timing -= usize::from(session.agreed().scheme.times_packets());
             }
         }
@@ -631,12 +647,12 @@ impl Endpoint {
         }
     }
 
-    /// An id that no connection of this endpoint has.
-    fn fresh_id(&mut self) -> ConnectionId {
+    /// An id for a connection of this member that no connection of this endpoint has.
+    fn fresh_id(&mut self, member: usize) -> ConnectionId {
         loop {
             let mut bytes = [0; 8];
             self.entropy.fill(&mut bytes);
-            let id = ConnectionId(bytes);
+            let id = ConnectionId(bytes).of_member(member, self.desk.members());
             if !self.ids.contains_key(&id) {
                 return id;
             }
@@ -654,9 +670,6 @@ impl Endpoint {
 
 /// Answers to strangers that wait to be sent; more are dropped.
 const MOST_ANSWERS: usize = 64;
-
-/// Resets that are sent in a second, and at once.
-const RESETS: u32 = 100;
 
 /// The key of the tokens that make resets believable. Whoever can have a packet answered by another socket with the
 /// same key gets the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.

@@ -19,19 +19,19 @@ impl Host {
 }
 
 /// The places of one host: since when each is taken and by what, by port.
-type Ports = HashMap<u16, VecDeque<(Time, usize)>>;
+type Ports<T> = HashMap<u16, VecDeque<(Time, T)>>;
 
-/// Places, and who has them.
+/// Places, and who has them: each is taken by something that `T` names.
 #[derive(Debug)]
-pub struct Shares {
+pub struct Shares<T> {
     most: usize,
-    open: HashMap<Host, (usize, Ports)>,
+    open: HashMap<Host, (usize, Ports<T>)>,
     /// By how many each host has.
     by_count: BTreeSet<(usize, Host)>,
     count: usize,
 }
 
-impl Shares {
+impl<T: Copy + Ord> Shares<T> {
     /// So many places, at least one, that nobody has.
     pub fn new(most: usize) -> Self {
         Self { most: most.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
@@ -42,8 +42,15 @@ impl Shares {
         self.count * 2 > self.most
     }
 
-    /// The one that is to be forgotten before another begins, if there must be one.
-    pub fn to_forget(&self) -> Option<usize> {
+    /// Takes out the one that is to be forgotten before another begins, if there must be one.
+    pub fn make_room(&mut self) -> Option<T> {
+        let (host, port, what) = self.to_forget()?;
+        self.remove_from(host, port, what);
+        Some(what)
+    }
+
+    /// The one that is to be forgotten, and where it came from.
+    fn to_forget(&self) -> Option<(Host, u16, T)> {
         if self.count < self.most {
             return None;
         }
@@ -51,34 +58,38 @@ impl Shares {
         // Of several hosts with as many, the one with the oldest: equals wait for each other.
         let greediest = self.by_count.range((most, Host(0, false))..).filter_map(|(_, host)| {
             let (_, ports) = self.open.get(host)?;
-            let port = ports
-                .values()
-                .max_by_key(|open| (open.len(), open.front().map(|first| core::cmp::Reverse(*first))))?;
-            port.front().copied()
+            let (port, open) = ports
+                .iter()
+                .max_by_key(|(_, open)| (open.len(), open.front().map(|first| core::cmp::Reverse(*first))))?;
+            let (since, what) = open.front()?;
+            Some((*since, *what, *host, *port))
         });
-        greediest.min().map(|(_, index)| index)
+        greediest.min().map(|(_, what, host, port)| (host, port, what))
     }
 
-    /// One has come, and is kept at `index`.
-    pub fn add(&mut self, now: Time, address: SocketAddr, index: usize) {
+    /// One has come.
+    pub fn add(&mut self, now: Time, address: SocketAddr, what: T) {
         let host = Host::of(address);
         let (count, ports) = self.open.entry(host).or_default();
         self.by_count.remove(&(*count, host));
         *count += 1;
         self.by_count.insert((*count, host));
-        ports.entry(address.port()).or_default().push_back((now, index));
+        ports.entry(address.port()).or_default().push_back((now, what));
         self.count += 1;
     }
 
     /// It is gone, or counts no more.
-    pub fn remove(&mut self, address: SocketAddr, index: usize) {
-        let host = Host::of(address);
+    pub fn remove(&mut self, address: SocketAddr, what: T) {
+        self.remove_from(Host::of(address), address.port(), what);
+    }
+
+    fn remove_from(&mut self, host: Host, port: u16, what: T) {
         let Some((count, ports)) = self.open.get_mut(&host) else { return };
-        let Some(open) = ports.get_mut(&address.port()) else { return };
-        let Some(place) = open.iter().position(|(_, other)| *other == index) else { return };
+        let Some(open) = ports.get_mut(&port) else { return };
+        let Some(place) = open.iter().position(|(_, other)| *other == what) else { return };
         open.remove(place);
         if open.is_empty() {
-            ports.remove(&address.port());
+            ports.remove(&port);
         }
         self.by_count.remove(&(*count, host));
         *count -= 1;
@@ -107,15 +118,16 @@ mod tests {
     #[test]
     fn the_oldest_of_the_greediest_makes_room() {
         let mut open = Shares::new(100);
+        let to_forget = |open: &Shares<usize>| open.to_forget().map(|(_, _, what)| what);
         // One has 60, 50 of them from one port; two others have 20 each.
         for index in 0..60 {
             open.add(at(index), client(1, if index < 10 { index as u16 } else { 99 }), index as usize);
         }
         for index in 60..100 {
-            assert_eq!(open.to_forget(), None);
+            assert_eq!(to_forget(&open), None);
             open.add(at(index), client(2 + (index % 2) as u8, 1), index as usize);
         }
-        assert_eq!(open.to_forget(), Some(10), "the first of port 99");
+        assert_eq!(to_forget(&open), Some(10), "the first of port 99");
         // When all have as many, the oldest of all goes.
         for index in 10..50 {
             open.remove(client(1, 99), index);
@@ -123,11 +135,11 @@ mod tests {
         for index in 100..140 {
             open.add(at(200), client(4 + (index % 8) as u8, 1), index);
         }
-        assert_eq!((open.count, open.to_forget()), (100, Some(50)));
+        assert_eq!((open.count, to_forget(&open)), (100, Some(50)));
         for index in 0..10 {
             open.remove(client(1, index as u16), index);
         }
         open.remove(client(9, 9), 7);
-        assert_eq!((open.count, open.to_forget()), (90, None));
+        assert_eq!((open.count, to_forget(&open)), (90, None));
     }
 }

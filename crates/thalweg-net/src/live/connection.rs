@@ -31,7 +31,7 @@ pub enum NetError {
     Finished,
     /// A datagram is empty or longer than [`LONGEST_DATAGRAM`](super::LONGEST_DATAGRAM).
     DatagramSize,
-    /// The socket's thread has ended.
+    /// A thread of the socket has ended.
     Over,
 }
 
@@ -120,8 +120,7 @@ impl Inner {
     pub(super) fn ring(&self, mut state: MutexGuard<'_, State>) {
         if !std::mem::replace(&mut state.rung, true) {
             drop(state);
-            self.running.shared.work().rung.push(Arc::clone(&self.pipe));
-            self.running.shared.ring();
+            self.running.ring(&self.pipe);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The thread of a socket: receives, does what handles ask, sends what is due, sleeps until there is something to do.
+//! A thread of a socket: receives, does what handles ask, sends what is due, sleeps until there is something to do.
 
 use super::clock::Clock;
 use super::coalescing::Coalescing;
@@ -41,7 +41,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The thread's state.
 pub(super) struct Driver {
+    /// The state that it shares with handles, and those of all threads of the socket, of which it is this one.
     shared: Arc<Shared>,
+    members: Vec<Arc<Shared>>,
+    member: usize,
     udp: Udp,
     endpoint: Endpoint,
     clock: Clock,
@@ -76,12 +79,12 @@ impl Drop for Driver {
             state.closed.get_or_insert(Closed::Here);
             pipe.wake_all(&mut state);
         }
-        let mut arrivals = self.shared.arrivals();
+        let mut arrivals = self.shared.lobby.arrivals();
         arrivals.over = true;
         if let Some(waker) = arrivals.waker.take() {
             waker.wake();
         }
-        self.shared.arrived.notify_all();
+        self.shared.lobby.arrived.notify_all();
     }
 }
 
@@ -91,9 +94,11 @@ struct Live {
 }
 
 impl Driver {
-    pub fn new(shared: Arc<Shared>, udp: Udp, endpoint: Endpoint, clock: Clock) -> Self {
+    pub fn new(members: Vec<Arc<Shared>>, member: usize, udp: Udp, endpoint: Endpoint, clock: Clock) -> Self {
         Self {
-            shared,
+            shared: Arc::clone(&members[member]),
+            members,
+            member,
             udp,
             endpoint,
             clock,
@@ -148,8 +153,8 @@ impl Driver {
         self.events(now);
         if self.endpoint.is_idle() && self.batch.is_empty() {
             self.clock.restart();
-            let now = self.clock.now();
-            self.endpoint.restart(now);
+            let (before, now) = (now, self.clock.now());
+            self.endpoint.restart(before, now);
             self.stats_at = now;
             self.coalescing = Coalescing::default();
             return true;
@@ -182,6 +187,7 @@ impl Driver {
                 endpoint.receive(arrived, arrival, stride, received, Received::share);
             });
             *now = read.unwrap_or(*now);
+            self.pass_on();
             match come {
                 Ok(come) => {
                     taken += come.bytes.max(CALL);
@@ -197,6 +203,13 @@ impl Driver {
         }
         self.coalescing.came(datagrams);
         datagrams > 0
+    }
+
+    /// Hands over what is for other threads of the socket.
+    fn pass_on(&mut self) {
+        while let Some((member, passed)) = self.endpoint.passed() {
+            self.members[member].pass(passed);
+        }
     }
 
     /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.
@@ -230,19 +243,25 @@ impl Driver {
 
     /// Does what handles asked for. True if there was something.
     fn work(&mut self, now: Time) -> bool {
-        let (mut rung, connects, trust, shut) = {
+        let (mut rung, connects, passed, trust, shut) = {
             let mut work = self.shared.work();
             if work.is_none() && !work.shut {
                 return false;
             }
             let spare = std::mem::take(&mut self.spare);
             let rung = std::mem::replace(&mut work.rung, spare);
-            (rung, std::mem::take(&mut work.connects), work.trust.take(), work.shut)
+            work.passed_bytes = 0;
+            let passed = std::mem::take(&mut work.passed);
+            (rung, std::mem::take(&mut work.connects), passed, work.trust.take(), work.shut)
         };
-        let any = !rung.is_empty() || !connects.is_empty() || trust.is_some();
+        let any = !rung.is_empty() || !connects.is_empty() || !passed.is_empty() || trust.is_some();
         if let Some(trust) = trust {
             self.endpoint.set_trust(trust);
         }
+        for passed in passed {
+            self.endpoint.take_passed(now, passed);
+        }
+        self.pass_on();
         for (connect, pipe) in connects {
             let handle = self.endpoint.connect(now, connect);
             pipe.lock().handle = Some(handle);
@@ -390,18 +409,18 @@ impl Driver {
                         live.pipe.wake_all(&mut state);
                     }
                 }
-                EndpointEvent::Refused(refusal) => self.shared.arrivals().refuse(*refusal),
+                EndpointEvent::Refused(refusal) => self.shared.lobby.arrivals().refuse(*refusal),
                 EndpointEvent::Accepted { peer, service, remote, known } => {
                     // One that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);
                     let binding =
                         session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
                     let opening = Opening::Open(Peer { key: peer, remote, service, binding });
-                    let pipe = Pipe::new(Some(handle), opening);
+                    let pipe = Pipe::new(self.member, Some(handle), opening);
                     if let Some(session) = session {
                         pipe.lock().reading = session.reading();
                     }
-                    let mut arrivals = self.shared.arrivals();
+                    let mut arrivals = self.shared.lobby.arrivals();
                     let refusal = match self.end {
                         Some(_) => Some("it is ending"),
                         None => (!arrivals.make_room()).then_some("too many wait to be accepted"),
@@ -416,7 +435,7 @@ impl Driver {
                         waker.wake();
                     }
                     drop(arrivals);
-                    self.shared.arrived.notify_one();
+                    self.shared.lobby.arrived.notify_one();
                     self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
                 }
             }
@@ -506,7 +525,7 @@ impl Driver {
                 drop(state);
                 if is_forgotten {
                     // Nobody needs to accept what was closed here before.
-                    self.shared.arrivals().queue.retain(|arrived| !Arc::ptr_eq(&arrived.pipe, &pipe));
+                    self.shared.lobby.arrivals().queue.retain(|arrived| !Arc::ptr_eq(&arrived.pipe, &pipe));
                 }
                 self.pipes.remove(&handle);
             }

@@ -1,4 +1,4 @@
-//! Connections over real sockets: one thread for each socket, blocking and asynchronous handles for applications.
+//! Connections over real sockets: a thread for each socket, or several, blocking and asynchronous handles for applications.
 //!
 //! The thread owns the socket and its [`Endpoint`](crate::endpoint::Endpoint). Handles and thread share a
 //! pipe for each connection, which is bounded both ways: a writer waits for the network, a peer for the reader.
@@ -14,6 +14,7 @@ mod part;
 mod pipe;
 mod pool;
 mod socket;
+mod steer;
 mod udp;
 
 pub use clock::{Clock, Jumps};

@@ -150,6 +150,8 @@ impl Incoming {
 /// A connection as both sides see it.
 #[derive(Debug)]
 pub(super) struct Pipe {
+    /// The thread of the socket that serves it.
+    pub member: usize,
     state: Mutex<State>,
     /// Something to read, an end, or a close.
     pub readable: Condvar,
@@ -158,8 +160,9 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(handle: Option<Handle>, opening: Opening) -> Arc<Self> {
+    pub fn new(member: usize, handle: Option<Handle>, opening: Opening) -> Arc<Self> {
         Arc::new(Self {
+            member,
             state: Mutex::new(State {
                 handle,
                 opening,

@@ -1,11 +1,13 @@
-//! A socket with its thread.
+//! A socket with its threads.
 
 use super::clock::Clock;
 use super::connection::{Connection, NetError};
 use super::driver::Driver;
 use super::pipe::{Opening, Pipe};
 use super::udp::{Offload, Udp, UdpStats};
-use crate::endpoint::{Connect, Endpoint, EndpointConfig, EndpointStats, Refusal, Trust};
+use crate::endpoint::{
+    Connect, Desk, Endpoint, EndpointConfig, EndpointStats, MOST_MEMBERS, Passed, Refusal, Trust,
+};
 use crate::identity::SystemEntropy;
 use crate::session::{Closed, code};
 use rustix::event::{EventfdFlags, eventfd};
@@ -14,7 +16,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
@@ -33,16 +35,20 @@ pub struct SocketConfig {
     pub offload: Offload,
     /// The clock that its connections take the time from.
     pub clock: Clock,
+    /// The threads that serve it, 1 to 64: each has a system socket of its own (`SO_REUSEPORT`), and its share of the
+    /// connections. The bounds of the endpoint hold over all of them together.
+    pub threads: usize,
 }
 
 impl SocketConfig {
-    /// With usual buffers and all offloads.
+    /// With usual buffers, all offloads and one thread.
     pub fn new(bind: SocketAddr, endpoint: EndpointConfig) -> Self {
-        Self { bind, endpoint, buffer: Bytes::new(4 << 20), offload: Offload::Auto, clock: Clock::new() }
+        let (buffer, offload, clock) = (Bytes::new(4 << 20), Offload::Auto, Clock::new());
+        Self { bind, endpoint, buffer, offload, clock, threads: 1 }
     }
 }
 
-/// The work that handles ask of the thread.
+/// The work that handles and other threads of the socket ask of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// Pipes in which something was done.
@@ -50,14 +56,28 @@ pub(super) struct Work {
     pub connects: Vec<(Connect, Arc<Pipe>)>,
     /// The clients that may connect from now on, where that has changed.
     pub trust: Option<Trust>,
+    /// Datagrams that came to other threads and are for this one, and the bytes of them.
+    pub passed: Vec<Passed>,
+    pub passed_bytes: usize,
     /// Everything is to be closed.
     pub shut: bool,
 }
 
+/// The most of that that waits: as much as a socket's usual buffer. What is beyond is lost, as it would be there.
+const MOST_PASSED: usize = 4 << 20;
+
 impl Work {
     /// There is nothing to do but to end, perhaps.
     pub fn is_none(&self) -> bool {
-        self.rung.is_empty() && self.connects.is_empty() && self.trust.is_none()
+        self.rung.is_empty() && self.connects.is_empty() && self.trust.is_none() && self.passed.is_empty()
+    }
+
+    /// Takes what another thread passes on, if there is room.
+    fn pass(&mut self, passed: Passed) {
+        if self.passed_bytes + passed.size() <= MOST_PASSED {
+            self.passed_bytes += passed.size();
+            self.passed.push(passed);
+        }
     }
 }
 
@@ -105,11 +125,24 @@ pub(super) struct Arrivals {
     pub refused: Vec<Refusal>,
     pub forgotten: u64,
     pub waker: Option<Waker>,
-    /// The thread is gone.
+    /// A thread is gone.
     pub over: bool,
 }
 
-/// The state that handles and the thread share.
+/// The place where all threads of a socket bring those that have come.
+#[derive(Debug, Default)]
+pub(super) struct Lobby {
+    arrivals: Mutex<Arrivals>,
+    pub arrived: Condvar,
+}
+
+impl Lobby {
+    pub fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The state that handles and a thread share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Wakes the thread.
@@ -117,8 +150,7 @@ pub(super) struct Shared {
     /// The thread sleeps, or is about to.
     pub asleep: AtomicBool,
     pub work: Mutex<Work>,
-    pub arrivals: Mutex<Arrivals>,
-    pub arrived: Condvar,
+    pub lobby: Arc<Lobby>,
     pub stats: Mutex<(EndpointStats, UdpStats)>,
     pub local: SocketAddr,
 }
@@ -128,8 +160,10 @@ impl Shared {
         self.work.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    pub fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
-        self.arrivals.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Hands something over to the thread, which another has got.
+    pub fn pass(&self, passed: Passed) {
+        self.work().pass(passed);
+        self.ring();
     }
 
     /// Wakes the thread if it sleeps.
@@ -141,18 +175,33 @@ impl Shared {
     }
 }
 
-/// The socket's thread, which ends with the last handle.
+/// The socket's threads, which end with the last handle.
 #[derive(Debug)]
 pub(super) struct Running {
-    pub shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    /// The state that is shared with each of them, at least one.
+    members: Vec<Arc<Shared>>,
+    lobby: Arc<Lobby>,
+    threads: Vec<JoinHandle<()>>,
+    /// Connections that were asked for: threads take turns.
+    asked: AtomicUsize,
+}
+
+impl Running {
+    /// Tells the thread of a pipe that there is something to do in it.
+    pub fn ring(&self, pipe: &Arc<Pipe>) {
+        let shared = &self.members[pipe.member];
+        shared.work().rung.push(Arc::clone(pipe));
+        shared.ring();
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.shared.work().shut = true;
-        self.shared.ring();
-        if let Some(thread) = self.thread.take() {
+        for shared in &self.members {
+            shared.work().shut = true;
+            shared.ring();
+        }
+        for thread in self.threads.drain(..) {
             // A panic of the thread has been printed.
             let _ = thread.join();
         }
@@ -162,7 +211,7 @@ impl Drop for Running {
 /// A connection that somebody waits for. Given up when nobody does any more.
 struct Asked<'a> {
     pipe: Arc<Pipe>,
-    shared: &'a Shared,
+    running: &'a Running,
     is_settled: bool,
 }
 
@@ -178,8 +227,7 @@ impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
             self.pipe.lock().close = Some((code::DONE, String::new()));
-            self.shared.work().rung.push(Arc::clone(&self.pipe));
-            self.shared.ring();
+            self.running.ring(&self.pipe);
         }
     }
 }
@@ -194,57 +242,82 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds a socket and starts its thread.
+    /// Binds a socket and starts its threads.
     ///
     /// # Errors
     /// What the system says: the address is taken, or not of this host.
     pub fn bind(config: SocketConfig) -> io::Result<Self> {
-        let (shared, driver) = Self::prepare(config)?;
-        let thread = std::thread::Builder::new().name("thalweg-udp".into()).spawn(move || driver.run())?;
-        Ok(Self { running: Arc::new(Running { shared, thread: Some(thread) }) })
+        let (mut running, drivers) = Self::prepare(config)?;
+        for driver in drivers {
+            let name = std::thread::Builder::new().name("thalweg-udp".into());
+            running.threads.push(name.spawn(move || driver.run())?);
+        }
+        Ok(Self { running: Arc::new(running) })
     }
 
-    /// A bound socket, and what its thread will run.
-    fn prepare(config: SocketConfig) -> io::Result<(Arc<Shared>, Driver)> {
-        let SocketConfig { bind, endpoint, buffer, offload, clock } = config;
+    /// A bound socket, and what its threads will run.
+    fn prepare(config: SocketConfig) -> io::Result<(Running, Vec<Driver>)> {
+        let SocketConfig { bind, endpoint, buffer, offload, clock, threads } = config;
         let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
-        let udp = Udp::bind(bind, buffer, offload)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let shared = Arc::new(Shared {
-            bell,
-            asleep: AtomicBool::new(false),
-            work: Mutex::default(),
-            arrivals: Mutex::default(),
-            arrived: Condvar::new(),
-            stats: Mutex::default(),
-            local: udp.local()?,
-        });
-        let place = endpoint.listen.is_some().then(|| place(shared.local));
+        let (sockets, is_steered) = Udp::bind_all(bind, buffer, offload, threads.clamp(1, MOST_MEMBERS))?;
+        let lobby = Arc::new(Lobby::default());
+        let share = |udp: &Udp| {
+            Ok(Arc::new(Shared {
+                bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+                asleep: AtomicBool::new(false),
+                work: Mutex::default(),
+                lobby: Arc::clone(&lobby),
+                stats: Mutex::default(),
+                local: udp.local()?,
+            }))
+        };
+        let members = sockets.iter().map(share).collect::<io::Result<Vec<_>>>()?;
+        let place = endpoint.listen.is_some().then(|| place(members[0].local));
         let endpoint = EndpointConfig { place, ..endpoint };
-        let endpoint = Endpoint::new(clock.now(), endpoint, Box::new(SystemEntropy::new()));
-        let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
-        Ok((shared, driver))
+        let mut entropy = SystemEntropy::new();
+        let desk = Desk::new(clock.now(), endpoint.limits, members.len(), is_steered, &mut entropy);
+        let desk = Arc::new(desk);
+        let drivers = sockets.into_iter().enumerate().map(|(member, udp)| {
+            let entropy = Box::new(SystemEntropy::new());
+            let endpoint = Endpoint::member(endpoint.clone(), entropy, Arc::clone(&desk), member);
+            Driver::new(members.clone(), member, udp, endpoint, clock.clone())
+        });
+        let drivers = drivers.collect();
+        Ok((Running { members, lobby, threads: Vec::new(), asked: AtomicUsize::new(0) }, drivers))
     }
 
     /// The address that the socket is bound to.
     pub fn local(&self) -> SocketAddr {
-        self.running.shared.local
+        self.running.members[0].local
     }
 
-    /// Counters of the endpoint and of the socket.
+    /// Counters of the endpoint and of the socket, of all threads together.
     pub fn stats(&self) -> (EndpointStats, UdpStats) {
-        *self.running.shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.stats_of_threads().into_iter().fold(Default::default(), |mut sum, (endpoint, udp)| {
+            sum.0 += endpoint;
+            sum.1 += udp;
+            sum
+        })
+    }
+
+    /// The same for each thread.
+    pub fn stats_of_threads(&self) -> Vec<(EndpointStats, UdpStats)> {
+        let stats =
+            |shared: &Arc<Shared>| *shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.running.members.iter().map(stats).collect()
     }
 
     /// The clients that may connect from now on. Connections that there are stay.
-    pub fn set_trust(&self, trust: Trust) {
-        self.running.shared.work().trust = Some(trust);
-        self.running.shared.ring();
+    pub fn set_trust(&self, trust: &Trust) {
+        for shared in &self.running.members {
+            shared.work().trust = Some(trust.clone());
+            shared.ring();
+        }
     }
 
     /// The clients that were turned away since the last call: at most 64 of them, and the number of the others.
     pub fn refused(&self) -> (Vec<Refusal>, u64) {
-        let mut arrivals = self.running.shared.arrivals();
+        let mut arrivals = self.running.lobby.arrivals();
         (std::mem::take(&mut arrivals.refused), std::mem::take(&mut arrivals.forgotten))
     }
 
@@ -284,24 +357,26 @@ impl Socket {
     }
 
     fn begin(&self, connect: Connect) -> Asked<'_> {
-        let pipe = Pipe::new(None, Opening::Waiting);
-        let shared = &self.running.shared;
+        let running = &*self.running;
+        let member = running.asked.fetch_add(1, Ordering::Relaxed) % running.members.len();
+        let pipe = Pipe::new(member, None, Opening::Waiting);
+        let shared = &running.members[member];
         shared.work().connects.push((connect, Arc::clone(&pipe)));
-        if shared.arrivals().over {
+        if running.lobby.arrivals().over {
             // Nobody looks at it any more.
             pipe.lock().closed.get_or_insert(Closed::Here);
         }
         shared.ring();
-        Asked { pipe, shared: &self.running.shared, is_settled: false }
+        Asked { pipe, running, is_settled: false }
     }
 
     /// The next connection that a client makes.
     ///
     /// # Errors
-    /// [`NetError::Over`] once the socket's thread has ended.
+    /// [`NetError::Over`] once a thread of the socket has ended.
     pub fn accept(&self) -> Result<Connection, NetError> {
-        let shared = &self.running.shared;
-        let mut arrivals = shared.arrivals();
+        let lobby = &self.running.lobby;
+        let mut arrivals = lobby.arrivals();
         loop {
             if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 drop(arrivals);
@@ -310,19 +385,19 @@ impl Socket {
             if arrivals.over {
                 return Err(NetError::Over);
             }
-            arrivals = shared.arrived.wait(arrivals).unwrap_or_else(std::sync::PoisonError::into_inner);
+            arrivals = lobby.arrived.wait(arrivals).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
     }
 
     /// [`Socket::accept`], for so long at most; `None` when nobody came.
     ///
     /// # Errors
-    /// [`NetError::Over`] once the socket's thread has ended.
+    /// [`NetError::Over`] once a thread of the socket has ended.
     pub fn accept_within(&self, span: std::time::Duration) -> Result<Option<Connection>, NetError> {
-        let shared = &self.running.shared;
-        let arrivals = shared.arrivals();
+        let lobby = &self.running.lobby;
+        let arrivals = lobby.arrivals();
         let waiting = |arrivals: &mut Arrivals| arrivals.queue.is_empty() && !arrivals.over;
-        let (mut arrivals, _) = shared
+        let (mut arrivals, _) = lobby
             .arrived
             .wait_timeout_while(arrivals, span, waiting)
             .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -336,11 +411,11 @@ impl Socket {
     /// [`Socket::accept`], without blocking.
     ///
     /// # Errors
-    /// [`NetError::Over`] once the socket's thread has ended.
+    /// [`NetError::Over`] once a thread of the socket has ended.
     pub async fn accept_async(&self) -> Result<Connection, NetError> {
-        let shared = &self.running.shared;
+        let lobby = &self.running.lobby;
         let pipe = poll_fn(|context| {
-            let mut arrivals = shared.arrivals();
+            let mut arrivals = lobby.arrivals();
             if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 return Poll::Ready(Ok(pipe));
             }
@@ -380,10 +455,11 @@ mod tests {
     #[test]
     fn what_comes_while_the_thread_is_stopped_came_then() {
         let (clock, jumps) = Clock::that_jumps();
-        let (shared, mut driver) = Socket::prepare(listening(clock.clone())).unwrap();
+        let (running, mut drivers) = Socket::prepare(listening(clock.clone())).unwrap();
+        let mut driver = drivers.pop().unwrap();
         let mut now = clock.now();
         let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        peer.send_to(b"anything", shared.local).unwrap();
+        peer.send_to(b"anything", running.members[0].local).unwrap();
         jumps.ahead(Duration::from_secs(1));
         while !driver.receive(&mut now) {
             std::thread::yield_now();
@@ -394,8 +470,9 @@ mod tests {
     /// The effect of a panic of the thread: its state is dropped.
     #[test]
     fn nobody_waits_for_a_thread_that_is_gone() {
-        let (shared, driver) = Socket::prepare(listening(Clock::new())).unwrap();
-        let socket = Socket { running: Arc::new(Running { shared, thread: None }) };
+        let (running, mut drivers) = Socket::prepare(listening(Clock::new())).unwrap();
+        let driver = drivers.pop().unwrap();
+        let socket = Socket { running: Arc::new(running) };
         let asked = Connect {
             remote: socket.local(),
             trust: Trust::Anyone,
@@ -409,7 +486,7 @@ mod tests {
             let again = asked.clone();
             let accepting = scope.spawn(move || accepts.accept().map(drop));
             let connecting = scope.spawn(move || connects.connect(again).map(drop));
-            while socket.running.shared.work().connects.is_empty() {
+            while socket.running.members[0].work().connects.is_empty() {
                 std::thread::yield_now();
             }
             let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {

@@ -3,12 +3,13 @@
 use super::clock::timespec;
 use super::coalescing::Sleep;
 use super::pool::{Buffer, Pool};
+use super::steer::steer;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::addr::SocketAddrArg as _;
-use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_reuseport};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
@@ -43,6 +44,19 @@ pub struct UdpStats {
     pub failed: u64,
     /// Times that the socket had no room.
     pub full: u64,
+}
+
+impl std::ops::AddAssign for UdpStats {
+    fn add_assign(&mut self, other: Self) {
+        let Self { sends, datagrams_sent, receives, datagrams_received, too_large, failed, full } = other;
+        self.sends += sends;
+        self.datagrams_sent += datagrams_sent;
+        self.receives += receives;
+        self.datagrams_received += datagrams_received;
+        self.too_large += too_large;
+        self.failed += failed;
+        self.full += full;
+    }
 }
 
 /// The bytes of a receive buffer: as many as the kernel puts together.
@@ -117,7 +131,34 @@ pub enum Sent {
 impl Udp {
     /// Binds a socket whose buffers are of `buffer` bytes, as far as the host allows.
     pub fn bind(address: SocketAddr, buffer: usize, offload: Offload) -> io::Result<Self> {
+        Self::bind_one(address, buffer, offload, 1)
+    }
+
+    /// Binds so many sockets to one address, and whether each gets the packets of the connections that are its own.
+    pub fn bind_all(
+        address: SocketAddr,
+        buffer: usize,
+        offload: Offload,
+        count: usize,
+    ) -> io::Result<(Vec<Self>, bool)> {
+        if count <= 1 {
+            return Ok((vec![Self::bind(address, buffer, offload)?], true));
+        }
+        // Sockets that share a port do so with those of other programs of this user, too. One that shares nothing tells whether it is
+        // free, or finds one that is.
+        let address = Self::bind(address, buffer, offload)?.local()?;
+        let bind = |_| Self::bind_one(address, buffer, offload, count);
+        let sockets = (0..count).map(bind).collect::<io::Result<Vec<_>>>()?;
+        let is_steered = sockets.first().is_some_and(|first| steer(&first.socket, count).is_ok());
+        Ok((sockets, is_steered))
+    }
+
+    /// Binds one of so many sockets that share a port, and memory.
+    fn bind_one(address: SocketAddr, buffer: usize, offload: Offload, sharers: usize) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        if sharers > 1 {
+            set_socket_reuseport(&socket, true)?;
+        }
         if address.is_ipv6() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
             // All addresses are all addresses.
             socket.set_only_v6(false)?;
@@ -134,13 +175,14 @@ impl Udp {
                 LARGE => MOST_LARGE,
                 _ => MOST_BETWEEN,
             };
+            let most = most.div_ceil(sharers);
             let size = SMALL << index;
             let pool = Pool::new(size, most);
             match size {
                 // One of these holds one datagram.
                 SMALL => pool,
-                LARGE => pool.lending(LARGE_SHARE * MOST_LENT / size),
-                _ => pool.lending(MOST_LENT / size),
+                LARGE => pool.lending(LARGE_SHARE * MOST_LENT / size / sharers),
+                _ => pool.lending(MOST_LENT / size / sharers),
             }
         });
         let buffers = (0..BUFFERS).map(|_| pools[SIZES - 1].take()).collect();

@@ -46,6 +46,28 @@ pub const TOKEN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub [u8; 8]);
 
+impl ConnectionId {
+    /// The member of so many that a connection with this id belongs to, where the receiver's socket has several.
+    #[inline]
+    pub const fn member(self, members: usize) -> usize {
+        self.0[7] as usize % members
+    }
+
+    /// The same id but for its last byte, which is the nearest that belongs to this member of so many.
+    #[must_use]
+    pub(crate) const fn of_member(mut self, member: usize, members: usize) -> Self {
+        let base = self.0[7] as usize / members * members;
+        // The last round of a byte's values may be short.
+        let byte = if base + member < 256 { base + member } else { member };
+        self.0[7] = byte as u8;
+        self
+    }
+}
+
+/// The byte of a datagram that tells the member which it belongs to ([`ConnectionId::member`]): the last of the id. In a hello, which has a
+/// version before it, it is another, and any member takes it.
+pub const STEERED_BY: usize = 8;
+
 /// A packet, as far as it can be read without keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {

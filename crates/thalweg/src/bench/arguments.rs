@@ -1,7 +1,7 @@
 //! What `thalweg bench` is told.
 
 use crate::transfer::arguments::SCHEME;
-use crate::values::{bytes, place, seconds};
+use crate::values::{bytes, place, seconds, threads};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -112,6 +112,9 @@ pub struct BenchOptions {
 /// The options of a benchmark's socket.
 #[derive(Debug, Args)]
 pub struct BenchSocket {
+    /// Let so many threads serve the socket, which share its connections
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    pub threads: usize,
     /// Send and receive datagrams one by one, as on a host without offloads
     #[arg(long)]
     pub no_offload: bool,

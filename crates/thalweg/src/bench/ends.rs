@@ -46,7 +46,8 @@ pub fn socket(
         ..EndpointConfig::client(identity.clone())
     };
     let offload = if arguments.no_offload { Offload::None } else { Offload::Auto };
-    let config = SocketConfig { buffer: arguments.buffer, offload, ..SocketConfig::new(bind, endpoint) };
+    let BenchSocket { buffer, threads, .. } = *arguments;
+    let config = SocketConfig { buffer, offload, threads, ..SocketConfig::new(bind, endpoint) };
     let socket =
         Socket::bind(config).map_err(|error| Error::Failed(format!("cannot listen on {bind}: {error}")))?;
     Ok((socket, identity))

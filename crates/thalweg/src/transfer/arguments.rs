@@ -1,7 +1,7 @@
 //! The arguments of the commands about transfers.
 
 use crate::console::Error;
-use crate::values::{PORT, bytes, positive};
+use crate::values::{PORT, bytes, positive, threads};
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -196,6 +196,9 @@ pub struct ServeArguments {
     /// Transfers at a time, of one sender two
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub transfers: NonZeroU32,
+    /// Let so many threads serve the socket, which share the senders
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    pub threads: usize,
     /// Print one JSON document a line for each transfer that ended
     #[arg(long)]
     pub json_lines: bool,

@@ -69,9 +69,11 @@ pub struct Door<'a> {
 }
 
 impl<'a> Door<'a> {
-    /// Listens. What is received goes to `folder`, if to one; nothing else is written from now on, but whom one knows.
+    /// Listens, on so many threads. What is received goes to `folder`, if to one; nothing else is written from now on, but whom
+    /// one knows.
     pub fn open(
         arguments: &'a ListenArguments,
+        threads: usize,
         folder: Option<&Path>,
         console: &'a Console,
         reload: Arc<AtomicBool>,
@@ -108,12 +110,13 @@ impl<'a> Door<'a> {
         let session = SessionConfig { memory: first, most_memory: memory, ..client.session };
         let config = EndpointConfig { listen: Some(listen), limits, session, ..client };
         let socket = match arguments.listen {
-            Listen::At(address) => bind(address, config)?,
+            Listen::At(address) => bind(address, config, threads)?,
             Listen::Everywhere(port) => {
-                let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), config.clone());
+                let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), config.clone(), threads);
                 // Not every host has IPv6.
                 v6.or_else(|why| {
-                    bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config).map_err(|_| why)
+                    bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config, threads)
+                        .map_err(|_| why)
                 })?
             }
         };
@@ -304,7 +307,7 @@ impl<'a> Door<'a> {
                 self.console.say(&format!("{path} was read again: {}", counted(count as u64, "sender")));
                 self.is_changed = true;
                 if !self.is_open {
-                    self.socket.set_trust(known(self.trust, &self.senders));
+                    self.socket.set_trust(&known(self.trust, &self.senders));
                 }
             }
             Err(error) => self.console.complain(&format!("{error}; the list stays as it was")),

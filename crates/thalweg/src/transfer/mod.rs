@@ -49,8 +49,8 @@ pub fn key(console: &Console) -> Done {
     console.print(&format!("{}\n", identity.public()))
 }
 
-fn bind(address: SocketAddr, endpoint: EndpointConfig) -> Result<Socket, Error> {
-    Socket::bind(SocketConfig::new(address, endpoint))
+fn bind(address: SocketAddr, endpoint: EndpointConfig, threads: usize) -> Result<Socket, Error> {
+    Socket::bind(SocketConfig { threads, ..SocketConfig::new(address, endpoint) })
         .map_err(|error| Error::Failed(format!("cannot use {address}: {error}")))
 }
 

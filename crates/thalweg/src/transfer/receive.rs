@@ -45,7 +45,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         warn_of_home(&arguments.folder, console);
     }
     let folder = (!is_output).then_some(&*arguments.folder);
-    let mut door = Door::open(&arguments.common, folder, console, Arc::default())?;
+    let mut door = Door::open(&arguments.common, 1, folder, console, Arc::default())?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let mut open: Option<Open> = None;
     let mut lost = None;
@@ -159,7 +159,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     // It runs for long, and what it says is a log.
     let console = &console.with_times();
     make_folder(&arguments.folder)?;
-    let mut door = Door::open(&arguments.common, Some(&arguments.folder), console, reloadable()?)?;
+    let mut door =
+        Door::open(&arguments.common, arguments.threads, Some(&arguments.folder), console, reloadable()?)?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };

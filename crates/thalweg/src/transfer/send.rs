@@ -280,7 +280,7 @@ impl Sender<'_> {
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
             let client = EndpointConfig::client(self.identity.clone());
             let session = SessionConfig { memory: self.arguments.memory.get(), ..client.session };
-            let socket = bind(SocketAddr::new(any, 0), EndpointConfig { session, ..client })?;
+            let socket = bind(SocketAddr::new(any, 0), EndpointConfig { session, ..client }, 1)?;
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
