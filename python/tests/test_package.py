@@ -159,12 +159,23 @@ def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.Monke
         "grid": {"link.left-right.rate": ["10 Mbit/s", "20 Mbit/s"]},
     }
     done = thalweg.sweep(sweep, "out", report=True)
-    assert len(done.points) == 4 and done.failed == [] and (done.folder / "report.html").exists()
+    assert len(done.points) == 4 and done.failed == [] and done.report.path.exists()
     share = done.importance["goodput_bps"]["factors"]["link.left-right.rate"]
     assert share > 0.5 and "link.left-right.rate" in str(done)
+    assert "srcdoc" in done.report._repr_html_()
     flows = pandas.read_parquet(done.flows)
+    assert flows.equals(done.flows.to_pandas()) and pyarrow.table(done.flows).num_rows == len(flows)
+    means = pandas.DataFrame(done.means)
+    assert list(means["scheme"]) == ["cubic", "vegas"] * 2 and means["goodput_bps"].min() > 1e6
+    maps = done.plot("goodput_bps").svg
+    # One map, of rates and schemes.
+    assert maps.count('class="heat"') == 1 and maps.count("<rect") == 4 and "20 Mbit/s" in maps
+    assert done.plot(across="scheme").svg.count("<rect") == 4
+    for wrong in ({"metric": "godput"}, {"across": "link.core.rate"}):
+        with pytest.raises(KeyError, match="godput|link.core.rate"):
+            done.plot(**wrong)
     assert set(flows["scheme"]) == {"cubic", "vegas"} and set(flows["link.left-right.rate_bps"]) == {1e7, 2e7}
-    written = done.flows.read_bytes()
+    written = Path(done.flows).read_bytes()
     Path("s.toml").write_text(_toml.document(sweep), encoding="utf-8")
     command("sweep", "s.toml", "--quiet")
     assert Path("s/flows.parquet").read_bytes() == written

@@ -16,12 +16,13 @@ import inspect
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _thalweg
-from ._results import Figure, Result, SweepResult, Table
+from ._results import Figure, Page, Result, StoredTable, SweepResult, Table
 from ._score import BATTERY, Part, Score, judge
 from ._thalweg import Controller, Sample
 from ._toml import Scenario, changes, document
@@ -33,12 +34,14 @@ __all__ = [
     "Controller",
     "Error",
     "Figure",
+    "Page",
     "Part",
     "Result",
     "RunError",
     "Sample",
     "ScenarioError",
     "Score",
+    "StoredTable",
     "SweepResult",
     "Table",
     "bench",
@@ -208,10 +211,12 @@ def sweep(
     shard: tuple[int, int] | None = None,
     report: bool = False,
     controllers: Controllers | None = None,
+    cluster: Any = None,
 ) -> SweepResult:
     """Runs a sweep: a file, or a dictionary with the same keys, which needs a folder `out`. Each run is kept there at once: the same
     call goes on where it was interrupted. Points that fail are in `failed` of the result. Runs with `controllers` are those of their source
-    text: another text of a class, or of one that it derives from, runs anew."""
+    text: another text of a class, or of one that it derives from, runs anew. With `cluster` the workers of a Dask scheduler make the
+    runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this package."""
     own = dict(controllers or {})
     stamp = _sources(own)
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
@@ -235,12 +240,28 @@ def sweep(
             arguments += ["--shard", f"{shard[0]}/{shard[1]}"]
         if report:
             arguments.append("--report")
-        code, printed, said, _ = _thalweg.call(arguments, list(own.items()), stamp)
+        with _engine(cluster, own, Path(place)) as engine:
+            code, printed, said, _ = _thalweg.call([*arguments, *engine], list(own.items()), stamp)
         results = folder / "results.json"
         if code == 2 or (code != 0 and not printed):
             raise _error(code, said)
         answer = json.loads(results.read_text(encoding="utf-8")) if shard is None else {}
         return SweepResult(folder, answer, printed)
+
+
+@contextmanager
+def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[list[str]]:
+    """What tells the command of a cluster, for as long as it is spoken to."""
+    if cluster is None:
+        yield []
+        return
+    from . import _cluster
+
+    try:
+        with _cluster.served(cluster, list(controllers.items()), place) as address:
+            yield ["--cluster", address]
+    except _cluster.GoneError as error:
+        raise RunError(str(error)) from error
 
 
 def bench(

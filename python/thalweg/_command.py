@@ -1,5 +1,6 @@
 """The command `thalweg`."""
 
+import os
 import signal
 import sys
 
@@ -10,4 +11,6 @@ def main() -> None:
     """Does what the command line asks for."""
     # The command looks after Ctrl-C itself.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # What `--cluster` starts is in this Python.
+    os.environ.setdefault("THALWEG_PYTHON", sys.executable)
     sys.exit(_thalweg.main(["thalweg", *sys.argv[1:]]))

@@ -3,7 +3,8 @@
 import html
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,75 @@ class Result:
         return f"{self._measured.figure()}\n<pre>{html.escape(str(self))}</pre>"
 
 
+class StoredTable(os.PathLike[str]):
+    """A table in a Parquet file, whose path it is to all that takes one (`pandas.read_parquet(table)`)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def to_arrow(self) -> Any:
+        """The table as one of pyarrow."""
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_table(self.path)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        import pandas
+
+        return pandas.read_parquet(self.path)
+
+    def to_polars(self) -> Any:
+        """The table as a data frame of polars."""
+        import polars
+
+        return polars.read_parquet(self.path)
+
+    def __repr__(self) -> str:
+        return f"<thalweg.StoredTable: {self.path}>"
+
+
+class Page:
+    """A page for the browser, which notebooks show in a frame of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _repr_html_(self) -> str:
+        text = html.escape(self.path.read_text(encoding="utf-8"), quote=True)
+        return f'<iframe srcdoc="{text}" width="100%" height="640" style="border:0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<thalweg.Page: {self.path}>"
+
+
+_SIZE = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
+_WIDTH = 1000
+_MOST_CELLS = 40
+
+
+def _side_by_side(pictures: Sequence[str]) -> str:
+    """Pictures in rows of one."""
+    x = y = high = wide = 0
+    placed = []
+    for picture in pictures:
+        found = _SIZE.search(picture)
+        width, height = (int(found[1]), int(found[2])) if found else (0, 0)
+        if x > 0 and x + width > _WIDTH:
+            x, y, high = 0, y + high + 12, 0
+        placed.append(picture.replace("<svg", f'<svg x="{x}" y="{y}"', 1))
+        x, high = x + width + 16, max(high, height)
+        wide = max(wide, x)
+    whole = f'width="{wide}" height="{y + high}" viewBox="0 0 {wide} {y + high}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {whole} font-family="sans-serif">{"".join(placed)}</svg>'
+
+
 class SweepResult:
     """The results of a sweep, which are in a folder."""
 
@@ -173,14 +243,74 @@ class SweepResult:
         return importance
 
     @property
-    def flows(self) -> Path:
-        """The Parquet file with a row for each flow of each run (`pandas.read_parquet(sweep.flows)`)."""
-        return self.folder / "flows.parquet"
+    def flows(self) -> StoredTable:
+        """A row for each flow of each run, with the values of its point (`sweep.flows.to_pandas()`)."""
+        return StoredTable(self.folder / "flows.parquet")
 
     @property
-    def links(self) -> Path:
-        """The Parquet file with a row for each direction of a link of each run."""
-        return self.folder / "links.parquet"
+    def links(self) -> StoredTable:
+        """A row for each direction of a link of each run."""
+        return StoredTable(self.folder / "links.parquet")
+
+    @property
+    def means(self) -> dict[str, list[Any]]:
+        """A row for each point, as columns: its values, and the means of metrics with half of their 95 % intervals (`..._ci95`)."""
+        names = list(dict.fromkeys(name for point in self.points for name in point["metrics"]))
+        columns: dict[str, list[Any]] = {"point": [point["point"] for point in self.points]}
+        for factor in self.document["factors"]:
+            columns[factor["name"]] = [point["values"][factor["name"]] for point in self.points]
+        for name in names:
+            known = [point["metrics"].get(name, {}) for point in self.points]
+            columns[name] = [of.get("mean") for of in known]
+            columns[f"{name}_ci95"] = [of.get("ci95") for of in known]
+        return columns
+
+    def plot(self, metric: str = "goodput_bps", across: str | None = None, down: str | None = None) -> Figure:
+        """Maps of a metric over two factors: without names over those that explain most of it. There is a map for each scheme, or else
+        for each value of the factor that explains most of what is left; points that differ in nothing of that are averaged."""
+        factors = {of["name"]: of["values"] for of in self.document["factors"]}
+        for name in (across, down):
+            if name is not None and name not in factors:
+                raise KeyError(f"there is no factor `{name}`; there are {', '.join(factors)}")
+        shares = self.importance.get(metric, {}).get("factors", {})
+        free = sorted((name for name in factors if name not in (across, down)), key=lambda name: -shares.get(name, 0.0))
+        plain = [name for name in free if name != "scheme" and 1 < len(factors[name]) <= _MOST_CELLS]
+        axes = [of or (plain.pop(0) if plain else None) for of in (across, down)]
+        left = [name for name in free if name not in axes and 1 < len(factors[name]) <= _MOST_CELLS]
+        if axes[1] is None and left:
+            axes[1] = left.pop(0)
+        if axes[0] is None:
+            axes.reverse()
+        beside = "scheme" if "scheme" in left else next(iter(left), None)
+        sums: dict[tuple[str, ...], list[float]] = {}
+        for point in self.points:
+            value = point["metrics"].get(metric, {}).get("mean")
+            if value is not None:
+                place = tuple("" if name is None else point["values"][name] for name in (*axes, beside))
+                sums.setdefault(place, []).append(value)
+        means = {place: sum(values) / len(values) for place, values in sums.items()}
+        if not means:
+            raise KeyError(f"no point has the metric `{metric}`")
+
+        def names(of: str | None) -> tuple[str, list[str]]:
+            return ("", [""]) if of is None else (of, factors[of])
+
+        columns, rows = names(axes[0]), names(axes[1])
+        scale = (min(means.values()), max(means.values()))
+        pictures = []
+        for value in names(beside)[1]:
+            title = f"{beside} {value}" if beside else metric
+            cells = [[means.get((column, row, value)) for column in columns[1]] for row in rows[1]]
+            pictures.append(_thalweg.heat_map(metric, title, columns, rows, cells, scale))
+        return Figure(_side_by_side(pictures))
+
+    @property
+    def report(self) -> Page:
+        """The page that `report=True` writes."""
+        path = self.folder / "report.html"
+        if not path.exists():
+            raise FileNotFoundError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")
+        return Page(path)
 
     def __str__(self) -> str:
         return self._summary

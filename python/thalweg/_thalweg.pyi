@@ -6,8 +6,24 @@ from typing import Any, ClassVar, final
 
 from typing_extensions import disjoint_base
 
-__all__ = ["version", "Controller", "Environments", "Measured", "Sample", "Table", "main", "call", "is_judged", "run"]
+__all__ = [
+    "build",
+    "version",
+    "Controller",
+    "Environments",
+    "Measured",
+    "Sample",
+    "Stop",
+    "Table",
+    "main",
+    "call",
+    "heat_map",
+    "is_judged",
+    "run",
+    "work",
+]
 
+build: str
 version: str
 
 @disjoint_base
@@ -129,11 +145,28 @@ class Measured:
     def quantities(self) -> list[str]: ...
     def series(self, quantity: str | None = None) -> Table: ...
 
+@final
+class Stop:
+    def __new__(cls) -> Stop: ...
+    def set(self) -> None: ...
+
 def main(arguments: Sequence[str]) -> int: ...
 def call(
-    arguments: Sequence[str], controllers: Sequence[tuple[str, Callable[[], Controller]]], stamp: str
+    arguments: Sequence[str],
+    controllers: Sequence[tuple[str, Callable[[], Controller]]],
+    stamp: str,
+    stop: Stop | None = None,
 ) -> tuple[int, str, str, BaseException | None]: ...
+def heat_map(
+    metric: str,
+    title: str,
+    columns: tuple[str, Sequence[str]],
+    rows: tuple[str, Sequence[str]],
+    cells: Sequence[Sequence[float | None]],
+    scale: tuple[float, float],
+) -> str: ...
 def is_judged() -> bool: ...
+def work(batch: bytes, controllers: Sequence[tuple[str, Callable[[], Controller]]], at_a_time: int) -> bytes: ...
 def run(
     scenario: str | os.PathLike[str],
     text: str | None,

@@ -16,7 +16,7 @@ use thalweg_catalog::Registry;
 use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
 use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile, read_sweep_text};
-use thalweg_sweep::{Budget, LoadError, Made, Status, Store, StoreError, Sweep, SweepError};
+use thalweg_sweep::{Budget, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished};
 
 /// The part of a pack that is assessed, and how often.
 #[derive(Clone, Debug, Default)]
@@ -48,8 +48,8 @@ pub struct Assessment<'a> {
     pub threads: usize,
     /// The memory that there is for all runs at a time, where it is known.
     pub memory: Option<u64>,
-    /// The version that names of runs hold.
-    pub version: &'a str,
+    /// The program that makes the runs.
+    pub program: &'a Program,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
 }
@@ -63,8 +63,8 @@ pub enum AssessError {
     Scenario(Vec<Diagnostic>),
     /// The pack, its margins or the call are wrong.
     Pack(String),
-    /// A run could not be kept.
-    Store(StoreError),
+    /// It ended before its end: a run could not be kept.
+    Unfinished(Unfinished),
 }
 
 impl From<SweepError> for AssessError {
@@ -113,7 +113,7 @@ impl Assessment<'_> {
         let loads: Vec<Load<'_>> = files.iter().map(|(_, file)| self.load(file)).collect();
         let mut sweeps = Vec::new();
         for ((_, file), load) in files.iter().zip(&loads) {
-            let budget = (Budget::Runs(replications), self.version);
+            let budget = (Budget::Runs(replications), self.program);
             let mut sweep = Sweep::new(file, load.as_ref(), budget, Arc::clone(&self.stop))?;
             sweep.threads = self.threads;
             sweep.memory = self.memory;
@@ -130,13 +130,13 @@ impl Assessment<'_> {
         let mut runs = 0;
         for ((name, _), sweep) in files.iter().zip(&sweeps) {
             let before = status;
-            let made = sweep.run(store, |now| {
+            let made = sweep.run(store, None, |now| {
                 status.done = before.done + now.done;
                 status.found = before.found + now.found;
                 status.failed = before.failed + now.failed;
                 tick(status);
             });
-            let made = made.map_err(AssessError::Store)?;
+            let made = made.map_err(AssessError::Unfinished)?;
             complete &= made.iter().all(|made| made.is_whole || made.failure.is_some());
             runs += made.iter().map(|made| made.runs.len()).sum::<usize>();
             let claims: Vec<&Claim> = claims_of(&sections, name).collect();
@@ -174,7 +174,7 @@ impl Assessment<'_> {
         Ok(Document {
             format: "thalweg-assess".to_owned(),
             version: 1,
-            tool_version: self.version.to_owned(),
+            tool_version: self.program.version.clone(),
             scheme: self.scheme.to_owned(),
             pack: self.pack.title.clone(),
             references: self.pack.references.clone(),

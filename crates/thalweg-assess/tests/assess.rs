@@ -10,7 +10,7 @@ use thalweg_assess::{
 };
 use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, describe::key, schemes::window};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
-use thalweg_sweep::{Purpose, Store};
+use thalweg_sweep::{Program, Purpose, Store};
 
 const PLAN: &str = r#"
 title = "A small plan"
@@ -160,6 +160,7 @@ fn assess(
     let margins = Margins::read("margins.toml", &files.text("margins.toml").unwrap()).unwrap();
     let mut registry = Registry::default();
     registry.add_scheme(&STUBBORN);
+    let program = Program { version: "test".to_owned(), build: "test".to_owned() };
     let assessment = Assessment {
         scheme,
         pack: &pack,
@@ -169,7 +170,7 @@ fn assess(
         choice,
         threads,
         memory: None,
-        version: "test",
+        program: &program,
         stop: Arc::new(AtomicBool::new(false)),
     };
     assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), |_| ())
@@ -276,7 +277,7 @@ fn mistakes_are_told_before_the_first_run() {
         match assess(&folder, "runs", scheme, &choice, 1).unwrap_err() {
             AssessError::Scheme(found) | AssessError::Scenario(found) => format!("{found:?}"),
             AssessError::Pack(why) => why,
-            AssessError::Store(error) => panic!("{error}"),
+            AssessError::Unfinished(error) => panic!("{error}"),
         }
     };
     assert!(fault("cubik", "1").contains("cubic"));

@@ -15,12 +15,13 @@ use thalweg_queue::{DisciplineSpec, Limit};
 pub struct Registry {
     schemes: Vec<&'static SchemeDescription>,
     disciplines: Vec<&'static DisciplineDescription>,
-    stamp: String,
+    has_more: bool,
+    stamp: Option<String>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { schemes: SCHEMES.to_vec(), disciplines: DISCIPLINES.to_vec(), stamp: String::new() }
+        Self { schemes: SCHEMES.to_vec(), disciplines: DISCIPLINES.to_vec(), has_more: false, stamp: None }
     }
 }
 
@@ -29,17 +30,23 @@ impl Registry {
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
         self.schemes.retain(|other| other.name != description.name);
         self.schemes.push(description);
+        self.has_more = true;
     }
 
     /// Tells what was added from what else may have its name, such as an earlier text of the same controller: results that are kept are
     /// those of one stamp.
     pub fn set_stamp(&mut self, stamp: impl Into<String>) {
-        self.stamp = stamp.into();
+        self.stamp = Some(stamp.into());
     }
 
-    /// The stamp; empty without.
-    pub fn stamp(&self) -> &str {
-        &self.stamp
+    /// The stamp; none where nobody set it.
+    pub fn stamp(&self) -> Option<&str> {
+        self.stamp.as_deref()
+    }
+
+    /// Something was added that no stamp tells from what else has its name: only the program itself does.
+    pub fn is_of_its_program(&self) -> bool {
+        self.has_more && self.stamp.is_none()
     }
 
     /// All schemes, in the order of references.
@@ -87,6 +94,7 @@ impl Registry {
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
         self.disciplines.retain(|other| other.name != description.name);
         self.disciplines.push(description);
+        self.has_more = true;
     }
 
     /// All disciplines, in the order of references.
@@ -126,6 +134,16 @@ mod tests {
     use super::*;
     use thalweg_proto::units::Duration;
     use thalweg_queue::CoDelConfig;
+
+    #[test]
+    fn what_is_added_without_a_stamp_is_of_its_program() {
+        let mut registry = Registry::default();
+        assert!(!registry.is_of_its_program() && registry.stamp().is_none());
+        registry.add_discipline(DISCIPLINES[0]);
+        assert!(registry.is_of_its_program());
+        registry.set_stamp("");
+        assert!(!registry.is_of_its_program() && registry.stamp() == Some(""));
+    }
 
     /// Usual values of a description are those of the code, and text tells all there is to tell.
     #[test]

@@ -59,7 +59,7 @@ fn one_that_cannot_be_made_is_a_fault() {
 #[test]
 fn a_registry_keeps_its_stamp() {
     let mut registry = Registry::default();
-    assert_eq!(registry.stamp(), "");
+    assert_eq!(registry.stamp(), None);
     registry.set_stamp("mine 1");
-    assert_eq!(registry.clone().stamp(), "mine 1");
+    assert_eq!(registry.clone().stamp(), Some("mine 1"));
 }

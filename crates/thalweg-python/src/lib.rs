@@ -10,8 +10,9 @@ mod table;
 
 use controller::{Controller, Sample, interrupt_called, is_judged, refuse_candidates};
 use environment::Environments;
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use registry::Controllers;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -22,8 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use table::Table;
 use thalweg::{Called, Registry, Request, Simulated, simulate};
-use thalweg_report::output::{Cells, Rows};
-use thalweg_report::results::Run;
+use thalweg_report::output::{Cells, Rows, value as value_in_words};
+use thalweg_report::results::{Metric, Of, Run};
+use thalweg_sweep::picture::HeatMap;
 
 /// The time between two looks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
@@ -36,9 +38,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 fn watched<T: Send + 'static>(
     py: Python<'_>,
     limit: Option<Duration>,
+    stop: Option<&Stop>,
     work: impl FnOnce(Arc<AtomicBool>) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = stop.map_or_else(Arc::default, |stop| Arc::clone(&stop.flag));
     let (sender, receiver) = mpsc::channel();
     let own = Arc::clone(&stop);
     std::thread::spawn(move || {
@@ -81,22 +84,90 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     Ok(py.detach(|| thalweg::run_arguments(Registry::default(), arguments)))
 }
 
+/// The wish to end a call, from another thread.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct Stop {
+    flag: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the call at the next good moment.
+    fn set(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The command `thalweg` within this process, which knows these controllers by name: its exit code, what it prints and what it says, and the
 /// exception of a controller that is the cause.
 #[pyfunction]
+#[pyo3(signature = (arguments, controllers, stamp, stop=None))]
 fn call(
     py: Python<'_>,
     arguments: Vec<String>,
     controllers: Vec<(String, Bound<'_, PyAny>)>,
     stamp: &str,
+    stop: Option<&Stop>,
 ) -> PyResult<(u8, String, String, Option<PyErr>)> {
     refuse_candidates()?;
     let controllers = Controllers::new(controllers, false, stamp)?;
     let registry = Arc::clone(&controllers.registry);
     let Called { code, printed, said } =
-        watched(py, None, move |stop| thalweg::call(registry, &arguments, stop))?;
+        watched(py, None, stop, move |stop| thalweg::call(registry, &arguments, stop))?;
     let cause = controllers.raised(&said);
     Ok((code, printed, said, cause))
+}
+
+/// A map of the values of a metric over two factors, as SVG; there is nothing where there is no value.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+fn heat_map(
+    metric: &str,
+    title: &str,
+    columns: (String, Vec<String>),
+    rows: (String, Vec<String>),
+    cells: Vec<Vec<Option<f64>>>,
+    scale: (f64, f64),
+) -> PyResult<String> {
+    let found = Metric::all_of(Of::Network).find(|of| of.name(Of::Network) == metric);
+    let metric =
+        found.ok_or_else(|| PyKeyError::new_err(format!("there is no metric `{metric}` of networks")))?;
+    if cells.len() != rows.1.len() || cells.iter().any(|row| row.len() != columns.1.len()) {
+        return Err(PyValueError::new_err("there is a cell for each row and column"));
+    }
+    let words = |value: Option<f64>| value.map(|mean| (mean, value_in_words(metric, mean)));
+    let mut svg = String::new();
+    let map = HeatMap {
+        title,
+        columns: (&columns.0, columns.1.iter().map(String::as_str).collect()),
+        rows: (&rows.0, rows.1.iter().map(String::as_str).collect()),
+        cells: cells.into_iter().map(|row| row.into_iter().map(words).collect()).collect(),
+        scale,
+    };
+    map.draw(&mut svg);
+    Ok(svg)
+}
+
+/// Makes the runs of a batch, on this thread, as a worker that makes so many batches at a time: the bytes that go back.
+#[pyfunction]
+fn work<'py>(
+    py: Python<'py>,
+    batch: &[u8],
+    controllers: Vec<(String, Bound<'py, PyAny>)>,
+    at_a_time: u64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    refuse_candidates()?;
+    let controllers = Controllers::new(controllers, false, "")?;
+    let registry = &controllers.registry;
+    let done = py.detach(|| thalweg::work(batch, registry, at_a_time, &Arc::default()));
+    let bytes = done.map_err(PyValueError::new_err)?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// All that a run or a comparison measured.
@@ -132,7 +203,7 @@ fn run(
     let request = Request { scenario, text, sets, schemes, seed, replications, jobs };
     let controllers = Controllers::new(controllers, judged, "")?;
     let registry = Arc::clone(&controllers.registry);
-    let done = watched(py, limit, move |stop| simulate(&registry, request, stop))?;
+    let done = watched(py, limit, None, move |stop| simulate(&registry, request, stop))?;
     Ok(match done {
         Ok(simulated) => (Some(Measured { simulated }), 0, String::new(), None),
         Err(Called { code, said, .. }) => {
@@ -217,14 +288,18 @@ impl Measured {
 #[pymodule]
 fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add("build", thalweg::build().unwrap_or_default())?;
     module.add_class::<Controller>()?;
     module.add_class::<Environments>()?;
     module.add_class::<Measured>()?;
     module.add_class::<Sample>()?;
+    module.add_class::<Stop>()?;
     module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(call, module)?)?;
+    module.add_function(wrap_pyfunction!(heat_map, module)?)?;
     module.add_function(wrap_pyfunction!(is_judged, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(work, module)?)?;
     Ok(())
 }

@@ -222,7 +222,7 @@ impl Document {
         Ok(Self {
             format: "thalweg-sweep",
             version: 1,
-            tool_version: sweep.version.to_owned(),
+            tool_version: sweep.program.version.clone(),
             file: file.to_string_lossy().into_owned(),
             scenario: sweep.file.scenario.text.clone(),
             complete: complete && shards <= 1,

@@ -58,7 +58,7 @@ results.json    the means of each point, and what explains how much of the varia
 flows.parquet   a row for each flow of each run
 links.parquet   a row for each direction of a link of each run
 report.html     the page that --report writes
-points          the results of each run, under a hash of its scenario, its seed and the version
+points          the results of each run, under a hash of its scenario, its seed and the build of thalweg
 
 `thalweg sweep FILE` with the same file goes on where it was interrupted, and makes no run again that is in `points`.
 ",
@@ -94,10 +94,10 @@ impl Store {
         self.folder.join(name)
     }
 
-    /// The name of a run: a hash of the version of the program, of the scenario with everything written out, and of the seed.
-    pub fn name(version: &str, expanded: &str, seed: u64) -> String {
+    /// The name of a run: a hash of the build of the program, of the scenario with everything written out, and of the seed.
+    pub fn name(build: &str, expanded: &str, seed: u64) -> String {
         let mut hash = blake3::Hasher::new();
-        for part in [LAYOUT, version, &seed.to_string(), expanded] {
+        for part in [LAYOUT, build, &seed.to_string(), expanded] {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_from_scenario_seed_and_version() {
+    fn names_follow_from_scenario_seed_and_build() {
         let name = Store::name("1", "duration = 1", 7);
         assert_eq!(name, Store::name("1", "duration = 1", 7));
         for other in [

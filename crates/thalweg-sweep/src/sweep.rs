@@ -1,13 +1,17 @@
 //! Makes the runs of a sweep.
 
+use crate::engine::{Engine, Lost};
+use crate::parcel::{Answer, Task};
 use crate::plan::{Plan, PlanError};
+use crate::program::Program;
+use crate::simulate::{Simulated, simulate};
 use crate::store::{Store, StoreError};
 use core::fmt;
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use thalweg_report::batch::{self, Job};
+use std::time::Duration as WallTime;
+use thalweg_report::batch;
 use thalweg_report::output::listed;
 use thalweg_report::results::{Goal, LEAST_RUNS, Run};
 use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile};
@@ -33,6 +37,26 @@ pub enum SweepError {
     /// The system refused.
     Other(String),
 }
+
+/// The reason for which a sweep ended before its end.
+#[derive(Debug)]
+pub enum Unfinished {
+    /// A run could not be kept.
+    Store(StoreError),
+    /// The engine that made the runs is lost.
+    Engine(Lost),
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Unfinished {}
 
 /// The number of runs that each point has.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +90,8 @@ pub struct Sweep<'a> {
     pub shard: (u32, u32),
     /// Runs at a time.
     pub threads: usize,
-    /// The version that names of runs hold.
-    pub version: &'a str,
+    /// The program that makes the runs.
+    pub program: &'a Program,
     /// The memory that there is for all runs at a time, where it is known.
     pub memory: Option<u64>,
     /// Set to end early.
@@ -128,6 +152,14 @@ enum Outcome {
     CannotKeep(StoreError),
 }
 
+/// A run as it stands before it is made.
+enum Found {
+    /// There is nothing to make.
+    Over(Outcome),
+    /// It is to be made, and kept under this name.
+    Open(String, Prepared),
+}
+
 impl<'a> Sweep<'a> {
     /// The points of `file`, whose scenario `load` reads.
     ///
@@ -137,7 +169,7 @@ impl<'a> Sweep<'a> {
     pub fn new(
         file: &'a SweepFile,
         load: &'a Load<'a>,
-        (budget, version): (Budget, &'a str),
+        (budget, program): (Budget, &'a Program),
         stop: Arc<AtomicBool>,
     ) -> Result<Self, SweepError> {
         let plan = Plan::of(file).map_err(|error: PlanError| {
@@ -162,7 +194,7 @@ impl<'a> Sweep<'a> {
             seed,
             shard: (0, 1),
             threads: 1,
-            version,
+            program,
             memory: None,
             stop,
             load,
@@ -269,12 +301,18 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    /// Makes the runs that `store` has not. `tick` is called several times a second. The outcome does not depend on threads.
+    /// Makes the runs that `store` has not, here or where an engine has them made. `tick` is called several times a second. The outcome
+    /// does not depend on threads and engines.
     ///
     /// # Errors
     ///
-    /// A run could not be kept: nothing is begun after that.
-    pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Vec<Made>, StoreError> {
+    /// A run could not be kept, or the engine is lost: nothing is begun after that.
+    pub fn run(
+        &self,
+        store: &Store,
+        mut engine: Option<&mut Engine<'_>>,
+        mut tick: impl FnMut(Status),
+    ) -> Result<Vec<Made>, Unfinished> {
         let mut made: Vec<Made> = vec![Made::default(); self.plan.points.len()];
         let (shard, shards) = (self.shard.0 as usize, self.shard.1.max(1) as usize);
         let mut open: Vec<usize> = (0..made.len()).filter(|point| point % shards == shard).collect();
@@ -317,19 +355,19 @@ impl<'a> Sweep<'a> {
                 }
                 status.done += 1;
             };
-            let work = |number: usize| {
-                let (point, seed) = jobs[number];
-                let outcome = self.make(point, seed, store);
-                if matches!(outcome, Outcome::CannotKeep(_)) {
-                    self.stop.store(true, Ordering::Relaxed);
-                }
-                outcome
-            };
             let show = || tick(*now.lock().unwrap_or_else(PoisonError::into_inner));
-            batch::spread(jobs.len(), self.threads, &self.stop, work, each, show);
+            match engine.as_deref_mut() {
+                Some(engine) => {
+                    self.make_away(&jobs, store, engine, each, show).map_err(Unfinished::Engine)?;
+                }
+                None => {
+                    let work = |number: usize| self.make(jobs[number], store);
+                    batch::spread(jobs.len(), self.threads, &self.stop, work, each, show);
+                }
+            }
             status = now.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some(error) = failed {
-                return Err(error);
+                return Err(Unfinished::Store(error));
             }
             if self.stop.load(Ordering::Relaxed) {
                 self.close(&mut made, &open, runs);
@@ -427,35 +465,120 @@ impl<'a> Sweep<'a> {
         Ok(Prepared { expanded: loaded.expanded().into(), spec: Arc::new(loaded.scenario.spec) })
     }
 
-    fn make(&self, point: usize, seed: u64, store: &Store) -> Outcome {
+    /// Looks whether a run is there.
+    fn look_for(&self, (point, seed): (usize, u64), store: &Store) -> Found {
         let prepared = match self.prepared(point) {
             Ok(prepared) => prepared,
-            Err(failure) => return Outcome::Failed(failure),
+            Err(failure) => return Found::Over(Outcome::Failed(failure)),
         };
-        let name = Store::name(self.version, &prepared.expanded, seed);
+        let name = Store::name(&self.program.build, &prepared.expanded, seed);
         if store.has(&name) && store.get(&name).is_some_and(|run| run.complete && run.seed == seed) {
-            return Outcome::Kept { name, was_there: true };
+            return Found::Over(Outcome::Kept { name, was_there: true });
         }
-        let job = Job { spec: prepared.spec, seed, events: None, threads: 1 };
-        let failed = |why: String| Outcome::Failed(Failure { seed: Some(seed), why });
-        match catch_unwind(AssertUnwindSafe(|| batch::one(&job, &self.stop))) {
-            Ok(Ok((result, run))) if result.complete => match store.put(&name, &run) {
-                Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
-                Ok(()) => {
-                    failed("packets appeared or vanished, which is a fault of the simulator".to_owned())
-                }
-                Err(error) => Outcome::CannotKeep(error),
-            },
-            Ok(Ok(_)) => Outcome::Stopped,
-            Ok(Err(error)) => failed(format!("it cannot be simulated: {error}")),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
-                failed(format!("it panicked, which is a fault of the simulator: {text}"))
+        Found::Open(name, prepared)
+    }
+
+    /// Keeps a run that was made.
+    fn keep(&self, name: String, seed: u64, run: &Run, store: &Store) -> Outcome {
+        match store.put(&name, run) {
+            Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
+            Ok(()) => {
+                failed(seed, "packets appeared or vanished, which is a fault of the simulator".to_owned())
+            }
+            Err(error) => {
+                self.stop.store(true, Ordering::Relaxed);
+                Outcome::CannotKeep(error)
             }
         }
     }
+
+    fn make(&self, job: (usize, u64), store: &Store) -> Outcome {
+        let (name, prepared) = match self.look_for(job, store) {
+            Found::Over(outcome) => return outcome,
+            Found::Open(name, prepared) => (name, prepared),
+        };
+        match simulate(&prepared.spec, job.1, &self.stop) {
+            Simulated::Made(run) => self.keep(name, job.1, &run, store),
+            Simulated::Failed(why) => failed(job.1, why),
+            Simulated::Stopped => Outcome::Stopped,
+        }
+    }
+
+    /// Has the runs of jobs made by an engine. `each` gets what came of them in their order, on this thread.
+    fn make_away(
+        &self,
+        jobs: &[(usize, u64)],
+        store: &Store,
+        engine: &mut Engine<'_>,
+        mut each: impl FnMut(usize, Outcome),
+        mut show: impl FnMut(),
+    ) -> Result<(), Lost> {
+        let (mut next, mut due) = (0, 0);
+        // The names of runs that are away, and what came of later jobs than the one that is due.
+        let mut away: BTreeMap<usize, String> = BTreeMap::new();
+        let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
+        while (next < jobs.len() || !engine.is_idle()) && !self.stop.load(Ordering::Relaxed) {
+            if next < jobs.len() && engine.has_room() {
+                let count = LOOKED_AT.min(jobs.len() - next);
+                let look = |number: usize| self.look_for(jobs[next + number], store);
+                let found = |number: usize, found| match found {
+                    Found::Over(outcome) => drop(early.insert(next + number, outcome)),
+                    Found::Open(name, prepared) => {
+                        let number = next + number;
+                        away.insert(number, name);
+                        engine.give(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
+                    }
+                };
+                batch::spread(count, self.threads, &self.stop, look, found, &mut show);
+                next += count;
+            }
+            // While there is more to look at, nobody waits for what is away.
+            let patience = if next < jobs.len() && engine.has_room() { WallTime::ZERO } else { PATIENCE };
+            let answers: Vec<(usize, String, Answer)> = engine
+                .poll(jobs.len() - next, patience)?
+                .into_iter()
+                .filter_map(|(number, answer)| Some((number, away.remove(&number)?, answer)))
+                .collect();
+            let take = |at: usize| {
+                let (number, name, answer) = &answers[at];
+                (*number, self.taken(name, jobs[*number].1, answer, store))
+            };
+            // What came back is kept, whoever wants to end.
+            let go_on = AtomicBool::new(false);
+            let taken = |_, (number, outcome)| drop(early.insert(number, outcome));
+            batch::spread(answers.len(), self.threads, &go_on, take, taken, || ());
+            while let Some(outcome) = early.remove(&due) {
+                each(due, outcome);
+                due += 1;
+            }
+            show();
+        }
+        early.into_iter().for_each(|(number, outcome)| each(number, outcome));
+        Ok(())
+    }
+
+    /// Keeps what came back of a run.
+    fn taken(&self, name: &str, seed: u64, answer: &Answer, store: &Store) -> Outcome {
+        let bytes = match answer {
+            Answer::Failed(why) => return failed(seed, why.clone()),
+            Answer::Made(bytes) => bytes,
+        };
+        match serde_json::from_slice::<Run>(bytes) {
+            Ok(run) if run.complete && run.seed == seed => self.keep(name.to_owned(), seed, &run, store),
+            Ok(run) => failed(seed, format!("what came back is another run, of seed {}", run.seed)),
+            Err(error) => failed(seed, format!("what came back is no run: {error}")),
+        }
+    }
 }
+
+fn failed(seed: u64, why: String) -> Outcome {
+    Outcome::Failed(Failure { seed: Some(seed), why })
+}
+
+/// Jobs that are looked at before what came back is.
+const LOOKED_AT: usize = 256;
+/// The time that what is away is waited for before anything else is looked at.
+const PATIENCE: WallTime = WallTime::from_millis(50);
 
 /// The positions of the flows, from 1, that the schemes of the file are for.
 fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {

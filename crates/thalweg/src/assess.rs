@@ -5,7 +5,7 @@ use crate::interrupt::interruptible_by;
 use crate::progress::{GOES_ON, counting_runs};
 use crate::run::{available_memory, typed};
 use crate::values::positive;
-use crate::version::version;
+use crate::version::program;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ SCHEME.md       the same for the appendix of a draft
 SCHEME.json     all of it for programs
 SCHEME.xml      the claims as JUnit's tests
 comparison.md   several schemes side by side
-points          the results of each run, under a hash of its scenario, its seed and the version
+points          the results of each run, under a hash of its scenario, its seed and the build of thalweg
 
 The same call goes on where it was interrupted, and makes no run again that is in `points`: those of the schemes that others are
 compared with are made once.
@@ -101,6 +101,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let schemes = typed(&arguments.schemes);
+    let program = program(&console.registry)?;
     let assessment = |scheme| Assessment {
         scheme,
         pack: &pack,
@@ -110,7 +111,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         choice: &choice,
         threads,
         memory: available_memory(),
-        version: version(),
+        program: &program,
         stop: Arc::clone(&stop),
     };
     for (number, scheme) in schemes.iter().enumerate() {
@@ -209,7 +210,7 @@ fn error_of(error: AssessError) -> Error {
         }
         AssessError::Scenario(found) => Error::Scenario(found),
         AssessError::Pack(why) => Error::Usage(why),
-        AssessError::Store(error) => Error::Failed(format!("{error}; {GOES_ON}")),
+        AssessError::Unfinished(error) => Error::Failed(format!("{error}; {GOES_ON}")),
     }
 }
 

@@ -21,6 +21,7 @@ mod assess;
 mod bench;
 mod capture;
 mod catalog;
+mod cluster;
 mod commands;
 mod console;
 mod doctor;
@@ -60,6 +61,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+pub use cluster::{build, work};
 pub use embed::{Called, Prepared, Request, Simulated, call, prepare, simulate};
 pub use thalweg_catalog::Registry;
 

@@ -1,5 +1,6 @@
 //! `thalweg sweep`: a scenario over many values, schemes and seeds.
 
+use crate::cluster::Cluster;
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
 use crate::interrupt::interruptible_by;
@@ -7,7 +8,7 @@ use crate::progress::{GOES_ON, counting_runs};
 use crate::report::Place;
 use crate::run::available_memory;
 use crate::values::positive;
-use crate::version::version;
+use crate::version::program;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Instead, Loaded, SweepFile, read_sweep};
 use thalweg_sweep::{
-    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
+    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, Unfinished, page,
 };
 
 /// `thalweg sweep`.
@@ -37,6 +38,9 @@ pub struct SweepArguments {
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
+    /// Have the runs made by the workers of a Dask scheduler: its address, or its file
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "list")]
+    pub cluster: Option<String>,
     /// Print one JSON document in place of tables
     #[arg(long)]
     pub json: bool,
@@ -68,15 +72,13 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     };
     let stop = interruptible_by(console)?;
     let budget = budget(&file)?;
-    let version = match console.registry.stamp() {
-        "" => version().to_owned(),
-        stamp => format!("{} with {stamp}", version()),
-    };
-    let mut sweep = Sweep::new(&file, &load, (budget, &version), stop).map_err(error_of)?;
+    let program = program(&console.registry)?;
+    let mut sweep = Sweep::new(&file, &load, (budget, &program), stop).map_err(error_of)?;
     sweep.threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     sweep.shard = arguments.shard.unwrap_or((0, 1));
-    sweep.memory = available_memory();
+    // Workers look at their own.
+    sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
     sweep.check().map_err(error_of)?;
     let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);
     if arguments.list {
@@ -90,7 +92,9 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     });
     let place = Place::of(arguments.report.as_ref(), REPORT, true, "")?;
     let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
-    let made = run(&sweep, &store, console)?;
+    let cluster = arguments.cluster.as_ref();
+    let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
+    let made = run(&sweep, &store, cluster, console)?;
     let document = Document::of(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
         Error::Failed(format!(
@@ -145,9 +149,21 @@ fn error_of(error: SweepError) -> Error {
     }
 }
 
-fn run(sweep: &Sweep<'_>, store: &Store, console: &Console) -> Result<Vec<Made>, Error> {
-    counting_runs(console, "", |tick| sweep.run(store, tick))
-        .map_err(|error| Error::Failed(format!("{error}; {GOES_ON}")))
+fn run(
+    sweep: &Sweep<'_>,
+    store: &Store,
+    cluster: Option<Cluster<'_>>,
+    console: &Console,
+) -> Result<Vec<Made>, Error> {
+    let mut cluster = cluster;
+    let made = counting_runs(console, "", |tick| {
+        sweep.run(store, cluster.as_mut().map(|cluster| &mut cluster.engine), tick)
+    });
+    let end = cluster.and_then(Cluster::end);
+    made.map_err(|error| {
+        let why = end.filter(|_| matches!(error, Unfinished::Engine(_)));
+        Error::Failed(format!("{error}{}; {GOES_ON}", why.unwrap_or_default()))
+    })
 }
 
 /// The command that makes one run of a point again.

@@ -6,7 +6,7 @@ use super::stream::{LONGEST, LOOK, Request, read_within, write_for};
 use super::words::server_line;
 use crate::advice::Findings;
 use crate::console::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use crate::transfer::close;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,7 +23,7 @@ use thalweg_proto::payload::Slice;
 pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
-    let stop = interruptible()?;
+    let stop = interruptible_by(console)?;
     let mut open: Vec<Connection> = Vec::new();
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);

@@ -13,7 +13,7 @@ use super::peers::{self, Keys, Peers, name_for};
 use super::questions::{Answer, Questions};
 use super::strangers::Strangers;
 use crate::console::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_by;
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -79,13 +79,13 @@ impl<'a> Door<'a> {
         reload: Arc<AtomicBool>,
     ) -> Result<Self, Error> {
         let schemes = arguments.schemes(&console.registry)?;
-        let stop = interruptible()?;
+        let stop = interruptible_by(console)?;
         let keys = Keys::find()?;
         let (identity, senders) = (keys.identity()?, keys.senders()?);
         // Before the threads begin that hear from others. Where the kernel cannot, the checks of names must do.
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
         confine(&folders);
-        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::can_ask();
+        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::may_ask(console);
         // Strangers are turned away before they cost anything, unless somebody may let them in.
         let trust = if is_open { Trust::Anyone } else { known(&arguments.trust, &senders) };
         if trust == Trust::Keys([].into()) {
@@ -207,7 +207,7 @@ impl<'a> Door<'a> {
             let guest = Guest::new(connection);
             return Ok(self.has_place_for(&guest).then_some(guest));
         }
-        if !self.pairs && peers::can_ask() {
+        if !self.pairs && peers::may_ask(self.console) {
             self.questions.ask(now, &connection);
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 //! Both are small text files in the user's configuration: `identity` holds the secret key, `known-receivers` and
 //! `known-senders` a name and a public key a line.
 
-use crate::console::Error;
+use crate::console::{Console, Error};
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -209,6 +209,11 @@ const UNNAMED: &str = "sender-";
 /// Somebody can be asked.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// The same for a command, which asks nobody where another program called it.
+pub fn may_ask(console: &Console) -> bool {
+    console.stop().is_none() && can_ask()
 }
 
 /// Asks a question that only "yes" answers.

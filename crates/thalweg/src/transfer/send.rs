@@ -318,7 +318,7 @@ impl Sender<'_> {
         if let Some(key) = self.receivers.key_of(&self.name) {
             return Ok(Trust::only(key));
         }
-        if self.arguments.trust.contains(&Trusted::New) || peers::can_ask() {
+        if self.arguments.trust.contains(&Trusted::New) || peers::may_ask(self.console) {
             return Ok(Trust::Anyone);
         }
         Err(Stopped::untrusted(format!(

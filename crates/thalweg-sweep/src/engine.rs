@@ -1,0 +1,300 @@
+//! The end that has runs made elsewhere: by other programs, on other machines.
+//!
+//! An engine is a pair of streams. On both stand lines of JSON, each with the number of `bytes` that follow it, if any:
+//!
+//! | line | from | meaning |
+//! | --- | --- | --- |
+//! | `{"hello":"thalweg-sweep","version":V,"build":B}` | us | comes first: only a program of this build may make the runs |
+//! | `{"batch":N,"bytes":M}` | us | a batch of runs, which follows |
+//! | `{"slots":S}` | the engine | it can make so many batches at a time, from now on |
+//! | `{"batch":N,"seconds":T,"bytes":M}` | the engine | what came of a batch, which follows, and how long it took where it was made |
+//! | `{"batch":N,"failed":WHY}` | the engine | nothing came of a batch |
+//! | `{"note":TEXT}` | the engine | something that people should know |
+//! | `{"lost":WHY}` | the engine | it cannot go on |
+//!
+//! Batches are as long as takes half a second, so that what an engine costs does not count. The end of the stream to the engine
+//! says that nothing more is wanted.
+
+use crate::parcel::{self, Answer, Task};
+use crate::program::Program;
+use core::fmt;
+use serde::Deserialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// The time in which a batch should be made, in seconds.
+const AIM: f64 = 0.5;
+/// The same of the last batches, which are shorter so that all end at about the same time.
+const SHORTEST: f64 = 0.05;
+/// The most runs of a batch.
+const MOST_RUNS: usize = 512;
+/// The bytes of scenarios after which a batch has no room for another.
+const MOST_SENT: usize = 1 << 20;
+/// The most bytes that an answer may have.
+const MOST_TAKEN: u64 = 1 << 30;
+/// The most bytes of a line.
+const MOST_LINE: u64 = 1 << 16;
+/// The most tasks that wait here.
+const MOST_WAITING: usize = 4096;
+/// The weight of what took longest or shortest lately, in the time that a run takes.
+const WEIGHT: f64 = 0.3;
+
+/// The reason for which an engine makes no more runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost(pub String);
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Lost {}
+
+/// A line of an engine.
+#[derive(Debug, Default, Deserialize)]
+struct Head {
+    slots: Option<usize>,
+    batch: Option<u64>,
+    seconds: Option<f64>,
+    failed: Option<String>,
+    note: Option<String>,
+    lost: Option<String>,
+    #[serde(default)]
+    bytes: u64,
+}
+
+/// A line with what follows it.
+type Frame = (Head, Vec<u8>);
+
+/// A place where runs are made.
+pub struct Engine<'a> {
+    output: Box<dyn Write + Send>,
+    frames: Receiver<Result<Frame, Lost>>,
+    say: Box<dyn Fn(&str) + 'a>,
+    /// Batches at a time.
+    slots: usize,
+    /// The time that a run takes, in seconds; none before the first.
+    seconds: Option<f64>,
+    waiting: VecDeque<Task>,
+    /// Those of batches that failed, each of which is tried by itself.
+    alone: VecDeque<Task>,
+    batches: BTreeMap<u64, Vec<Task>>,
+    next: u64,
+}
+
+impl<'a> Engine<'a> {
+    /// The engine behind two streams, for a program; `say` shows what people should know.
+    pub fn new(
+        input: impl BufRead + Send + 'static,
+        output: impl Write + Send + 'static,
+        program: &Program,
+        say: impl Fn(&str) + 'a,
+    ) -> Self {
+        let (sender, frames) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut input = input;
+            loop {
+                let frame = read(&mut input);
+                let is_last = frame.is_err();
+                if sender.send(frame).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        let mut engine = Self {
+            output: Box::new(output),
+            frames,
+            say: Box::new(say),
+            slots: 0,
+            seconds: None,
+            waiting: VecDeque::new(),
+            alone: VecDeque::new(),
+            batches: BTreeMap::new(),
+            next: 1,
+        };
+        let Program { version, build } = program;
+        let hello = serde_json::json!({"hello": "thalweg-sweep", "version": version, "build": build});
+        // Where it is gone its last words say why.
+        let _ = engine.write(&hello, &[]);
+        engine
+    }
+
+    /// The engine behind a socket.
+    ///
+    /// # Errors
+    ///
+    /// The system has no second handle for it.
+    pub fn at(stream: UnixStream, program: &Program, say: impl Fn(&str) + 'a) -> io::Result<Self> {
+        let input = BufReader::new(stream.try_clone()?);
+        Ok(Self::new(input, Sending(stream), program, say))
+    }
+
+    /// True as long as further tasks would soon be sent.
+    pub fn has_room(&self) -> bool {
+        let soon = self.size(usize::MAX).saturating_mul(2 * self.slots.max(1));
+        self.waiting.len() < soon.clamp(MOST_RUNS, MOST_WAITING)
+    }
+
+    /// Takes a task.
+    pub fn give(&mut self, task: Task) {
+        self.waiting.push_back(task);
+    }
+
+    /// True if every task is answered.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.alone.is_empty() && self.batches.is_empty()
+    }
+
+    /// Sends what there is a slot for, and gives what has come back, which it waits for up to `timeout`. So many more tasks will be given.
+    ///
+    /// # Errors
+    ///
+    /// The engine is lost.
+    pub fn poll(&mut self, more: usize, timeout: Duration) -> Result<Vec<(usize, Answer)>, Lost> {
+        let sent = self.send(more);
+        match (self.frames.recv_timeout(timeout), sent) {
+            // What it said last says more than that nothing can be sent.
+            (Ok(frame), _) => self.take(frame?),
+            (Err(RecvTimeoutError::Timeout), Ok(())) => Ok(Vec::new()),
+            (Err(RecvTimeoutError::Timeout), Err(error)) => Err(gone(&error)),
+            (Err(RecvTimeoutError::Disconnected), _) => Err(Lost(GONE.to_owned())),
+        }
+    }
+
+    /// The number of runs of the next batch, when so many are left.
+    fn size(&self, left: usize) -> usize {
+        let Some(seconds) = self.seconds else { return 1 };
+        let in_time = |time: f64| ((time / seconds.max(1e-9)).ceil() as usize).clamp(1, MOST_RUNS);
+        left.div_ceil(2 * self.slots.max(1)).clamp(in_time(SHORTEST), in_time(AIM))
+    }
+
+    fn send(&mut self, more: usize) -> io::Result<()> {
+        // One waits at each slot, so that none is ever empty.
+        while self.batches.len() < 2 * self.slots {
+            let mut tasks = Vec::new();
+            if let Some(task) = self.alone.pop_front() {
+                tasks.push(task);
+            } else {
+                let size = self.size(self.waiting.len().saturating_add(more));
+                if self.waiting.len() < size && more > 0 {
+                    break;
+                }
+                let (mut bytes, mut last) = (0, None);
+                while tasks.len() < size && bytes < MOST_SENT {
+                    let Some(task) = self.waiting.pop_front() else { break };
+                    if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &task.scenario)) {
+                        bytes += task.scenario.len();
+                        last = Some(Arc::clone(&task.scenario));
+                    }
+                    tasks.push(task);
+                }
+            }
+            if tasks.is_empty() {
+                break;
+            }
+            let (number, body) = (self.next, parcel::pack(&tasks));
+            self.next += 1;
+            self.batches.insert(number, tasks);
+            let head = serde_json::json!({"batch": number, "bytes": body.len()});
+            self.write(&head, &body)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, head: &serde_json::Value, body: &[u8]) -> io::Result<()> {
+        writeln!(self.output, "{head}")?;
+        self.output.write_all(body)?;
+        self.output.flush()
+    }
+
+    fn take(&mut self, (head, body): Frame) -> Result<Vec<(usize, Answer)>, Lost> {
+        if let Some(why) = head.lost {
+            return Err(Lost(why));
+        }
+        if let Some(note) = &head.note {
+            (self.say)(note);
+        }
+        if let Some(slots) = head.slots {
+            self.slots = slots;
+        }
+        let Some(batch) = head.batch else { return Ok(Vec::new()) };
+        let strange = |why: &str| Lost(format!("the engine answered strangely: batch {batch}: {why}"));
+        let tasks = self.batches.remove(&batch).ok_or_else(|| strange("nobody asked for it"))?;
+        if let Some(why) = head.failed {
+            // One of several may be the reason, and the others should not suffer.
+            if let [task] = tasks.as_slice() {
+                return Ok(vec![(task.number, Answer::Failed(why))]);
+            }
+            self.alone.extend(tasks);
+            return Ok(Vec::new());
+        }
+        let answers = parcel::answers(&body, tasks.len()).map_err(|why| strange(&why))?;
+        if let Some(seconds) = head.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) {
+            let own = seconds / tasks.len() as f64;
+            self.seconds = Some(self.seconds.map_or(own, |before| before + WEIGHT * (own - before)));
+        }
+        Ok(tasks.iter().map(|task| task.number).zip(answers).collect())
+    }
+}
+
+/// The end of a socket on which is sent. The other end has to learn when it is over, while what it says last is still read.
+struct Sending(UnixStream);
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        // It may be over there first.
+        let _ = self.0.shutdown(Shutdown::Write);
+    }
+}
+
+/// The words for an engine that ends without any.
+const GONE: &str = "the engine is gone";
+
+fn gone(error: &io::Error) -> Lost {
+    Lost(format!("{GONE}: {error}"))
+}
+
+/// The next line, with what follows it.
+fn read(input: &mut impl BufRead) -> Result<Frame, Lost> {
+    let mut line = Vec::new();
+    input.by_ref().take(MOST_LINE).read_until(b'\n', &mut line).map_err(|error| gone(&error))?;
+    if line.is_empty() {
+        return Err(Lost(GONE.to_owned()));
+    }
+    let strange = |why: &str| Lost(format!("the engine answered strangely: {why}"));
+    let head: Head = serde_json::from_slice(&line).map_err(|error| strange(&error.to_string()))?;
+    if head.bytes > MOST_TAKEN {
+        return Err(strange(&format!("{} bytes are more than {MOST_TAKEN}", head.bytes)));
+    }
+    let mut body = Vec::new();
+    input.by_ref().take(head.bytes).read_to_end(&mut body).map_err(|error| gone(&error))?;
+    if (body.len() as u64) < head.bytes {
+        return Err(strange("it ended in the middle of an answer"));
+    }
+    Ok((head, body))
+}
+
+impl fmt::Debug for Engine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("slots", &self.slots)
+            .field("batches", &self.batches.len())
+            .finish_non_exhaustive()
+    }
+}
