@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,8 +49,10 @@ __all__ = [
     "compare",
     "explore",
     "infer",
+    "key",
     "models",
     "paper",
+    "recv",
     "run",
     "score",
     "send",
@@ -83,8 +86,12 @@ def _fail(code: int, said: str, cause: BaseException | None) -> NoReturn:
     raise _error(code, said)
 
 
+_stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
+"""Ends the calls of this context, where somebody may want to."""
+
+
 def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> tuple[str, str]:
-    code, printed, said, cause = _thalweg.call(list(arguments), list((controllers or {}).items()), "")
+    code, printed, said, cause = _thalweg.call(list(arguments), list((controllers or {}).items()), "", _stop.get())
     if code != 0:
         _fail(code, said, cause)
     return printed, said
@@ -290,6 +297,21 @@ def send(
     own = dict(controllers or {})
     files = [os.fspath(path) for path in paths]
     return _json(["send", "--scheme", _named(scheme, own), *_options(options), *files, receiver], own)
+
+
+def recv(
+    folder: str | os.PathLike[str],
+    *,
+    controllers: Controllers | None = None,
+    **options: int | str | bool,
+) -> dict[str, Any]:
+    """Receives files into a folder from one sender, as `thalweg recv` does, and tells what came: `recv("inbox", trust=key)`."""
+    return _json(["recv", *_options(options), os.fspath(folder)], controllers)
+
+
+def key() -> str:
+    """The key by which peers know this user: what a receiver trusts, and a sender."""
+    return _call(["key"])[0].strip()
 
 
 def paper(name: str, *, experiments: Sequence[str] = (), quick: bool = False) -> dict[str, Any]:

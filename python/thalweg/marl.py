@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 import pettingzoo
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Space
 
 from ._toml import Scenario, changes
 from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _Simulations, power
@@ -45,11 +45,11 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self._last: Array = numpy.array([])
         self._seen: dict[str, Array] = {}
 
-    def observation_space(self, agent: str) -> Box:
+    def observation_space(self, agent: str) -> Space[Any]:
         """The space of an agent's observations."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> Box:
+    def action_space(self, agent: str) -> Space[Any]:
         """The space of an agent's actions."""
         return self.action_spaces[agent]
 

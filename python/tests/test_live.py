@@ -1,0 +1,72 @@
+"""Real sockets from Python, over the loopback of this host."""
+
+import asyncio
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+import thalweg
+import thalweg.aio
+
+
+@pytest.fixture(autouse=True)
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "keys"))
+    assert len(thalweg.key()) > 20 and thalweg.key().isprintable()
+
+
+def free() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+class Aimd(thalweg.Controller):
+    def on_ack(self, sample: thalweg.Sample) -> None:
+        self.window += 1
+
+    def on_loss(self, sample: thalweg.Sample) -> None:
+        self.window = max(2, self.window / 2)
+
+
+def test_files_go_from_one_thread_to_another(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(bytes(range(256)) * 1000)
+    address, told = free(), []
+    receiver = threading.Thread(
+        target=lambda: told.append(thalweg.recv(tmp_path / "inbox", listen=address, trust="new", controllers={"aimd": Aimd}, allow_scheme="aimd"))
+    )
+    receiver.start()
+    sent = thalweg.send([tmp_path / "data"], address, Aimd, trust="new", keep_trying=True)
+    receiver.join(timeout=60)
+    assert (tmp_path / "inbox/data").read_bytes() == (tmp_path / "data").read_bytes()
+    assert sent["command"] == "send" and told[0]["command"] == "recv"
+
+
+def test_asyncio_goes_on_while_bytes_move_and_ends_them(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"x" * 100_000)
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.001)
+
+    async def both() -> None:
+        ticking = asyncio.create_task(tick())
+        address = free()
+        await asyncio.gather(
+            thalweg.aio.recv(tmp_path / "inbox", listen=address, trust="new"),
+            thalweg.aio.send([tmp_path / "data"], address, trust="new", keep_trying=True),
+        )
+        waiting = asyncio.create_task(thalweg.aio.recv(tmp_path / "other", listen=address, trust="new"))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        ticking.cancel()
+
+    asyncio.run(asyncio.wait_for(both(), timeout=120))
+    assert (tmp_path / "inbox/data").stat().st_size == 100_000 and ticks > 5

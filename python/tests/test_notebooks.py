@@ -1,0 +1,38 @@
+"""The example notebooks run from their first cell to the last, the long ones in short form."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).parents[2] / "examples/notebooks"
+
+
+def ran(name: str, place: Path) -> list[Any]:
+    """What the cells of a notebook show, in a copy of its folder."""
+    shutil.copytree(NOTEBOOKS, place, dirs_exist_ok=True)
+    notebook = nbformat.read(place / name, as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": place}}).execute()
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def printed(outputs: list[Any]) -> str:
+    return "".join(output.get("text", "") for output in outputs)
+
+
+def test_controllers_are_compared_over_loss_and_round_trip(tmp_path: Path) -> None:
+    outputs = ran("controllers.ipynb", tmp_path)
+    shown = [output["data"] for output in outputs if "data" in output]
+    assert shown[0]["image/svg+xml"].count('class="heat"') == 4, "a map for each scheme"
+    assert "±" in shown[1]["text/plain"] and "bbr" in shown[1]["text/plain"]
+    assert "aimd" in shown[-1]["text/html"] and "8 points, 8 runs" in printed(outputs)
+
+
+def test_a_learned_controller_has_more_power_than_aimd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UPDATES", "25")
+    outputs = ran("learning.ipynb", tmp_path)
+    power = dict(line.split() for line in printed(outputs).splitlines()[-3:])
+    assert float(power["learned"]) > float(power["aimd"]) > 0.2, printed(outputs)
