@@ -3,10 +3,12 @@
 mod net;
 
 use net::{direction, group, lossy, millis, pipe, run, window};
+use std::sync::Arc;
+use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{ControllerConfig, CubicConfig, ThalwegConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
-use thalweg_queue::Limit;
+use thalweg_queue::{CoDelConfig, DisciplineSpec, Limit};
 use thalweg_sim::spec::*;
 use thalweg_sim::{FlowResult, RunResult};
 
@@ -160,4 +162,29 @@ fn a_crowd_does_not_take_its_losses_for_the_paths() {
     println!("{goodputs:?} {} {}", jain(&goodputs), again / sent);
     assert!(again < 0.1 * sent, "{}", again / sent);
     assert!(jain(&goodputs) > 0.6, "{goodputs:?}");
+}
+
+/// The flow, whose packets may be marked.
+fn marked(mut flow: GroupSpec) -> GroupSpec {
+    if let Ends::Window(EndsConfig { sender, .. }) = &mut flow.transport.ends {
+        Arc::make_mut(sender).ecn = true;
+    }
+    flow
+}
+
+/// Behind a queue that marks before it is long CUBIC has about a half beside it, and the queue stays as short as the discipline keeps it.
+/// (Of packets that may not be marked too few are dropped there to be more than the path may lose, so that it had nine tenths.)
+#[test]
+fn marks_share_a_queue_out() {
+    let link = DirectionSpec {
+        queue: DisciplineSpec::new(Limit::Packets(400), CoDelConfig::default()),
+        ..line(20, 20, 400)
+    };
+    let flows = vec![marked(thalweg(1, ThalwegConfig::default())), marked(cubic())];
+    let result = share(link, 60, flows);
+    let goodputs = goodputs(&result);
+    let part = goodputs[0] / (goodputs[0] + goodputs[1]);
+    assert!((0.35..0.65).contains(&part), "{goodputs:?}");
+    let link = &result.links[0];
+    assert!(link.queue.mean_bytes * 8e3 / 20e6 < 10.0 && link.utilisation > 0.9, "{link:?}");
 }

@@ -19,7 +19,7 @@ const USUAL: &[(&str, &str)] = &[
     ("recovery", "sack"),
     ("rack", "true"),
     ("prr", "false"),
-    ("ecn", "false"),
+    ("ecn", "true"),
     ("idle-restart", "false"),
     ("timestamps", "true"),
     ("nagle", "false"),

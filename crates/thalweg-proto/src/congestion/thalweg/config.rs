@@ -1,7 +1,7 @@
 //! The options of Thalweg.
 
 use super::Thalweg;
-use crate::congestion::ConfigureController;
+use crate::congestion::{CeResponse, ConfigureController};
 use crate::units::Duration;
 
 /// The configuration of [`Thalweg`].
@@ -35,5 +35,9 @@ impl ConfigureController for ThalwegConfig {
 
     fn make(&self) -> Thalweg {
         Thalweg::new(self)
+    }
+
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::AsToLoss
     }
 }

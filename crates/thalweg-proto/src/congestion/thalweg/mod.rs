@@ -11,6 +11,7 @@
 //!           and beside a queue that stays: a lower rate                           (crowd)
 //!           a queue that stays longer than it asks for: some of it is given away  (give)
 //!           and one that stays much longer: the window of CUBIC                   (rival)
+//!           and a queue that marks: the same                                      (marks)
 //! ```
 //!
 //! Everything is decided once a round trip, but for the end of slow start. Volumes are in bytes, rates in bytes a second and times in
@@ -22,6 +23,7 @@ mod delay;
 mod give;
 mod hold;
 mod loss;
+mod marks;
 mod rival;
 mod start;
 mod target;
@@ -305,7 +307,9 @@ impl Controller for Thalweg {
 
     fn on_loss(&mut self, sample: &LossSample) {
         // What single losses mean is decided by round trips.
-        if sample.kind == LossKind::Timeout && self.segment > 0.0 {
+        if self.segment > 0.0 && sample.kind == LossKind::Mark {
+            self.on_mark(&sample.path);
+        } else if self.segment > 0.0 && sample.kind == LossKind::Timeout {
             let until = if let Phase::Start { until } = self.phase { until } else { self.window / 2.0 };
             self.phase = Phase::Start { until };
             // Half of it each time: where many start at once, the first windows together may be what is too much.

@@ -25,7 +25,7 @@ pub(super) const LOOK: f64 = 0.2;
 const FOLLOWS: f64 = 1.3;
 /// CUBIC's constants (RFC 9438, sections 4.1 and 4.6): growth in segments for each cubic second, and what a loss leaves.
 const C: f64 = 0.4;
-const BETA: f64 = 0.7;
+pub(super) const BETA: f64 = 0.7;
 /// NewReno's growth a round trip with that (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
@@ -119,10 +119,7 @@ impl Rival {
         if self.long < PATIENCE || !is_felt && !is_least {
             return false;
         }
-        let window = self.before.0;
-        let share =
-            Share { window, starting: self.peak > 0.0, last_rate: 0.0, epoch: now, top: window, k: 0.0 };
-        *self = Self { share: Some(share), until_look: LOOKS, ..Self::default() };
+        self.meet(now, self.before.0);
         true
     }
 
@@ -140,7 +137,15 @@ impl Rival {
         share.window += acked * ((target - share.window) / share.window).max(reno);
     }
 
-    /// The first loss of an episode. Between two of them others grow as far as CUBIC does in that time, and so may this one.
+    /// Others are there, as something else than the queue tells, beside this window in segments.
+    pub fn meet(&mut self, now: Time, window: f64) {
+        let window = window.max(self.given);
+        let share =
+            Share { window, starting: self.peak > 0.0, last_rate: 0.0, epoch: now, top: window, k: 0.0 };
+        *self = Self { share: Some(share), until_look: LOOKS, ..Self::default() };
+    }
+
+    /// The first loss or mark of an episode. Between two of them others grow as far as CUBIC does in that time, and so may this one.
     pub fn on_loss(&mut self, now: Time, rtt: Duration) {
         let Some(share) = &mut self.share else { return };
         let seconds = now.since(share.epoch).as_secs_f64();

@@ -65,7 +65,7 @@ impl Thalweg {
         }
     }
 
-    fn leave_start(&mut self, now: Time, window: f64) {
+    pub(super) fn leave_start(&mut self, now: Time, window: f64) {
         self.rival.note_peak(self.window / self.segment);
         self.hold(now, window);
     }

@@ -250,3 +250,33 @@ fn no_window_grows_beyond_its_use() {
     assert_eq!(steer(2e5, 2e6), 2e5, "half of it was in flight");
     assert!(steer(1e5, 2e6) > 1e5, "all of it was in flight");
 }
+
+/// "Marks": one is answered at once as CUBIC answers it, and the flow does as CUBIC does from then on; nothing is held against the path.
+/// A start ends with half of its window.
+#[test]
+fn a_mark_is_no_loss_of_the_path() {
+    let mark = |flow: &mut Flow| {
+        let (path, sent_at) = (flow.path(), flow.now - RTT);
+        flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
+    };
+    let mut flow = Flow::steady();
+    let before = flow.thalweg.decision().window;
+    mark(&mut flow);
+    let left = flow.thalweg.decision().window / before;
+    assert!((left - rival::BETA).abs() < 1e-9, "{left}");
+    assert!(flow.thalweg.is_competing() && flow.thalweg.path_loss() == 0.0);
+    assert!(flow.run_until(60, |flow| !flow.thalweg.is_competing()), "it finds nobody");
+
+    let mut starting = Flow::new();
+    starting.run_until(1, |flow| flow.thalweg.window > 1e5);
+    let before = starting.thalweg.window;
+    mark(&mut starting);
+    assert_eq!((starting.thalweg.window, starting.thalweg.phase), (before / 2.0, Phase::Hold));
+
+    let mut yielding = Flow::steady();
+    yielding.thalweg.config.compete = false;
+    let before = yielding.thalweg.window;
+    mark(&mut yielding);
+    assert_eq!(yielding.thalweg.window, rival::BETA * before);
+    assert!(!yielding.thalweg.is_competing());
+}
