@@ -85,8 +85,8 @@ const KEYS: &[Key] = &[
         "filter-advance",
         FILTER_ADVANCE,
         "after-feedback",
-        "When the filter of the highest rate goes on to the next cycle: \"after-feedback\" of a probe, or \"at-down\", its end (pull \
-         request 5 of the draft).",
+        "When the filter of the highest rate goes on to the next cycle: \"after-feedback\" of a probe, \"at-down\", its end (pull \
+         request 5 of the draft), or whatever it finds, so that it holds \"ten-rounds\" at most, as in version 1.",
     ),
 ];
 
@@ -98,6 +98,7 @@ words!(PROBE_RTT_BASIS: ProbeRttBasis {
 words!(FILTER_ADVANCE: FilterAdvance {
     "after-feedback" => FilterAdvance::AfterFeedback,
     "at-down" => FilterAdvance::AtDown,
+    "ten-rounds" => FilterAdvance::TenRounds,
 });
 
 const SHARE: Range = Range::between(0.0, 1.0).below();

@@ -12,6 +12,9 @@ pub enum FilterAdvance {
     AfterFeedback,
     /// On entering ProbeBW_DOWN, without a phase of acknowledgements to wait for (its pull request 5).
     AtDown,
+    /// Every five round trips, whatever the state: it holds the rates of the last ten at most, as in version 1. A path that is slow for
+    /// ten round trips is then taken for a slow one until it has been probed again and again (CC-Fuzz: Ray and Seshan 2022).
+    TenRounds,
 }
 
 /// The shortest round trip by which ProbeRTT bounds what is in flight.

@@ -1,6 +1,9 @@
 //! The model of the path: how fast it delivers, and how much it takes ("Updating Network Path Model Parameters").
 
-use super::{Acked, Bbr};
+use super::{Acked, Bbr, FilterAdvance};
+
+/// Half of the round trips of version 1's filter (BtlBwFilterLen = 10).
+const HALF_OF_ROUNDS: u32 = 5;
 
 /// The highest delivery rates of this ProbeBW cycle and the one before (BBR.max_bw_filter, MaxBwFilterLen = 2), in bytes a
 /// second.
@@ -8,6 +11,8 @@ use super::{Acked, Bbr};
 pub(super) struct MaxBandwidth {
     before: f64,
     now: f64,
+    /// Round trips since the last advance, where they count.
+    rounds: u32,
 }
 
 impl MaxBandwidth {
@@ -26,6 +31,15 @@ impl MaxBandwidth {
             (self.before, self.now) = (self.now, 0.0);
         }
     }
+
+    /// A round trip ends, of those that version 1 counts.
+    pub fn end_round(&mut self) {
+        self.rounds += 1;
+        if self.rounds == HALF_OF_ROUNDS {
+            self.rounds = 0;
+            self.advance();
+        }
+    }
 }
 
 /// The path's deliveries of the latest round trip ("When not Probing for Bandwidth").
@@ -42,6 +56,9 @@ impl Bbr {
     pub(super) fn update_max_bw(&mut self, ack: &Acked) {
         if ack.rate > 0.0 && (ack.rate >= self.max_bw.get() || !ack.rs.app_limited) {
             self.max_bw.update(ack.rate);
+        }
+        if ack.rs.round_start && self.config.filter_advance == FilterAdvance::TenRounds {
+            self.max_bw.end_round();
         }
     }
 

@@ -52,6 +52,20 @@ fn the_filter_goes_on_at_the_end_of_a_probe_or_after_its_feedback() {
     }
 }
 
+/// Version 1's filter: after five to ten round trips without a rate as high the highest is forgotten, which the draft's cycles are not.
+#[test]
+fn a_filter_of_ten_round_trips_forgets() {
+    for (filter_advance, then) in [(FilterAdvance::TenRounds, 1e5), (FilterAdvance::AfterFeedback, 1e6)] {
+        let mut bbr = flow(BbrConfig { filter_advance, ..BbrConfig::default() });
+        for round in 0..11 {
+            let mut ack = at(round, 100);
+            (ack.rate, ack.rs.round_start) = (1e5, true);
+            bbr.update_max_bw(&ack);
+        }
+        assert_eq!(bbr.max_bw.get(), then, "{filter_advance:?}");
+    }
+}
+
 /// Issue 109: where the sample that begins ProbeRTT expires the shortest round trip as well, half of the bandwidth-delay product is half of
 /// what a queue makes of it, unless the value before counts.
 #[test]
