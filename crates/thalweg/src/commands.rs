@@ -9,6 +9,7 @@ use crate::bench::arguments::Bench;
 use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
+use crate::hunt::{self, HuntArguments};
 use crate::impair::{self, ImpairArguments};
 use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
@@ -51,6 +52,8 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Ask of schemes what RFC 9743 asks of new congestion controls, and tell which claims hold
     Assess(AssessArguments),
+    /// Search for the scenarios in which a scheme does worst, and take all away from them that is not needed
+    Hunt(HuntArguments),
     /// Run what a results folder holds again and check that every number is the same
     Rerun(RerunArguments),
     /// Run the experiments of a published study and compare with its values
@@ -103,6 +106,7 @@ impl Arguments {
             Command::Compare(compare) => compare.options.quiet,
             Command::Sweep(sweep) => sweep.quiet,
             Command::Assess(assess) => assess.quiet,
+            Command::Hunt(hunt) => hunt.quiet,
             Command::Rerun(rerun) => rerun.quiet,
             Command::Explore(explore) => explore.is_quiet(),
             Command::Paper(paper) => paper.quiet,
@@ -139,6 +143,7 @@ impl Command {
             Self::Compare(arguments) => run::compare(&arguments, console),
             Self::Sweep(arguments) => sweep::sweep(&arguments, console),
             Self::Assess(arguments) => assess::assess(&arguments, console),
+            Self::Hunt(arguments) => hunt::hunt(&arguments, console),
             Self::Rerun(arguments) => rerun::rerun(&arguments, console),
             Self::Paper(arguments) => paper::paper(&arguments, console),
             Self::Model(arguments) => model::model(arguments.model.as_ref(), console),

@@ -29,6 +29,7 @@ mod embed;
 mod execute;
 mod explore;
 mod formulas;
+mod hunt;
 mod impair;
 mod import;
 mod infer;

@@ -1,0 +1,183 @@
+//! Goals: the ways in which a congestion control can do badly, each as a number from 0 to 1 that any run can be given.
+
+use crate::genes::{Kind, Kinds};
+use thalweg_proto::units::Duration;
+use thalweg_queue::Limit;
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::{DirectionSpec, Spec, WorkloadSpec};
+
+/// The worst of what is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    /// A flow gets less than its fair share of what the path has.
+    Starvation,
+    /// A flow does not come back after disturbances that are over.
+    Stall,
+    /// A queue stands.
+    Queue,
+    /// Of several flows of the scheme one gets less than the others.
+    Unfairness,
+    /// Of the packets that are sent many are lost or sent again.
+    Collapse,
+}
+
+/// The group of flows whose behaviour is looked at.
+pub const TESTED: &str = "tested";
+
+impl Goal {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Starvation, Self::Stall, Self::Queue, Self::Unfairness, Self::Collapse];
+
+    /// The name on command lines and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starvation => "starvation",
+            Self::Stall => "stall",
+            Self::Queue => "queue",
+            Self::Unfairness => "unfairness",
+            Self::Collapse => "collapse",
+        }
+    }
+
+    /// The goal of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|goal| goal.name() == name)
+    }
+
+    /// The score from which on something is found.
+    pub const fn bar(self) -> f64 {
+        match self {
+            Self::Starvation | Self::Stall | Self::Unfairness => 0.9,
+            Self::Queue => 0.8,
+            Self::Collapse => 0.2,
+        }
+    }
+
+    /// A score in words.
+    pub fn words(self, score: f64) -> String {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        match self {
+            Self::Starvation => format!("a flow carries {} of its fair share", percent(1.0 - score)),
+            Self::Stall => {
+                format!("a flow carries {} of its share when all disturbances are over", percent(1.0 - score))
+            }
+            Self::Queue => format!("the queue stands at {} of its capacity", percent(score)),
+            Self::Unfairness => {
+                format!("of flows that are alike one carries {} of the mean", percent(1.0 - score))
+            }
+            Self::Collapse => format!("{} of what is sent is lost or sent again", percent(score)),
+        }
+    }
+
+    /// The disturbances that say something about it.
+    pub fn kinds(self) -> Kinds {
+        let without: &[Kind] = match self {
+            Self::Starvation => &[],
+            // What goes on until the end would be no reason for a stall.
+            Self::Stall => &[Kind::Jitter, Kind::Flows],
+            Self::Queue => &[Kind::Losses, Kind::Pulses, Kind::Flows, Kind::Outages],
+            Self::Unfairness => &[Kind::Losses, Kind::Pulses, Kind::Outages],
+            // Losses that the scheme does not cause are not its own.
+            Self::Collapse => &[Kind::Losses, Kind::Outages, Kind::Flows],
+        };
+        Kind::ALL.into_iter().filter(|kind| !without.contains(kind)).collect()
+    }
+
+    /// The milliseconds of a run, of the beginning that is not counted, and of the beginning in which there are disturbances.
+    pub(crate) const fn times(self) -> [u32; 3] {
+        match self {
+            Self::Starvation => [12_000, 4_000, 12_000],
+            Self::Stall => [16_000, 10_000, 8_000],
+            Self::Queue | Self::Collapse => [8_000, 3_000, 8_000],
+            Self::Unfairness => [20_000, 8_000, 20_000],
+        }
+    }
+
+    /// The least and most flows under test.
+    pub(crate) const fn counts(self) -> [u32; 2] {
+        match self {
+            Self::Starvation | Self::Stall => [1, 1],
+            Self::Unfairness => [1, 4],
+            Self::Queue => [1, 6],
+            Self::Collapse => [1, 8],
+        }
+    }
+
+    /// The score of a run, from 0 to 1: of the first link, and of the group `tested`.
+    ///
+    /// # Errors
+    ///
+    /// The scenario has no such link or group.
+    pub fn score(self, spec: &Spec, result: &RunResult) -> Result<f64, &'static str> {
+        let link = spec.links.first().ok_or("it has no link")?;
+        let group = spec.groups.iter().position(|group| group.name == TESTED);
+        let group = group.ok_or("it has no flows with the name `tested`")?;
+        let flows = || result.flows.iter().filter(move |flow| flow.group as usize == group);
+        let rates = || flows().map(|flow| flow.throughput.as_f64());
+        let least = rates().fold(f64::INFINITY, f64::min);
+        let score = match self {
+            Self::Starvation | Self::Stall => 1.0 - least / fair_share(spec, result, &link.forward),
+            Self::Unfairness => {
+                let alike = || {
+                    let scheme = &spec.groups[group].transport.scheme;
+                    let is_alike = move |place: u32| spec.groups[place as usize].transport.scheme == *scheme;
+                    let flows = result.flows.iter().filter(move |flow| is_alike(flow.group));
+                    flows.map(|flow| flow.throughput.as_f64())
+                };
+                let (count, sum) = alike().fold((0.0, 0.0), |(count, sum), rate| (count + 1.0, sum + rate));
+                1.0 - alike().fold(f64::INFINITY, f64::min) / (sum / count)
+            }
+            Self::Queue => {
+                let queue = result.links.first().map(|link| link.queue).unwrap_or_default();
+                let trip = 2.0 * link.forward.delay.as_secs_f64();
+                let product = link.forward.rate.as_f64() / 8.0 * trip;
+                let of_room = match link.forward.queue.limit() {
+                    Limit::Packets(packets) => queue.mean_packets / packets as f64,
+                    Limit::Bytes(bytes) => queue.mean_bytes / bytes as f64,
+                    Limit::Unlimited => 1.0,
+                };
+                // A short queue that is full is no long one.
+                of_room.min(queue.mean_bytes / product)
+            }
+            Self::Collapse => {
+                let sum = |count: fn(&thalweg_sim::FlowResult) -> u64| flows().map(count).sum::<u64>() as f64;
+                let lost = sum(|flow| flow.counts.lost_data);
+                let arrived = sum(|flow| flow.counts.arrived_data);
+                let [again, sent] = [sum(|flow| flow.retransmissions), sum(|flow| flow.sent_packets)];
+                (lost / (lost + arrived)).max(again / sent)
+            }
+        };
+        // Where nothing was sent nothing is known.
+        Ok(if score.is_finite() { score.clamp(0.0, 1.0) } else { 0.0 })
+    }
+}
+
+/// The rate that each flow would have if those that always have more to send shared evenly what the others leave.
+fn fair_share(spec: &Spec, result: &RunResult, line: &DirectionSpec) -> f64 {
+    let is_greedy = |group: usize| {
+        let group = &spec.groups[group];
+        group.workload == WorkloadSpec::Bulk && group.transport.properties().is_reliable()
+    };
+    let (mut greedy, mut taken) = (0.0, 0.0);
+    for flow in &result.flows {
+        if is_greedy(flow.group as usize) {
+            greedy += 1.0;
+        } else {
+            taken += flow.throughput.as_f64();
+        }
+    }
+    (mean_rate(line, spec.warmup, spec.duration) - taken).max(1.0) / f64::max(greedy, 1.0)
+}
+
+/// The mean rate of a line between two times, by its schedule.
+fn mean_rate(line: &DirectionSpec, from: Duration, to: Duration) -> f64 {
+    let (from, to) = (from.as_picos(), to.as_picos());
+    let (mut rate, mut since, mut sum) = (line.rate.as_f64(), from, 0.0);
+    for change in &line.schedule {
+        let Some(new) = change.rate else { continue };
+        let at = change.at.as_picos().clamp(from, to);
+        sum += rate * (at - since) as f64;
+        (rate, since) = (new.as_f64(), at);
+    }
+    (sum + rate * (to - since) as f64) / (to - from).max(1) as f64
+}

@@ -1,0 +1,327 @@
+//! A whole hunt: the search over all cores, what is kept of it, and what becomes of the worst.
+
+use crate::evaluate::{Evaluator, NoScore, millionths, words};
+use crate::genes::Genes;
+use crate::minimise::simpler;
+use crate::scenario::{MOST_LINES, Schemes};
+use crate::search::{FAULT, GENERATION, Score, Search, WORST};
+use crate::space::Space;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thalweg_catalog::Registry;
+use thalweg_proto::random::Stream;
+use thalweg_report::batch;
+use thalweg_scenario::Diagnostic;
+use thalweg_sweep::{Status, Store, StoreError};
+
+/// Seeds under which the worst ones are looked at again: what is bad by chance is no finding.
+pub const SEEDS: u64 = 5;
+/// The worst ones that are looked at again.
+const LOOKED_AT: usize = 16;
+/// Seeds under which a candidate that would be kept, or a simpler one, must be as bad.
+const SEEDS_OF_SEARCH: u64 = 3;
+/// A simpler one has this share of the score at least.
+const KEPT: f64 = 0.9;
+/// Steps to a simpler one, at the most.
+const MOST_STEPS: usize = 100;
+/// The seed of the scenario.
+const SEED: u64 = 1;
+
+/// A hunt.
+#[derive(Debug)]
+pub struct Hunt<'a> {
+    /// The candidates.
+    pub space: &'a Space,
+    /// The schemes.
+    pub schemes: Schemes<'a>,
+    /// A scheme that does not do as badly.
+    pub against: Option<&'a str>,
+    /// The schemes that there are.
+    pub registry: &'a Arc<Registry>,
+    /// Candidates to look at; whole generations are.
+    pub candidates: u64,
+    /// The seed of the search.
+    pub seed: u64,
+    /// Runs at a time. The outcome does not depend on it.
+    pub threads: usize,
+    /// The build of the program, which names of kept scores hold.
+    pub build: &'a str,
+    /// Set to end early.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// The outcome of a hunt.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The scheme.
+    pub scheme: String,
+    /// The goal.
+    pub goal: &'static str,
+    /// The scheme that does not do as badly, if one was named.
+    pub against: Option<String>,
+    /// The seed of the search.
+    pub seed: u64,
+    /// Candidates that were looked at.
+    pub candidates: u64,
+    /// The least score under [`SEEDS`] seeds of the scenario, from 0 to 1.
+    pub score: f64,
+    /// It is as much as counts as found.
+    pub is_found: bool,
+    /// The reason for which a run did not come to its end, which is worse than any score.
+    pub fault: Option<String>,
+    /// The score in words.
+    pub words: String,
+    /// Disturbances before and after all was taken away that is not needed.
+    pub disturbances: [usize; 2],
+    /// The scenario file.
+    pub scenario: String,
+    /// By combination of disturbances the worst score in the search, the least under three seeds.
+    pub by_kind: Vec<(String, f64)>,
+    /// Candidates that could not be read as a scenario.
+    pub refused: u64,
+    /// The outcome is whole: nothing was interrupted.
+    pub complete: bool,
+}
+
+/// The reason for which there is no outcome.
+#[derive(Debug)]
+pub enum HuntError {
+    /// There is no such scheme, or not with these options.
+    Scheme(Vec<Diagnostic>),
+    /// Scores could not be kept.
+    Store(StoreError),
+}
+
+/// The scores of a generation, as they are kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Generation {
+    scores: Vec<Score>,
+    refused: u64,
+}
+
+impl Hunt<'_> {
+    const fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator { space: self.space, schemes: self.schemes, against: self.against, registry: self.registry }
+    }
+
+    /// Looks whether there are such schemes.
+    ///
+    /// # Errors
+    ///
+    /// There are none.
+    pub fn check(&self) -> Result<(), HuntError> {
+        let mut genes = self.space.draw(&mut Stream::new(0, "check", 0));
+        genes.others.push(crate::genes::Other { start: 0, further: 0 });
+        for tested in core::iter::once(self.schemes.tested).chain(self.against) {
+            let schemes = Schemes { tested, ..self.schemes };
+            let text = crate::scenario::scenario(&genes, self.space, schemes, "");
+            crate::evaluate::read("hunt", &text, std::path::Path::new(""), self.registry)
+                .map_err(HuntError::Scheme)?;
+        }
+        Ok(())
+    }
+
+    /// Searches, confirms and minimises. `tick` is called several times a second.
+    ///
+    /// # Errors
+    ///
+    /// Something is wrong with the schemes, or scores could not be kept.
+    pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Finding, HuntError> {
+        self.check()?;
+        let mut search = Search::new(self.space.clone(), self.seed);
+        let generations = self.candidates.div_ceil(GENERATION as u64);
+        let total = (generations * GENERATION as u64) as usize;
+        let mut status = Status { total, ..Status::default() };
+        let mut refused = 0;
+        for number in 0..generations {
+            let worst = search.ranked().first().map_or(0, |(score, _)| *score);
+            if self.stop.load(Ordering::Relaxed) || worst == FAULT {
+                break;
+            }
+            let name = self.name(number);
+            let candidates = search.ask();
+            let kept = fs::read(store.path(&name)).ok();
+            let kept = kept.and_then(|text| serde_json::from_slice::<Generation>(&text).ok());
+            let kept = kept.filter(|kept| kept.scores.len() == candidates.len());
+            let was_there = kept.is_some();
+            let generation = match kept {
+                Some(kept) => kept,
+                None => {
+                    let Some(made) = self.generation(&search, &candidates, |done| {
+                        tick(Status { done: status.done + done, ..status });
+                    }) else {
+                        break;
+                    };
+                    let text = serde_json::to_vec(&made).unwrap_or_default();
+                    store.write(&name, &text).map_err(HuntError::Store)?;
+                    made
+                }
+            };
+            status.done += candidates.len();
+            status.found += if was_there { candidates.len() } else { 0 };
+            refused += generation.refused;
+            search.tell(candidates, &generation.scores);
+            tick(status);
+        }
+        Ok(self.finding(&search, status.done as u64, refused))
+    }
+
+    /// The file of a generation: a hash of all that its scores depend on.
+    fn name(&self, generation: u64) -> String {
+        let of =
+            format!("{:?}\n{}\n{}\n{:?}", self.space, self.schemes.tested, self.schemes.beside, self.against);
+        let name = Store::name(self.build, &of, self.seed);
+        format!("scores/{name}/{generation:06}.json")
+    }
+
+    /// The scores of candidates; none where it was interrupted.
+    fn generation(
+        &self,
+        search: &Search,
+        candidates: &[Genes],
+        mut tick: impl FnMut(usize),
+    ) -> Option<Generation> {
+        let evaluator = self.evaluator();
+        let mut made = Generation::default();
+        let done = core::sync::atomic::AtomicUsize::new(0);
+        let work = |number: usize| {
+            let genes = &candidates[number];
+            let bound = search.bound(genes).map_or(-1.0, |bound| f64::from(bound) / f64::from(WORST));
+            let score = evaluator.least_above(genes, SEEDS_OF_SEARCH, bound);
+            done.fetch_add(1, Ordering::Relaxed);
+            score
+        };
+        let each = |_, score: Result<f64, NoScore>| {
+            made.scores.push(millionths(&score));
+            made.refused += u64::from(matches!(score, Err(NoScore::Refused(_))));
+        };
+        let show = || tick(done.load(Ordering::Relaxed));
+        batch::spread(candidates.len(), self.threads, &self.stop, work, each, show);
+        (made.scores.len() == candidates.len()).then_some(made)
+    }
+
+    /// The least score of each candidate under so many seeds.
+    fn least(&self, candidates: &[Genes], seeds: u64) -> Vec<Score> {
+        let evaluator = self.evaluator();
+        let seeds = seeds as usize;
+        let work = |number: usize| {
+            millionths(&evaluator.score(&candidates[number / seeds], 1 + (number % seeds) as u64))
+        };
+        let mut scores: Vec<Score> = Vec::new();
+        // What was found is looked at to the end, however the search ended.
+        let go_on = AtomicBool::new(false);
+        batch::spread(
+            candidates.len() * seeds,
+            self.threads,
+            &go_on,
+            work,
+            |_, score| scores.push(score),
+            || (),
+        );
+        scores.chunks(seeds).map(|of| of.iter().copied().min().unwrap_or(0)).collect()
+    }
+
+    /// The finding that the worst candidates come to: confirmed, minimised and in words.
+    fn finding(&self, search: &Search, candidates: u64, refused: u64) -> Finding {
+        let goal = self.space.goal;
+        let ranked = search.ranked();
+        let looked_at: Vec<Genes> =
+            ranked.iter().take(LOOKED_AT).map(|(_, genes)| (*genes).clone()).collect();
+        let scores = self.least(&looked_at, SEEDS);
+        let worst = looked_at.into_iter().zip(scores);
+        let worst = worst.reduce(|one, other| if other.1 > one.1 { other } else { one });
+        let (found, score) = worst.unwrap_or_default();
+        // A difference counts from half of that on.
+        let bar = goal.bar() / if self.against.is_some() { 2.0 } else { 1.0 };
+        let bar = (bar * f64::from(WORST)) as Score;
+        let bad_enough = (f64::from(score) * KEPT) as Score;
+        let enough = match score {
+            FAULT => FAULT,
+            score if score >= bar => bad_enough.max(bar),
+            _ => bad_enough,
+        };
+        let mut genes = found.clone();
+        for _ in 0..MOST_STEPS {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let simpler = simpler(&genes, self.space);
+            let scores = self.least(&simpler, SEEDS_OF_SEARCH);
+            let mut both = simpler.into_iter().zip(scores);
+            let Some((next, _)) = both.find(|(_, score)| *score >= enough) else { break };
+            genes = next;
+        }
+        // A simpler one that is not as bad under the further seeds is none.
+        let last = self.least(core::slice::from_ref(&genes), SEEDS).first().copied().unwrap_or(0);
+        let (genes, score) = if last >= enough { (genes, last) } else { (found.clone(), score) };
+        let evaluator = self.evaluator();
+        let fault = match evaluator.score(&genes, SEED) {
+            Err(NoScore::Fault(why)) => Some(why),
+            _ => None,
+        };
+        let share = f64::from(score.min(WORST)) / f64::from(WORST);
+        let words = match (&fault, self.against) {
+            (Some(why), _) => format!("a run does not come to its end: {why}"),
+            (None, Some(other)) => {
+                let own = Evaluator { against: None, ..evaluator }.score(&genes, SEED).unwrap_or(share);
+                let theirs = (own - share).max(0.0);
+                format!("{}; with {other}, {}", goal.words(own), goal.words(theirs))
+            }
+            (None, None) => goal.words(share),
+        };
+        let about = format!("Found by `{}`: {words}.", self.command());
+        let scenario = evaluator.text(&genes, &about.replace('\n', " "));
+        debug_assert!(scenario.lines().count() <= MOST_LINES);
+        let mut by_kind: Vec<(String, f64)> = Vec::new();
+        for (score, genes) in &ranked {
+            let kinds = genes.kinds().words();
+            if !by_kind.iter().any(|(other, _)| *other == kinds) {
+                by_kind.push((kinds, f64::from((*score).min(WORST)) / f64::from(WORST)));
+            }
+        }
+        Finding {
+            scheme: self.schemes.tested.to_owned(),
+            goal: goal.name(),
+            against: self.against.map(str::to_owned),
+            seed: self.seed,
+            candidates,
+            score: share,
+            is_found: fault.is_some() || score >= bar,
+            fault,
+            words,
+            disturbances: [found.disturbances(), genes.disturbances()],
+            scenario,
+            by_kind,
+            refused,
+            complete: !self.stop.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The command that finds the same.
+    pub fn command(&self) -> String {
+        let mut text = format!("thalweg hunt {} --goal {}", self.schemes.tested, self.space.goal.name());
+        if self.space.kinds != self.space.goal.kinds() {
+            let names: Vec<&str> = self.space.kinds.iter().map(crate::genes::Kind::name).collect();
+            text.push_str(&format!(" --with {}", names.join(",")));
+        }
+        if self.schemes.beside != crate::BESIDE {
+            text.push_str(&format!(" --beside {}", self.schemes.beside));
+        }
+        if let Some(against) = self.against {
+            text.push_str(&format!(" --against {against}"));
+        }
+        format!("{text} --candidates {} --seed {}", self.candidates, self.seed)
+    }
+}
+
+impl HuntError {
+    /// The mistakes in one text, where there are some.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Scheme(found) => words(found),
+            Self::Store(error) => error.to_string(),
+        }
+    }
+}

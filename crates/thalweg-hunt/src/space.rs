@@ -1,0 +1,351 @@
+//! The space of a hunt: which candidates there are, how one is drawn, changed and put together from two.
+
+use crate::genes::{Change, Genes, Kind, Kinds, Other, Pulses, What};
+use crate::goal::Goal;
+use core::f64::consts::LN_2;
+use core::ops::RangeInclusive;
+use thalweg_proto::random::Stream;
+
+/// The candidates that a hunt may look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// The goal.
+    pub goal: Goal,
+    /// The disturbances that candidates may have.
+    pub kinds: Kinds,
+    /// A run, the beginning that is not counted, and the beginning in which there are disturbances, in milliseconds.
+    pub(crate) times: [u32; 3],
+    counts: [u32; 2],
+}
+
+/// Rates of the bottleneck in kbit/s: packets enough to see a controller at work, and few enough for thousands of runs a minute.
+const RATE: RangeInclusive<u32> = 1_000..=8_000;
+/// Delays of the bottleneck in microseconds.
+const DELAY: RangeInclusive<u32> = 5_000..=60_000;
+/// Queues in packets.
+const QUEUE: RangeInclusive<u32> = 8..=250;
+/// Random delays in microseconds.
+const JITTER: RangeInclusive<u32> = 500..=40_000;
+/// Random losses in millionths.
+const LOSS: RangeInclusive<u32> = 100..=20_000;
+/// Lost packets that follow each other.
+const BURST: RangeInclusive<u32> = 1..=16;
+/// Outages in milliseconds.
+const OUTAGE: RangeInclusive<u32> = 20..=1_000;
+/// Rates after a change, in percent of the first.
+const SHARE: RangeInclusive<u32> = 2..=300;
+/// The least rate after a change in kbit/s: of a handful of packets nothing can be said.
+const LEAST_RATE: u32 = 200;
+/// Pulses: on and off in milliseconds, and the rate in percent of the bottleneck's.
+const PULSE: [RangeInclusive<u32>; 3] = [10..=400, 50..=2_000, 50..=200];
+/// All pulses together carry at most so many percent of the bottleneck's rate: more would be nobody's fault but theirs.
+const MOST_LOAD: u32 = 25;
+/// Disturbances of one kind.
+const MOST_OF_A_KIND: usize = 3;
+/// Changes of the bottleneck.
+const MOST_CHANGES: usize = 4;
+
+impl Space {
+    /// The candidates for a goal, with disturbances of these kinds as far as they say something about it.
+    pub fn new(goal: Goal, kinds: Kinds) -> Self {
+        Self { goal, kinds: kinds.and(goal.kinds()), times: goal.times(), counts: goal.counts() }
+    }
+
+    /// The last millisecond at which a disturbance may begin.
+    fn last(&self) -> u32 {
+        self.times[2] * 9 / 10
+    }
+
+    /// A candidate, drawn.
+    pub fn draw(&self, stream: &mut Stream) -> Genes {
+        let mut genes = Genes {
+            rate: log(stream, &RATE),
+            delay: log(stream, &DELAY),
+            count: within(stream, &(self.counts[0]..=self.counts[1])),
+            ..Genes::default()
+        };
+        // From a quarter of a product to eight.
+        let products = libm::exp2(stream.unit() * 5.0 - 2.0);
+        genes.queue = (genes.product() * products) as u32;
+        let kinds: Vec<Kind> = self.kinds.iter().collect();
+        for _ in 0..stream.geometric(0.4).min(4) {
+            if !kinds.is_empty() {
+                self.add(&mut genes, kinds[stream.below(kinds.len() as u64) as usize], stream);
+            }
+        }
+        self.settle(genes)
+    }
+
+    /// Adds a disturbance of a kind, or draws it anew where there is but one of it.
+    fn add(&self, genes: &mut Genes, kind: Kind, stream: &mut Stream) {
+        let at = stream.below(u64::from(self.last())) as u32;
+        let change = |what| Change { at, what };
+        match kind {
+            Kind::Rates => genes.changes.push(change(What::Rate(log(stream, &SHARE)))),
+            Kind::Outages => genes.changes.push(change(What::Outage(log(stream, &OUTAGE)))),
+            Kind::Delays => genes.changes.push(change(What::Delay(log(stream, &DELAY)))),
+            Kind::Jitter => genes.jitter = log(stream, &JITTER),
+            Kind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
+                genes.loss = log(stream, &LOSS);
+            }
+            Kind::Losses if stream.chance(0.5) => {
+                genes.changes.push(change(What::Blackout(log(stream, &OUTAGE))));
+            }
+            Kind::Losses => genes.bursts.push((self.packet(genes, at), log(stream, &BURST))),
+            Kind::Pulses => genes.pulses.push(Pulses {
+                start: at / 2,
+                on: log(stream, &PULSE[0]),
+                off: log(stream, &PULSE[1]),
+                percent: log(stream, &PULSE[2]),
+            }),
+            Kind::Flows => genes.others.push(Other {
+                start: stream.below(u64::from(self.times[1])) as u32,
+                further: if self.goal == Goal::Unfairness { log(stream, &DELAY) } else { 0 },
+            }),
+            Kind::Starts if genes.count > 1 => {
+                genes.stagger = stream.below(u64::from(self.times[1] / genes.count)) as u32;
+            }
+            Kind::Starts => genes.start = stream.below(u64::from(self.times[1])) as u32,
+        }
+    }
+
+    /// The number of the packet that about this time is on a full bottleneck.
+    fn packet(&self, genes: &Genes, at: u32) -> u32 {
+        (u64::from(genes.rate) * u64::from(at) / 12_000) as u32
+    }
+
+    /// A candidate with a change or a few.
+    pub fn mutate(&self, of: &Genes, stream: &mut Stream) -> Genes {
+        let mut genes = of.clone();
+        for _ in 0..=stream.geometric(0.5).min(4) {
+            self.change(&mut genes, stream);
+        }
+        self.settle(genes)
+    }
+
+    fn change(&self, genes: &mut Genes, stream: &mut Stream) {
+        let kinds: Vec<Kind> = self.kinds.iter().collect();
+        match stream.below(10) {
+            0 => genes.rate = scaled(genes.rate, stream),
+            1 => genes.delay = scaled(genes.delay, stream),
+            2 => genes.queue = scaled(genes.queue, stream),
+            3 => genes.count = within(stream, &(self.counts[0]..=self.counts[1])),
+            4 | 5 if !kinds.is_empty() => {
+                self.add(genes, kinds[stream.below(kinds.len() as u64) as usize], stream);
+            }
+            6 => drop_one(genes, stream),
+            _ => vary(genes, stream),
+        }
+    }
+
+    /// A candidate that has each of its parts from one of two.
+    pub fn cross(&self, one: &Genes, other: &Genes, stream: &mut Stream) -> Genes {
+        let mut pick = || if stream.chance(0.5) { one } else { other };
+        // These go together: a queue is long or short for a product.
+        let path = pick();
+        self.settle(Genes {
+            rate: path.rate,
+            delay: path.delay,
+            queue: path.queue,
+            count: pick().count,
+            start: pick().start,
+            stagger: pick().stagger,
+            jitter: pick().jitter,
+            loss: pick().loss,
+            bursts: pick().bursts.clone(),
+            changes: pick().changes.clone(),
+            pulses: pick().pulses.clone(),
+            others: pick().others.clone(),
+        })
+    }
+
+    /// The nearest candidate of this space: values in their ranges and of two digits, changes in order and apart.
+    pub fn settle(&self, mut genes: Genes) -> Genes {
+        let [counted, calm] = [self.times[1], self.last()];
+        genes.rate = tidy(clamp(genes.rate, &RATE));
+        genes.delay = tidy(clamp(genes.delay, &DELAY));
+        genes.queue = tidy(clamp(genes.queue, &QUEUE));
+        genes.count = genes.count.clamp(self.counts[0], self.counts[1]);
+        genes.start = tidy(genes.start.min(counted * 9 / 10));
+        genes.stagger =
+            if genes.count > 1 { tidy(genes.stagger.min(counted * 9 / 10 / (genes.count - 1))) } else { 0 };
+        genes.jitter = if genes.jitter > 0 { tidy(clamp(genes.jitter, &JITTER)) } else { 0 };
+        genes.loss = if genes.loss > 0 { tidy(clamp(genes.loss, &LOSS)) } else { 0 };
+        if !self.kinds.has(Kind::Starts) {
+            (genes.start, genes.stagger) = (0, 0);
+        }
+        genes.bursts.truncate(MOST_OF_A_KIND);
+        genes.bursts.sort_unstable();
+        for burst in &mut genes.bursts {
+            *burst = (burst.0.clamp(1, 50_000), clamp(burst.1, &BURST));
+        }
+        for pulses in &mut genes.pulses {
+            pulses.start = tidy(pulses.start.min(counted));
+            pulses.on = tidy(clamp(pulses.on, &PULSE[0]));
+            pulses.off = tidy(clamp(pulses.off, &PULSE[1]));
+            pulses.percent = tidy(clamp(pulses.percent, &PULSE[2]));
+        }
+        let mut load = 0;
+        genes.pulses.truncate(MOST_OF_A_KIND);
+        genes.pulses.retain(|pulses| {
+            load += pulses.load();
+            load <= MOST_LOAD
+        });
+        genes.others.truncate(MOST_OF_A_KIND);
+        for other in &mut genes.others {
+            other.start = tidy(other.start.min(counted * 9 / 10));
+            other.further =
+                if self.goal == Goal::Unfairness { tidy(clamp(other.further, &DELAY)) } else { 0 };
+        }
+        genes.others.sort_unstable();
+        for change in &mut genes.changes {
+            change.at = tidy(change.at.clamp(100, calm));
+            change.what = match change.what {
+                What::Outage(long) => What::Outage(tidy(clamp(long, &OUTAGE))),
+                What::Blackout(long) => What::Blackout(tidy(clamp(long, &OUTAGE))),
+                What::Rate(share) => {
+                    let least = (LEAST_RATE * 100).div_ceil(genes.rate);
+                    What::Rate(tidy(clamp(share, &SHARE)).max(least))
+                }
+                What::Delay(delay) => What::Delay(tidy(clamp(delay, &DELAY))),
+            };
+        }
+        genes.changes.sort_unstable();
+        genes.changes.truncate(MOST_CHANGES);
+        // Nothing changes during an outage, and nothing twice at a time.
+        let mut free = 0;
+        genes.changes.retain(|change| {
+            let is_apart = change.at >= free;
+            if is_apart {
+                let long = match change.what {
+                    What::Outage(long) | What::Blackout(long) => long,
+                    What::Rate(_) | What::Delay(_) => 0,
+                };
+                free = change.at + long + 1;
+            }
+            is_apart
+        });
+        genes
+    }
+}
+
+/// Takes one disturbance away.
+fn drop_one(genes: &mut Genes, stream: &mut Stream) {
+    let lists = [genes.bursts.len(), genes.changes.len(), genes.pulses.len(), genes.others.len()];
+    let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
+    for (list, count) in lists.into_iter().enumerate() {
+        if chosen < count {
+            match list {
+                0 => {
+                    genes.bursts.remove(chosen);
+                }
+                1 => {
+                    genes.changes.remove(chosen);
+                }
+                2 => {
+                    genes.pulses.remove(chosen);
+                }
+                _ => {
+                    genes.others.remove(chosen);
+                }
+            }
+            return;
+        }
+        chosen -= count;
+    }
+    match chosen {
+        0 => genes.start = 0,
+        1 => genes.stagger = 0,
+        2 => genes.jitter = 0,
+        _ => genes.loss = 0,
+    }
+}
+
+/// Changes one value of one disturbance.
+fn vary(genes: &mut Genes, stream: &mut Stream) {
+    let mut values: Vec<&mut u32> = Vec::new();
+    for single in [&mut genes.start, &mut genes.stagger, &mut genes.jitter, &mut genes.loss] {
+        if *single > 0 {
+            values.push(single);
+        }
+    }
+    for (first, count) in &mut genes.bursts {
+        values.extend([first, count]);
+    }
+    for change in &mut genes.changes {
+        let (What::Outage(value) | What::Blackout(value) | What::Rate(value) | What::Delay(value)) =
+            &mut change.what;
+        values.extend([&mut change.at, value]);
+    }
+    for pulses in &mut genes.pulses {
+        values.extend([&mut pulses.start, &mut pulses.on, &mut pulses.off, &mut pulses.percent]);
+    }
+    for other in &mut genes.others {
+        values.extend([&mut other.start, &mut other.further]);
+    }
+    if values.is_empty() {
+        genes.queue = scaled(genes.queue, stream);
+        return;
+    }
+    let chosen = stream.below(values.len() as u64) as usize;
+    *values[chosen] = scaled(*values[chosen], stream);
+}
+
+/// A value that is somewhat larger or smaller.
+fn scaled(value: u32, stream: &mut Stream) -> u32 {
+    (f64::from(value.max(1)) * libm::exp(stream.normal() * LN_2 / 2.0)).round() as u32
+}
+
+fn log(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+    let [low, high] = [range.start(), range.end()].map(|end| libm::log(f64::from(*end)));
+    libm::exp(low + stream.unit() * (high - low)) as u32
+}
+
+fn within(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+    range.start() + stream.below(u64::from(range.end() - range.start()) + 1) as u32
+}
+
+fn clamp(value: u32, range: &RangeInclusive<u32>) -> u32 {
+    value.clamp(*range.start(), *range.end())
+}
+
+/// The value with two digits, as people write them.
+fn tidy(value: u32) -> u32 {
+    let mut unit = 1;
+    while value / unit >= 100 {
+        unit *= 10;
+    }
+    value / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any sequence of changes stays in the space: changes apart, pulses within their load, no disturbance that says nothing.
+    #[test]
+    fn every_candidate_is_of_the_space() {
+        for goal in Goal::ALL {
+            let space = Space::new(goal, Kinds::all());
+            let mut stream = Stream::new(7, goal.name(), 0);
+            let mut before = space.draw(&mut stream);
+            for _ in 0..2000 {
+                let drawn = space.draw(&mut stream);
+                let crossed = space.cross(&before, &drawn, &mut stream);
+                before = space.mutate(&crossed, &mut stream);
+                for genes in [&drawn, &before] {
+                    assert_eq!(space.settle(genes.clone()), *genes);
+                    assert_eq!(genes.kinds().and(space.kinds), genes.kinds(), "{genes:?}");
+                    assert!(genes.pulses.iter().map(Pulses::load).sum::<u32>() <= MOST_LOAD);
+                    assert!(genes.changes.windows(2).all(|pair| pair[0].at < pair[1].at));
+                    assert!(genes.disturbances() <= 4 + 3 * MOST_OF_A_KIND + MOST_CHANGES);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_have_two_digits() {
+        assert_eq!([0, 7, 99, 100, 1234, 99_999].map(tidy), [0, 7, 99, 100, 1200, 99_000]);
+    }
+}

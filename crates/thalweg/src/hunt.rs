@@ -1,0 +1,254 @@
+//! `thalweg hunt`: the scenarios in which a congestion control does worst.
+
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible_by;
+use crate::progress::{GOES_ON, counting_runs};
+use crate::values::positive;
+use crate::version::program;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use std::fs;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use thalweg_hunt::{
+    BESIDE, Finding, Goal, Hunt, HuntError, Kind, Kinds, LIST, SEEDS, Schemes, Space, cases, entry, look,
+    score_of,
+};
+use thalweg_report::output::counted;
+use thalweg_scenario::{Diagnostic, Severity};
+use thalweg_sweep::{Purpose, Store};
+
+/// `thalweg hunt`.
+#[derive(Debug, Args)]
+pub struct HuntArguments {
+    /// The scheme whose worst is looked for, perhaps with options ("newreno", "bbr:headroom=0.1")
+    #[arg(value_name = "SCHEME", required_unless_present_any = ["keep", "check"], conflicts_with_all = ["keep", "check"])]
+    pub scheme: Option<String>,
+    /// The goals; without, each in turn
+    #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = PossibleValuesParser::new(Goal::ALL.map(Goal::name)))]
+    pub goal: Vec<String>,
+    /// The disturbances that scenarios may have; without, all that say something about the goal
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    pub with: Vec<String>,
+    /// The scheme of other flows
+    #[arg(long, value_name = "SCHEME", default_value = BESIDE)]
+    pub beside: String,
+    /// Look for what is worse than with this scheme in the same place
+    #[arg(long, value_name = "SCHEME")]
+    pub against: Option<String>,
+    /// Look at so many candidates for each goal, in whole generations of 128
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = positive::<NonZeroU64>)]
+    pub candidates: NonZeroU64,
+    /// Names the search: another seed is another one
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// The folder of findings, in which scores are kept; the same call goes on
+    #[arg(long, value_name = "DIR", default_value = "hunt")]
+    pub out: PathBuf,
+    /// Run nothing but this finding, and make it a regression test in --cases
+    #[arg(long, value_name = "FILE", requires = "goal")]
+    pub keep: Option<PathBuf>,
+    /// The folder of regression tests
+    #[arg(long, value_name = "DIR", default_value = "cases", requires = "keep")]
+    pub cases: PathBuf,
+    /// Run the regression tests of this folder, and fail where a score is not as it was
+    #[arg(long, value_name = "DIR", conflicts_with = "keep")]
+    pub check: Option<PathBuf>,
+    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print one JSON document for each goal in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Folders of hunts.
+const PURPOSE: Purpose = Purpose {
+    mark: "Hunts by thalweg",
+    about: "\
+SCHEME-GOAL.toml    the scenario in which the scheme does worst, with nothing in it that is not needed
+SCHEME-GOAL.json    what is known of it, for programs
+scores              the scores of each generation, under a hash of the schemes, the goal, the seed and the build of thalweg
+
+The same call goes on where it was interrupted, and simulates nothing again whose score is in `scores`.
+",
+};
+
+/// Hunts, keeps a finding as a test, or runs such tests.
+pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
+    if let Some(folder) = &arguments.check {
+        return check(folder, console);
+    }
+    let goals: Vec<Goal> = match arguments.goal.as_slice() {
+        [] => Goal::ALL.to_vec(),
+        names => names.iter().filter_map(|name| Goal::named(name)).collect(),
+    };
+    if let Some(file) = &arguments.keep {
+        return keep(file, &arguments.cases, &goals, console);
+    }
+    let scheme = arguments.scheme.as_deref().unwrap_or_default();
+    let kinds: Kinds = match arguments.with.as_slice() {
+        [] => Kinds::all(),
+        names => Kind::ALL.into_iter().filter(|kind| names.iter().any(|name| name == kind.name())).collect(),
+    };
+    if cfg!(debug_assertions) {
+        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+    }
+    let stop = interruptible_by(console)?;
+    let threads =
+        arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let program = program(&console.registry)?;
+    let spaces: Vec<Space> = goals.into_iter().map(|goal| Space::new(goal, kinds)).collect();
+    let of = |space| Hunt {
+        space,
+        schemes: Schemes { tested: scheme, beside: &arguments.beside },
+        against: arguments.against.as_deref(),
+        registry: &console.registry,
+        candidates: arguments.candidates.get(),
+        seed: arguments.seed,
+        threads,
+        build: &program.build,
+        stop: std::sync::Arc::clone(&stop),
+    };
+    for space in &spaces {
+        of(space).check().map_err(error_of)?;
+    }
+    let store = Store::open(&arguments.out, PURPOSE).map_err(|error| Error::Usage(error.to_string()))?;
+    for space in &spaces {
+        let hunt = of(space);
+        let title = format!("{scheme}, {}: ", space.goal.name());
+        let finding = counting_runs(console, &title, |tick| hunt.run(&store, tick)).map_err(error_of)?;
+        let file = write(&finding, &store)?;
+        match arguments.json {
+            true => console.print(&format!("{}\n", json(&finding)?))?,
+            false => console.print(&console.style.folded(&summary(&finding, &file)))?,
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Failed(format!(
+                "interrupted after {}: the same call goes on",
+                counted(finding.candidates, "candidate")
+            )));
+        }
+    }
+    store.tidy();
+    Ok(())
+}
+
+fn error_of(error: HuntError) -> Error {
+    match error {
+        HuntError::Scheme(found) => {
+            let said = |one: &Diagnostic| {
+                let said = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
+                said.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+            };
+            let first = found.iter().find(|one| one.severity == Severity::Error);
+            Error::Usage(first.map(said).unwrap_or_default())
+        }
+        HuntError::Store(error) => Error::Failed(format!("{error}; {GOES_ON}")),
+    }
+}
+
+fn json(finding: &Finding) -> Result<String, Error> {
+    serde_json::to_string_pretty(finding).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// Writes the files of a finding; gives the path of the scenario.
+fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = format!("{}-{}", finding.scheme, finding.goal).chars().map(plain).collect();
+    let keep = |name: &str, text: &str| {
+        store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
+    };
+    keep(&format!("{name}.json"), &json(finding)?)?;
+    keep(&format!("{name}.toml"), &finding.scenario)?;
+    Ok(store.path(&format!("{name}.toml")).display().to_string())
+}
+
+/// Combinations of disturbances that are told.
+const MOST_TOLD: usize = 5;
+
+fn summary(finding: &Finding, file: &str) -> String {
+    let Finding { scheme, goal, score, .. } = finding;
+    let verdict = if finding.is_found { "found" } else { "nothing that counts as found; the worst" };
+    let mut text = format!(
+        "{scheme}, {goal}: {verdict}: {} (score {score:.3}, the least of {SEEDS} seeds; {})\n",
+        finding.words,
+        counted(finding.candidates, "candidate")
+    );
+    for (kinds, score) in finding.by_kind.iter().take(MOST_TOLD) {
+        text.push_str(&format!("  {score:.3}  with {kinds}\n"));
+    }
+    let [before, after] = finding.disturbances;
+    text.push_str(&format!(
+        "  {} of {before} left in {file}, {} long\n  see it:  thalweg run {file} --report\n  keep it: thalweg hunt --keep {file} --goal {goal}\n",
+        counted(after as u64, "disturbance"),
+        counted(finding.scenario.lines().count() as u64, "line"),
+    ));
+    if finding.refused > 0 {
+        text.push_str(&format!("  {} could not be read\n", counted(finding.refused, "candidate")));
+    }
+    text
+}
+
+/// Makes a finding a regression test.
+fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
+    let [goal] = goals else {
+        return Err(Error::Usage("--keep takes one --goal, by which the finding is judged".to_owned()));
+    };
+    let shown = file.display().to_string();
+    let text =
+        fs::read_to_string(file).map_err(|error| Error::Usage(format!("cannot read `{shown}`: {error}")))?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let beside = file.parent().unwrap_or(Path::new(""));
+    let score = score_of(&shown, &text, beside, *goal, &console.registry).map_err(Error::Failed)?;
+    let list = folder.join(LIST);
+    let had = if list.exists() { cases(folder).map_err(Error::Usage)? } else { Vec::new() };
+    if had.iter().any(|case| case.file == name && case.goal == goal.name()) {
+        return Err(Error::Usage(format!("`{}` has `{name}` already", list.display())));
+    }
+    let failed = |error: std::io::Error| Error::Failed(format!("`{}`: {error}", folder.display()));
+    let before = fs::read_to_string(&list).unwrap_or_default();
+    let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
+    fs::create_dir_all(folder).map_err(failed)?;
+    fs::write(folder.join(&name), text).map_err(failed)?;
+    fs::write(&list, format!("{before}{gap}{}", entry(&name, *goal, score))).map_err(failed)?;
+    console.print(&format!(
+        "{name}: {} (score {score:.3}); `thalweg hunt --check {}` fails once that changes\n",
+        goal.words(score),
+        folder.display()
+    ))
+}
+
+/// Runs regression tests.
+fn check(folder: &Path, console: &Console) -> Done {
+    let cases = cases(folder).map_err(Error::Usage)?;
+    let mut failed = 0;
+    for case in &cases {
+        let looked = look(case, folder, &console.registry);
+        let holds = looked.holds();
+        failed += usize::from(!holds);
+        let asked = match (case.at_least, case.at_most) {
+            (Some(least), None) => format!("at least {least}"),
+            (None, Some(most)) => format!("at most {most}"),
+            (least, most) => format!("{} to {}", least.unwrap_or(0.0), most.unwrap_or(1.0)),
+        };
+        let mark = if holds { "+" } else { "-" };
+        let line = match &looked.score {
+            Ok(score) => {
+                let words = Goal::named(&case.goal).map_or_else(String::new, |goal| goal.words(*score));
+                format!("{mark} {}: {words} (score {score:.3}, {asked})\n", case.file)
+            }
+            Err(why) => format!("{mark} {}: {why}\n", case.file),
+        };
+        console.print(&console.style.folded(&line))?;
+    }
+    if failed > 0 {
+        let all = counted(cases.len() as u64, "case");
+        return Err(Error::Failed(format!("{failed} of {all}: the score is not where it was")));
+    }
+    Ok(())
+}
