@@ -77,7 +77,8 @@ impl From<SweepError> for AssessError {
 }
 
 /// A reader of one sweep's scenario.
-type Load<'a> = Box<dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
+pub(crate) type Load<'a> =
+    Box<dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
 
 /// The tests of the points of a claim.
 type Tests = Vec<Option<Test>>;
@@ -112,13 +113,12 @@ impl Assessment<'_> {
         let files = self.sweeps(&sections, &schemes)?;
         let loads: Vec<Load<'_>> = files.iter().map(|(_, file)| self.load(file)).collect();
         let mut sweeps = Vec::new();
-        for ((_, file), load) in files.iter().zip(&loads) {
-            let budget = (Budget::Runs(replications), self.program);
-            let mut sweep = Sweep::new(file, load.as_ref(), budget, Arc::clone(&self.stop))?;
-            sweep.threads = self.threads;
-            sweep.memory = self.memory;
+        for ((name, file), load) in files.iter().zip(&loads) {
+            let mut sweep = self.sweep(file, load.as_ref())?;
+            sweep.budget = Budget::Runs(replications);
             if self.choice.quick {
-                thin(&mut sweep, schemes.len(), self.pack.quick.points);
+                let claims: Vec<&Claim> = claims_of(&sections, name).collect();
+                thin(&mut sweep, schemes.len(), self.pack.quick.points, &claims);
             }
             sweeps.push(sweep);
         }
@@ -210,8 +210,24 @@ impl Assessment<'_> {
         core::iter::once(self.scheme).chain(others).collect()
     }
 
+    /// A sweep with a run of each point.
+    pub(crate) fn sweep<'b>(
+        &self,
+        file: &'b SweepFile,
+        load: &'b thalweg_sweep::Load<'b>,
+    ) -> Result<Sweep<'b>, AssessError>
+    where
+        Self: 'b,
+    {
+        let budget = (Budget::Runs(1), self.program);
+        let mut sweep = Sweep::new(file, load, budget, Arc::clone(&self.stop))?;
+        sweep.threads = self.threads;
+        sweep.memory = self.memory;
+        Ok(sweep)
+    }
+
     /// The sweeps of the sections, each once, with these schemes.
-    fn sweeps(
+    pub(crate) fn sweeps(
         &self,
         sections: &[&Section],
         schemes: &[&str],
@@ -232,7 +248,7 @@ impl Assessment<'_> {
         Ok(files)
     }
 
-    fn load<'b>(&'b self, file: &'b SweepFile) -> Load<'b> {
+    pub(crate) fn load<'b>(&'b self, file: &'b SweepFile) -> Load<'b> {
         Box::new(move |sets, instead| {
             let loaded = self.files.load(&file.scenario.text, sets, instead, self.registry);
             loaded.map_err(LoadError::Scenario)
@@ -298,7 +314,7 @@ impl Assessment<'_> {
                         claims_of(sections, &experiment.sweep).position(|other| core::ptr::eq(other, claim));
                     let known = measured.get(experiment.sweep.as_str()).map_or(&[][..], Vec::as_slice);
                     let chosen: Vec<&Measured> =
-                        known.iter().filter(|point| is_chosen(claim, point)).collect();
+                        known.iter().filter(|point| is_chosen(claim, &point.values)).collect();
                     let (own, of) = self.points(claim, number.unwrap_or(0), &chosen, schemes);
                     has_gaps.push(chosen.iter().any(|point| point.has_failed));
                     points.push(own);
@@ -444,25 +460,33 @@ fn claims_in(sections: &[SectionResults]) -> impl Iterator<Item = &ClaimResults>
     sections.iter().flat_map(|section| &section.experiments).flat_map(|experiment| &experiment.claims)
 }
 
-fn is_chosen(claim: &Claim, point: &Measured) -> bool {
-    claim.only.iter().all(|(factor, values)| point.values.get(factor).is_some_and(|own| values.contains(own)))
+/// True for the values of a point that the claim is about.
+fn is_chosen(claim: &Claim, values: &BTreeMap<String, String>) -> bool {
+    claim.only.iter().all(|(factor, chosen)| values.get(factor).is_some_and(|own| chosen.contains(own)))
 }
 
 /// The value of each factor but the scheme.
-fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, String> {
+pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, String> {
     let words = sweep.plan.words(point).into_iter().zip(&sweep.plan.factors);
     let plain = words.filter(|(_, factor)| !factor.is_scheme);
     plain.map(|((name, value), _)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Keeps so many points, as far from each other as they are, each with all schemes.
-fn thin(sweep: &mut Sweep<'_>, schemes: usize, most: usize) {
+/// Keeps so many points, as far from each other as they are, each with all schemes; and the first of those that a claim is about which
+/// would have none.
+fn thin(sweep: &mut Sweep<'_>, schemes: usize, most: usize, claims: &[&Claim]) {
     let all = sweep.plan.points.len() / schemes.max(1);
     if all <= most {
         return;
     }
-    let kept: BTreeSet<usize> =
+    let mut kept: BTreeSet<usize> =
         (0..most).map(|number| if most > 1 { number * (all - 1) / (most - 1) } else { all / 2 }).collect();
+    for claim in claims {
+        let is_of = |point: &usize| is_chosen(claim, &values_of(sweep, point * schemes));
+        if !kept.iter().any(is_of) {
+            kept.extend((0..all).find(is_of));
+        }
+    }
     let mut number = 0;
     sweep.plan.points.retain(|_| {
         let is_kept = kept.contains(&(number / schemes.max(1)));

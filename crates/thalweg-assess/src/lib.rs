@@ -18,6 +18,7 @@ mod markdown;
 mod measure;
 mod pack;
 mod page;
+mod sample;
 mod transients;
 mod words;
 
@@ -32,5 +33,6 @@ pub use margins::{Band, Margin, Margins};
 pub use markdown::{comparison, markdown};
 pub use pack::{Claim, Experiment, Pack, Section};
 pub use page::page;
+pub use sample::Sampled;
 pub use transients::Transient;
 pub use words::{claim_line, summary};

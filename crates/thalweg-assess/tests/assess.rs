@@ -265,7 +265,9 @@ fn a_scheme_that_listens_to_routers_hears_nothing_and_that_is_said() {
     let choice = Choice { quick: true, ..Choice::default() };
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
     assert_eq!(document.needs_routers.as_deref(), Some("dec-bit"));
-    assert_eq!((document.points, document.seeds, document.quick), (1, (1, 2), true));
+    // One point, and one more for the claim that is about no other.
+    assert_eq!((document.points, document.seeds, document.quick), (2, (1, 2), true));
+    assert!(document.claims().all(|(.., claim)| !claim.points.is_empty()));
     assert_eq!(markdown(&document).matches("routers of the Internet do not send (`dec-bit`)").count(), 2);
 }
 

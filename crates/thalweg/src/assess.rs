@@ -1,5 +1,6 @@
 //! `thalweg assess`: what RFC 9743 asks of a congestion control, in one command.
 
+use crate::assess_live;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::{GOES_ON, counting_runs};
@@ -42,6 +43,10 @@ pub struct AssessArguments {
     /// The folder of reports, in which each run is kept when it is over; the same call goes on
     #[arg(long, value_name = "DIR", default_value = "assessment")]
     pub out: PathBuf,
+    /// Run so many points in live networks on this host as well (3 without a number), with the scheme for all of their flows, and tell how far
+    /// they are from the simulated ones
+    #[arg(long, value_name = "POINTS", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = positive::<NonZeroUsize>, conflicts_with_all = ["list", "unpack"])]
+    pub live: Option<NonZeroUsize>,
     /// Run nothing, and show the sections with their experiments and claims
     #[arg(long)]
     pub list: bool,
@@ -67,6 +72,7 @@ SCHEME.html     the report on a scheme
 SCHEME.md       the same for the appendix of a draft
 SCHEME.json     all of it for programs
 SCHEME.xml      the claims as JUnit's tests
+SCHEME.live     with --live: the scenarios of the sample and what their live runs left
 comparison.md   several schemes side by side
 points          the results of each run, under a hash of its scenario, its seed and the build of thalweg
 
@@ -130,6 +136,20 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
             false => console.print(&summary(&document, console.style))?,
         }
         let is_complete = document.complete;
+        if let Some(points) = arguments.live.filter(|_| is_complete) {
+            let sample = assessment.sample(points.get()).map_err(error_of)?;
+            if sample.is_empty() {
+                console.note(
+                    "no point of these sections can be carried live: streams without end over slow links can",
+                );
+            } else {
+                let folder = arguments.out.join(format!("{}.live", plain(scheme)));
+                let (text, live) = assess_live::compare(scheme, &sample, &folder, &stop, console)?;
+                keep(&store, &format!("{}.live.json", plain(scheme)), &format!("{live:#}\n"))?;
+                // With --json standard output has one document for each scheme.
+                if arguments.json { console.say(text.trim_end()) } else { console.print(&text)? }
+            }
+        }
         documents.push(document);
         if !is_complete {
             break;
@@ -214,9 +234,14 @@ fn error_of(error: AssessError) -> Error {
     }
 }
 
+/// A scheme in the name of a file.
+fn plain(scheme: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    scheme.chars().map(letter).collect()
+}
+
 fn write(document: &Document, store: &Store) -> Result<(), Error> {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = document.scheme.chars().map(plain).collect();
+    let name = plain(&document.scheme);
     keep(store, &format!("{name}.html"), &page(document))?;
     keep(store, &format!("{name}.md"), &markdown(document))?;
     keep(store, &format!("{name}.json"), &document.to_json())?;

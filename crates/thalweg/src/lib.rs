@@ -18,6 +18,7 @@ mod adversary;
 mod advice;
 mod arguments;
 mod assess;
+mod assess_live;
 mod bench;
 mod capture;
 mod catalog;

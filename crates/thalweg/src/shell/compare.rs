@@ -60,7 +60,8 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
             outcomes.push(simulated(name, &scheme.spec, arguments.options.seed)?);
         }
-        let outcome = live(name, arguments, source, &folders);
+        let asked = Asked { source, sets, seed: arguments.options.seed };
+        let outcome = live(name, asked, &folders.of(name));
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
         }
@@ -139,21 +140,53 @@ impl Drop for Folders {
     }
 }
 
-fn live(
-    name: &str,
-    arguments: &CompareArguments,
-    source: &Source,
-    folders: &Folders,
-) -> Result<Outcome, Error> {
+/// The network of a live run.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    source: &'a Source,
+    sets: &'a [String],
+    seed: Option<u64>,
+}
+
+/// A scenario with a scheme for all of its streams, simulated and live.
+pub(crate) struct Both {
+    /// The goodput of all flows in bit/s: simulated, and live.
+    pub goodput: [f64; 2],
+    /// The mean one-way delay in seconds, where it is known.
+    pub delay: [Option<f64>; 2],
+    /// The reason for which the live run is not valid, if it is not.
+    pub not_valid: Option<String>,
+}
+
+/// Runs a scenario in both places; what the live run leaves is put into `folder`.
+pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Console) -> Result<Both, Error> {
+    let (_, schemes, _) = compared(source, &[], &[scheme.to_owned()], &console.registry)?;
+    let Some(own) = schemes.first() else {
+        return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
+    };
+    let simulated = simulated(scheme, &own.spec, None)?;
+    let live = live(scheme, Asked { source, sets: &[], seed: None }, folder)?;
+    let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
+    Ok(Both {
+        goodput: [simulated.goodput(), live.goodput()],
+        delay: [simulated.delay(), live.delay()],
+        not_valid,
+    })
+}
+
+fn live(name: &str, asked: Asked<'_>, folder: &Path) -> Result<Outcome, Error> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
-    let folder = folders.of(name);
     let mut command = Command::new(program);
-    command.arg("shell").arg(source.argument()).args(["--quiet", "--traffic", name, "--out"]).arg(&folder);
-    for set in &arguments.options.sets {
+    command
+        .arg("shell")
+        .arg(asked.source.argument())
+        .args(["--quiet", "--traffic", name, "--out"])
+        .arg(folder);
+    for set in asked.sets {
         command.args(["--set", set]);
     }
-    if let Some(seed) = arguments.options.seed {
+    if let Some(seed) = asked.seed {
         command.args(["--seed", &seed.to_string()]);
     }
     let output = command.stdin(Stdio::null()).output();

@@ -1,0 +1,129 @@
+//! `thalweg assess --live`: a sample of the points in live networks, and how far they are from the simulated ones.
+
+use crate::console::{Console, Error};
+use crate::input::Source;
+use crate::shell::compare::{Both, both};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thalweg_assess::Sampled;
+use thalweg_report::output::{Align, Table, counted, rate, seconds};
+use thalweg_scenario::expand;
+
+/// A point in both places.
+struct Compared<'a> {
+    point: &'a Sampled,
+    both: Both,
+}
+
+/// Runs each point of the sample with `scheme` for all of its flows, simulated and live, one after the other; their scenarios and what
+/// the live runs left are in `folder`. Gives the table for people, and the document for programs.
+pub fn compare(
+    scheme: &str,
+    sample: &[Sampled],
+    folder: &Path,
+    stop: &AtomicBool,
+    console: &Console,
+) -> Result<(String, Value), Error> {
+    let long: f64 = sample.iter().map(|point| point.scenario.spec.duration.as_secs_f64()).sum();
+    console.say(&format!("{scheme}: {} live, {long:.0} s", counted(sample.len() as u64, "point")));
+    let failed = |error: std::io::Error| Error::Failed(format!("`{}`: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut all = Vec::new();
+    for (point, number) in sample.iter().zip(1..) {
+        let file = folder.join(format!("point-{number}.toml"));
+        std::fs::write(&file, expand(&point.scenario)).map_err(failed)?;
+        let both = both(&Source::find(&file)?, scheme, &folder.join(format!("point-{number}")), console);
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Failed("interrupted: nothing was compared with live runs".to_owned()));
+        }
+        all.push(Compared { point, both: both? });
+    }
+    Ok((text(scheme, &all, console), document(scheme, &all)))
+}
+
+/// The part by which the live value is more than the simulated one, as a share of that.
+fn distance([simulated, live]: [f64; 2]) -> Option<f64> {
+    (simulated > 0.0).then(|| live / simulated - 1.0)
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:+.1} %", share * 100.0))
+}
+
+fn delays(both: &Both) -> Option<[f64; 2]> {
+    let [Some(simulated), Some(live)] = both.delay else { return None };
+    Some([simulated, live])
+}
+
+fn text(scheme: &str, all: &[Compared<'_>], console: &Console) -> String {
+    let right = |head| (head, Align::Right);
+    let left = |head| (head, Align::Left);
+    let mut table = Table::new([
+        left("Point"),
+        right("Goodput"),
+        right("live"),
+        right("off by"),
+        right("Delay"),
+        right("live"),
+        right("off by"),
+        left("Fidelity"),
+    ]);
+    for Compared { point, both } in all {
+        let delay = |place: usize| both.delay[place].map_or_else(|| "-".to_owned(), seconds);
+        table.row([
+            point.scenario.title.clone(),
+            rate(both.goodput[0]),
+            rate(both.goodput[1]),
+            percent(distance(both.goodput)),
+            delay(0),
+            delay(1),
+            percent(delays(both).and_then(distance)),
+            if both.not_valid.is_some() { "NOT VALID" } else { "valid" }.to_owned(),
+        ]);
+    }
+    let valid: Vec<&Both> = all.iter().map(|one| &one.both).filter(|both| both.not_valid.is_none()).collect();
+    let most = |of: &dyn Fn(&Both) -> Option<f64>| {
+        valid.iter().filter_map(|both| of(both)).map(f64::abs).reduce(f64::max)
+    };
+    let share = |share: Option<f64>| {
+        share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    };
+    format!(
+        "{scheme}, all flows of {} simulated and live\n{}{} valid: goodput is off by {} at most, delay by {}\n",
+        counted(all.len() as u64, "point"),
+        table.render(console.style),
+        counted(valid.len() as u64, "live run"),
+        share(most(&|both| distance(both.goodput))),
+        share(most(&|both| delays(both).and_then(distance)))
+    )
+}
+
+fn document(scheme: &str, all: &[Compared<'_>]) -> Value {
+    let of = |Compared { point, both }: &Compared<'_>| {
+        json!({
+            "sweep": point.sweep,
+            "values": point.values,
+            "goodput_bps": { "simulated": both.goodput[0], "live": both.goodput[1] },
+            "goodput_distance": distance(both.goodput),
+            "delay_mean_s": { "simulated": both.delay[0], "live": both.delay[1] },
+            "delay_distance": delays(both).and_then(distance),
+            "valid": both.not_valid.is_none(),
+            "why_not": both.not_valid,
+        })
+    };
+    json!({ "format": "thalweg-assess-live", "version": 1, "scheme": scheme, "points": all.iter().map(of).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_is_a_share_of_what_was_simulated() {
+        let near = |share: Option<f64>, of: f64| share.is_some_and(|share| (share - of).abs() < 1e-12);
+        assert!(near(distance([8e6, 6e6]), -0.25) && near(distance([0.01, 0.02]), 1.0));
+        assert_eq!(distance([0.0, 1.0]), None);
+        assert_eq!((percent(Some(-0.25)), percent(None)), ("-25.0 %".to_owned(), "-".to_owned()));
+    }
+}
