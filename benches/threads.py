@@ -52,15 +52,46 @@ def lot():
     return LOT.format(links=links, flows=flows)
 
 
+TREE = """
+title = "Fat tree of switches with {k} ports: each host sends to one other"
+duration = "{duration}"
+warmup = "0 s"
+network = "fat-tree k={k} rate=10 Gbit/s delay=1 us"
+[routing]
+paths = "ecmp"
+[defaults.link]
+queue = {{ discipline = "step", threshold = "65 pkt", capacity = "300 pkt" }}
+[defaults.scheme]
+rto = {{ initial = "10 ms", floor = "10 ms", margin = "0 s" }}
+[measure]
+interval = "off"
+[[flow]]
+name = "all"
+from = "h*"
+to = "h*"
+pattern = "permutation"
+scheme = "dctcp"
+overhead = "1 us"
+"""
+
+
 def rows(folder):
     file = Path(folder) / "lot.toml"
     file.write_text(lot())
+
+    def tree(k, duration):
+        file = Path(folder) / f"fat-tree-{k}.toml"
+        file.write_text(TREE.format(k=k, duration=duration))
+        return [str(file)]
 
     def many(count, rate, duration):
         return ["ten-thousand-flows", "--set", f"flow.flows.count={count}", "--set", f"link.bottleneck.rate={rate}",
                 "--set", f"duration={duration}"]
     return {
         "lot": [str(file)],
+        "fat-tree-4": tree(4, "50 ms"),
+        "fat-tree-8": tree(8, "10 ms"),
+        "fat-tree-16": tree(16, "2 ms"),
         "dumbbell-1000": many(1000, "1 Gbit/s", "10 s"),
         "dumbbell-10000": many(10_000, "10 Gbit/s", "3 s"),
         "dumbbell-100000": many(100_000, "100 Gbit/s", "1 s"),

@@ -39,7 +39,7 @@ fn threads_change_no_scenario() {
         let mut spec = loaded.spec().clone();
         if spec.groups.iter().any(|group| !group.pairs.is_empty()) {
             // Data centres are fast.
-            spec.duration = Duration::from_millis(600);
+            (spec.duration, spec.warmup) = (Duration::from_millis(200), Duration::from_millis(50));
         }
         for group in &mut spec.groups {
             group.count = group.count.min(40);

@@ -43,7 +43,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "outage",
     "web",
     "incast",
-    "fat-tree" with "websearch.csv",
+    "fat-tree" with "websearch.csv" with "datamining.csv",
     "l4s",
     "video-call",
     "short-flows" with "websearch.csv" with "datamining.csv",

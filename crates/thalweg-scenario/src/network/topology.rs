@@ -59,3 +59,73 @@ fn refuse(error: &Error, text: &Source, source: u32, file: Span, report: &mut Re
         .error("scenario.file", Span::new(source, line), format!("this is no GraphML: {error}"))
         .help("a topology file is GraphML, as of the Internet Topology Zoo, or the XML of SNDlib");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::{Duration, Rate};
+
+    fn edges(text: &str) -> Vec<Edge> {
+        let mut report = Report::default();
+        let source = report.add_source(Source::new("topology", text));
+        let edges = read(source, Span::whole(source), &mut report);
+        edges.unwrap_or_else(|| panic!("{}", report.take()[0].render()))
+    }
+
+    /// Labels that are names and unique are names; rates are in bit/s or with units; delays follow from the distance of both ends. A degree
+    /// of a meridian is 111.195 km, which light takes 556 us for.
+    #[test]
+    fn graphml_has_labels_places_and_speeds() {
+        let node = |id: u32, label: &str, latitude: &str| {
+            format!("<node id=\"{id}\"><data key=\"d0\">{label}</data>{latitude}</node>")
+        };
+        let place = |latitude: u32| format!("<data key=\"d1\">{latitude}</data><data key=\"d2\">10</data>");
+        let text = format!(
+            "<?xml version=\"1.0\"?><graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\
+             <key id=\"d0\" attr.name=\"label\"/><key id=\"d1\" attr.name=\"Latitude\"/><key id=\"d2\" attr.name=\"Longitude\"/>\
+             <key id=\"d3\" attr.name=\"LinkSpeedRaw\"/><key id=\"d4\" attr.name=\"LinkSpeed\"/><key id=\"d5\" attr.name=\"LinkSpeedUnits\"/>\
+             <graph>{}{}{}{}\
+             <edge source=\"0\" target=\"1\"><data key=\"d3\">2488000000.0</data></edge>\
+             <edge source=\"0\" target=\"1\"><data key=\"d4\">155</data><data key=\"d5\">M</data></edge>\
+             <edge source=\"2\" target=\"3\"/></graph></graphml>",
+            node(0, "North", &place(51)),
+            node(1, "South", &place(50)),
+            node(2, "Same", ""),
+            node(3, "Same", "")
+        );
+        let edges = edges(&text);
+        let ends: Vec<&[String; 2]> = edges.iter().map(|edge| &edge.ends).collect();
+        assert_eq!(ends, [&["North", "South"], &["North", "South"], &["n2", "n3"]]);
+        let names: Vec<_> = edges.iter().map(|edge| edge.name.as_deref().unwrap()).collect();
+        assert_eq!(names, ["North-South", "North-South 2", "n2-n3"]);
+        let rates: Vec<_> = edges.iter().map(|edge| edge.rate).collect();
+        let mbits = |mbits| Some(Rate::from_mbits_per_sec(mbits));
+        assert_eq!(rates, [mbits(2488), mbits(155), None]);
+        let delay = edges[0].delay.unwrap();
+        assert!(delay.as_secs_f64() > 555.9e-6 && delay < Duration::from_nanos(556_100), "{delay}");
+        assert_eq!(edges[2].delay, None);
+    }
+
+    #[test]
+    fn sndlib_has_ids_places_and_capacities() {
+        let place = |id: &str, y: u32| {
+            format!("<node id=\"{id}\"><coordinates><x>10</x><y>{y}</y></coordinates></node>")
+        };
+        let text = |kind: &str| {
+            format!(
+                "<network xmlns=\"http://sndlib.zib.de/network\"><networkStructure><nodes coordinatesType=\"{kind}\">{}{}</nodes><links>\
+                 <link id=\"L1\"><source>A</source><target>B</target><preInstalledModule><capacity>40.0</capacity><cost>1</cost>\
+                 </preInstalledModule></link></links></networkStructure></network>",
+                place("A", 50),
+                place("B", 52)
+            )
+        };
+        let found = edges(&text("geographical"));
+        assert_eq!(
+            (found[0].ends.clone(), found[0].rate),
+            (["A".into(), "B".into()], Some(Rate::from_mbits_per_sec(40)))
+        );
+        assert!((found[0].delay.unwrap().as_secs_f64() - 1112e-6).abs() < 1e-6);
+        assert_eq!(edges(&text("pixel"))[0].delay, None);
+    }
+}
