@@ -65,6 +65,9 @@ impl RouteTable {
     }
 }
 
+/// The entries of a route that are copied at most.
+const LONGEST_COPY: usize = 8;
+
 /// A table that is being made.
 struct Maker {
     routes: Vec<u32>,
@@ -128,12 +131,19 @@ impl Maker {
                 }
                 let leaving = &web[node.0 as usize];
                 let next = |direction: DirectionId| routes.ends(direction).1;
-                if let [only] = leaving[..]
-                    && !placed.contains_key(&next(only))
-                {
-                    self.routes.push(only);
-                    node = next(only);
-                    continue;
+                if let [only] = leaving[..] {
+                    let behind = placed.get(&next(only)).copied();
+                    if behind.is_none() {
+                        self.routes.push(only);
+                        node = next(only);
+                        continue;
+                    }
+                    // A short way without a choice is sooner written twice than jumped to.
+                    if let Some(rest) = behind.and_then(|at| self.straight(at)) {
+                        self.routes.push(only);
+                        self.routes.extend(rest);
+                        break;
+                    }
                 }
                 // Where they lead is not known yet, but the node there is.
                 self.branches.extend(leaving.iter().map(|&link| Branch { link, next: next(link).0 }));
@@ -145,6 +155,14 @@ impl Maker {
         for branch in &mut self.branches[first_branch..] {
             branch.next = placed[&NodeId(branch.next)];
         }
+    }
+
+    /// The rest of a route from a place on, if it is short and has no choice.
+    fn straight(&self, at: u32) -> Option<Vec<u32>> {
+        let rest = self.routes.get(at as usize..)?;
+        let length = rest.iter().take(LONGEST_COPY).position(|&entry| entry == END)? + 1;
+        let is_straight = rest[..length].iter().all(|&entry| !(FORK..EXIT).contains(&entry));
+        is_straight.then(|| rest[..length].to_vec())
     }
 
     fn end(&mut self, exits: bool) {
