@@ -8,6 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
 
 /// The folder that holds the keys.
@@ -65,7 +66,10 @@ impl Keys {
     fn make_identity(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let identity = Identity::generate(&mut SystemEntropy::new());
-        let draft = self.folder.join(format!("identity.{}", std::process::id()));
+        // Two threads may be the first at once, too.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let draft = self.folder.join(format!("identity.{}-{number}", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         options.mode(0o600);
