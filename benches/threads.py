@@ -90,8 +90,8 @@ def rows(folder):
     return {
         "lot": [str(file)],
         "fat-tree-4": tree(4, "50 ms"),
-        "fat-tree-8": tree(8, "10 ms"),
-        "fat-tree-16": tree(16, "2 ms"),
+        "fat-tree-8": tree(8, "40 ms"),
+        "fat-tree-16": tree(16, "10 ms"),
         "dumbbell-1000": many(1000, "1 Gbit/s", "10 s"),
         "dumbbell-10000": many(10_000, "10 Gbit/s", "3 s"),
         "dumbbell-100000": many(100_000, "100 Gbit/s", "1 s"),
