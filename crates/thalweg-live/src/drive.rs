@@ -3,7 +3,9 @@
 use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
 use crate::fidelity::Fidelity;
+use crate::forward::Door;
 use crate::urgent;
+use crate::watch::{self, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use std::io::{self, Write};
@@ -18,6 +20,8 @@ pub struct Device {
     pub node: usize,
     /// The device: a packet for each read and write, without waiting.
     pub file: OwnedFd,
+    /// The door of the way out, if it leads there.
+    pub door: Option<Door>,
 }
 
 /// The outcome of a run.
@@ -41,7 +45,7 @@ const EVENTS: usize = 64;
 const LARGEST: usize = 65_536;
 
 /// Moves packets between devices and network until `stop` can be read, or the run has come to its end. `began` is when its time is
-/// zero.
+/// zero. `watch` shows how it goes.
 ///
 /// # Errors
 ///
@@ -52,6 +56,7 @@ pub fn drive<W: Write>(
     stop: BorrowedFd<'_>,
     began: Instant,
     mut capture: Option<Capture<W>>,
+    watch: Option<&Watch>,
 ) -> io::Result<Driven<W>> {
     urgent::make_urgent();
     let waits = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -63,7 +68,8 @@ pub fn drive<W: Write>(
     for (number, device) in (0..).zip(devices) {
         add(device.file.as_fd(), number)?;
         interfaces.resize(interfaces.len().max(device.node + 1), None);
-        interfaces[device.node] = Some((number as usize, device));
+        // The first of a node is the one that its packets go to.
+        interfaces[device.node].get_or_insert((number as usize, device));
     }
     let clock = Clock(began);
     let processor = rustix::time::ClockId::ThreadCPUTime;
@@ -71,6 +77,7 @@ pub fn drive<W: Write>(
     let mut events = Vec::with_capacity(EVENTS);
     let mut buffer = vec![0; LARGEST];
     let mut looked = clock.now();
+    let mut seen = Time::ZERO;
     loop {
         let mut out = 0;
         let mut failed = None;
@@ -79,13 +86,16 @@ pub fn drive<W: Write>(
             let now = clock.now();
             fidelity.leave(at, now);
             out += 1;
+            if let Some(capture) = &mut capture {
+                capture.packet(interface as u32, now.as_picos() / 1000, true, &bytes);
+            }
+            if device.door.as_ref().is_some_and(|door| door.keeps(&bytes)) {
+                return;
+            }
             match rustix::io::write(&device.file, &bytes) {
                 Ok(_) => {}
                 Err(Errno::AGAIN | Errno::NOBUFS | Errno::INVAL) => fidelity.refused += 1,
                 Err(error) => failed = Some(error),
-            }
-            if let Some(capture) = &mut capture {
-                capture.packet(interface as u32, now.as_picos() / 1000, true, &bytes);
             }
         });
         fidelity.burst = fidelity.burst.max(out);
@@ -95,8 +105,17 @@ pub fn drive<W: Write>(
         if emulator.is_over() {
             break;
         }
+        let mut next = emulator.next();
+        if let Some(watch) = watch {
+            let now = clock.now();
+            if now >= seen {
+                watch.look(now, &emulator, &fidelity);
+                seen = now + watch::EVERY;
+            }
+            next = Some(next.map_or(seen, |next| next.min(seen)));
+        }
         events.clear();
-        let wait = wait(emulator.next(), clock.now());
+        let wait = wait(next, clock.now());
         let slept = wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
         if slept {
             // To the nanosecond; the wait for events alone would be one of whole milliseconds.
@@ -127,11 +146,15 @@ pub fn drive<W: Write>(
                 };
                 came += 1;
                 let (now, bytes) = (clock.now(), &buffer[..length]);
-                if let Some(capture) = &mut capture {
-                    capture.packet(event.data.u64() as u32, now.as_picos() / 1000, false, bytes);
+                let interface = interfaces[device.node].map(|(interface, _)| interface as u32);
+                if let (Some(capture), Some(interface)) = (&mut capture, interface) {
+                    capture.packet(interface, now.as_picos() / 1000, false, bytes);
                 }
                 emulator.enter(now, device.node, bytes.to_vec());
             }
+        }
+        for door in devices.iter().filter_map(|device| device.door.as_ref()) {
+            door.signals().into_iter().for_each(|(ends, signal)| emulator.congested(ends, signal));
         }
         fidelity.look(since, came);
     }

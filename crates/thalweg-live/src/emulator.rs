@@ -12,10 +12,11 @@ use crate::plan::Plan;
 use crate::tcp::{Segment, is_after};
 use crate::told::{Sources, head};
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::Ecn;
+use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live::{Arrival, Live};
+use thalweg_sim::live::{Arrival, LineNow, Live};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{LOWEST_PRIORITY, LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
@@ -23,6 +24,15 @@ use thalweg_sim::{RunResult, SpecError, Status};
 /// The priority of a class of service: 0 is the lowest there is, 5 (with it "expedited forwarding") and above the highest.
 fn priority(class: u8) -> u8 {
     LOWEST_PRIORITY - class.min(LOWEST_PRIORITY - 1)
+}
+
+/// One direction of a link, in the middle of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its name, as results have it.
+    pub name: String,
+    /// Its state.
+    pub now: LineNow,
 }
 
 /// A packet that a host gets.
@@ -183,6 +193,24 @@ impl Emulator {
         }
     }
 
+    /// A connection met a sign of congestion behind the way out.
+    pub fn congested(&mut self, (program, target): (SocketAddr, SocketAddr), signal: Signal) {
+        self.gates.on_congested(program, target, signal, &mut self.live);
+    }
+
+    /// The directions of links that carried something, or have something to carry.
+    pub fn lines(&self) -> Vec<Line> {
+        let links = self.plan.spec.links.iter().zip((0..).step_by(2));
+        let both = links.flat_map(|(link, number)| [(link, number), (link, number + 1)]);
+        both.filter_map(|(link, number)| {
+            let now = self.live.line(number).filter(|now| now.bytes > 0 || now.waiting > 0)?;
+            let ends = if number.is_multiple_of(2) { [link.a, link.b] } else { [link.b, link.a] };
+            let [from, to] = ends.map(|node| &self.plan.spec.nodes[node.0 as usize].name);
+            Some(Line { name: format!("{}: {from} -> {to}", link.name), now })
+        })
+        .collect()
+    }
+
     /// The time that the shortest path between hosts takes which packets went, without queues.
     pub fn shortest(&self) -> Duration {
         let nodes = &self.plan.nodes;
@@ -244,9 +272,14 @@ impl Emulator {
         })
     }
 
+    /// The node that packets for an address go to.
+    fn node_of(&self, target: IpAddr) -> Option<usize> {
+        self.by_address.get(&target).copied().or(self.plan.outside)
+    }
+
     /// Sends a packet on its way from a node: to its target, or to where it ends before.
     fn route(&mut self, now: Time, from: usize, bytes: Vec<u8>, header: &Header) {
-        let target = self.by_address.get(&header.target).copied().filter(|&to| to != from);
+        let target = self.node_of(header.target).filter(|&to| to != from);
         let rule = target.and_then(|to| self.rule(from, to, header));
         let priority = rule.map_or_else(|| priority(header.class()), |rule| self.plan.rules[rule].priority);
         let Some(way) = target.and_then(|to| self.way_of(from, to, rule)) else {
@@ -351,7 +384,7 @@ impl Emulator {
                 *byte ^= 0x10;
             }
         }
-        if !self.plan.nodes[node].addresses.contains(&header.target) {
+        if self.node_of(header.target) != Some(node) {
             rewrite(&mut bytes, header.hops, ecn);
             self.end_before(now, (node, flow), routers, &bytes, &Header { ecn, ..header });
             return None;
@@ -397,7 +430,7 @@ impl Emulator {
         bytes: &[u8],
         header: &Header,
     ) {
-        let next = self.by_address.get(&header.target).copied().and_then(|to| self.way(node, to));
+        let next = self.node_of(header.target).and_then(|to| self.way(node, to));
         let trouble = match next {
             None => Trouble::NoRoute,
             Some(_) if usize::from(header.hops) <= routers + 1 => {

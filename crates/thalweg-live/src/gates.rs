@@ -11,7 +11,8 @@ use crate::packet::{Header, TCP, UDP};
 use crate::tcp::{Segment, Sender};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::live::Live;
 use thalweg_sim::spec::NodeId;
@@ -131,6 +132,14 @@ impl Gates {
         }
         if segment.is_reset() || sender.is_done() {
             self.end(&ends, live);
+        }
+    }
+
+    /// The connection of a program met a sign of congestion where no packet shows it.
+    pub fn on_congested(&self, program: SocketAddr, target: SocketAddr, signal: Signal, live: &mut Live) {
+        let ends = ([program.ip(), target.ip()], TCP, [program.port(), target.port()]);
+        if let Some(flow) = self.flows.get(&ends) {
+            live.congested(flow.connection, signal);
         }
     }
 

@@ -201,7 +201,7 @@ pub(crate) fn cut(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
         return Vec::new();
     }
     let own = u16::from_be_bytes([head[6], head[7]]);
-    let last = (data.len() - 1) / piece;
+    let last = data.len().saturating_sub(1) / piece;
     let fragment = |(number, part): (usize, &[u8])| {
         let mut fragment = [head, part].concat();
         let more = if number < last || own & 0x2000 != 0 { 0x2000 } else { 0 };

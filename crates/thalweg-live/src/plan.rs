@@ -35,6 +35,8 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Sources that do not understand routers' messages are told by CE.
     pub marks_feedback: bool,
+    /// The node that stands for all addresses that no node has, and for this host.
+    pub outside: Option<usize>,
     /// Parts of the scenario that are not live.
     pub notes: Vec<String>,
 }
@@ -57,6 +59,8 @@ pub struct Rule {
 pub struct Wishes {
     /// Nodes at which programs run.
     pub hosts: Vec<String>,
+    /// The node behind which is the real network.
+    pub outside: Option<String>,
     /// The largest packet, of all links or of the named one.
     pub mtus: Vec<(Option<String>, u32)>,
     /// Tell sources that do not understand routers' messages by CE in their next packet.
@@ -147,15 +151,21 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
     // What one link leads to is no router.
     is_host.iter_mut().zip(&degree).for_each(|(is_host, degree)| *is_host |= *degree == 1);
     let names = names(&spec)?;
-    for wanted in &wishes.hosts {
+    let find = |wanted: &String| {
         let number = names.iter().position(|name| name == wanted);
         let number = number.or_else(|| spec.nodes.iter().position(|node| node.name == *wanted));
-        match number {
-            Some(number) => is_host[number] = true,
-            None => {
-                return Err(PlanError(format!("there is no node `{wanted}`; there are {}", some(&names))));
-            }
+        number.ok_or_else(|| PlanError(format!("there is no node `{wanted}`; there are {}", some(&names))))
+    };
+    let outside = wishes.outside.as_ref().map(find).transpose()?;
+    is_host.iter_mut().enumerate().for_each(|(number, is_host)| *is_host |= outside == Some(number));
+    for wanted in &wishes.hosts {
+        let number = find(wanted)?;
+        if outside == Some(number) {
+            return Err(PlanError(format!(
+                "behind `{wanted}` is the real network: no command can run there"
+            )));
         }
+        is_host[number] = true;
     }
     let hosts = is_host.iter().filter(|is_host| **is_host).count();
     if hosts == 0 {
@@ -183,7 +193,7 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
     });
     let nodes = nodes.collect();
     let notes = notes(scenario, wishes.marks_feedback);
-    Ok(Plan { nodes, mtus, rules, marks_feedback: wishes.marks_feedback, notes, spec })
+    Ok(Plan { nodes, mtus, rules, marks_feedback: wishes.marks_feedback, outside, notes, spec })
 }
 
 impl Plan {
@@ -343,6 +353,17 @@ fn addresses(number: usize) -> [IpAddr; 2] {
         Ipv4Addr::new(10, 71, high, low).into(),
         Ipv6Addr::new(0xfd74, 0x6861, 0x6c77, 0, 0, 0, 0, number).into(),
     ]
+}
+
+/// All addresses of nodes begin as this one does, with so many bits.
+pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            (Ipv4Addr::new(first, second, 0, 0).into(), 16)
+        }
+        IpAddr::V6(address) => (Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(), 64),
+    }
 }
 
 /// The parts of the scenario that act on simulated flows alone.

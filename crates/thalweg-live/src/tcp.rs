@@ -60,6 +60,11 @@ impl Segment {
         self.flags & FIN != 0
     }
 
+    /// It asks for a connection.
+    pub const fn is_first(&self) -> bool {
+        self.has(SYN) && self.acknowledged.is_none()
+    }
+
     /// It breaks the connection off.
     pub const fn is_reset(&self) -> bool {
         self.flags & RST != 0

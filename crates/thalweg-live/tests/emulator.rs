@@ -72,6 +72,32 @@ fn routers_tell_of_addresses_that_nobody_has_and_answer_themselves() {
     assert_eq!(emulator.counts().ignored, 3);
 }
 
+/// What nobody has goes to the way out, and comes from there with the address of whoever sent it.
+#[test]
+fn the_way_out_has_all_other_addresses() {
+    let wishes = Wishes { outside: Some("node-3".to_owned()), ..Wishes::default() };
+    let plan = plan(&chain(4), &wishes).unwrap();
+    let IpAddr::V4(own) = plan.nodes[0].addresses[0] else { panic!() };
+    let real = Ipv4Addr::new(192, 0, 2, 1);
+    let mut emulator = Emulator::new(plan).unwrap();
+    emulator.enter(micros(0), 0, to_address(own, real, 64, 0, 100));
+    let [there] = &until(&mut emulator, micros(90_000))[..] else { panic!() };
+    assert_eq!((there.node, there.at, &there.bytes[16..20]), (3, micros(3 * 1100), real.octets().as_slice()));
+    emulator.enter(micros(100_000), 3, to_address(real, own, 64, 0, 100));
+    let [back] = &until(&mut emulator, micros(190_000))[..] else { panic!() };
+    assert_eq!((back.node, back.at), (0, micros(103_300)));
+    // A router on the way says that it is too far.
+    emulator.enter(micros(200_000), 0, to_address(own, real, 2, 0, 100));
+    let [message] = &until(&mut emulator, micros(290_000))[..] else { panic!() };
+    assert_eq!((message.node, &message.bytes[20..22]), (0, [11, 0].as_slice()));
+    assert_eq!(emulator.counts().unreachable, 0);
+    let nobody = Wishes { outside: Some("elsewhere".to_owned()), ..Wishes::default() };
+    let command = Wishes { hosts: vec!["node-3".to_owned()], ..wishes };
+    for wrong in [nobody, command] {
+        assert!(thalweg_live::plan::plan(&chain(4), &wrong).is_err());
+    }
+}
+
 /// The second of three links takes less: its router says how much.
 #[test]
 fn routers_tell_what_the_next_link_takes() {

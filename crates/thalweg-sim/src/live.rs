@@ -14,7 +14,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
 
-pub use crate::parts::outside::{Arrival, Message, SCHEME};
+pub use crate::parts::outside::{Arrival, LineNow, Message, SCHEME};
 
 /// A network for real packets.
 #[derive(Debug)]
@@ -157,6 +157,11 @@ impl Live {
             list.clear();
             core::mem::swap(&mut outside.arrived, list);
         }
+    }
+
+    /// The state of one direction of a link of the specification.
+    pub fn line(&self, direction: DirectionId) -> Option<LineNow> {
+        self.run.line_now(direction)
     }
 
     /// An arrived packet of a flow brought its application so many bytes, with so many around them.

@@ -15,6 +15,7 @@ use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
 use crate::model::{self, ModelArguments};
+use crate::shell::gate::{self, GateArguments};
 use crate::shell::{self, ShellArguments};
 use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
@@ -79,6 +80,8 @@ pub enum Command {
     Impair(Box<ImpairArguments>),
     /// Run programs in a live network that a scenario says: hosts, routers, links, with real packets and no privileges
     Shell(Box<ShellArguments>),
+    /// Run programs of this host behind a gate, which decides by priority who may send to the real network
+    Gate(Box<GateArguments>),
     /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
     Doctor(DoctorArguments),
     /// List what scenarios can use
@@ -114,6 +117,7 @@ impl Arguments {
             Command::Bench(bench) => bench.is_quiet(),
             Command::Impair(impair) => impair.quiet,
             Command::Shell(shell) => shell.quiet,
+            Command::Gate(gate) => gate.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Infer(infer) => infer.quiet,
             Command::Import(import) => import.is_quiet(),
@@ -157,6 +161,7 @@ impl Command {
             Self::Bench(arguments) => bench::bench(&arguments, console),
             Self::Impair(arguments) => impair::impair(&arguments, console),
             Self::Shell(arguments) => shell::shell(&arguments, console),
+            Self::Gate(arguments) => gate::gate(&arguments, console),
             Self::List { what } => catalog::list(what, console),
             Self::Schema => catalog::schema(console),
             Self::Send(arguments) => transfer::send(&arguments, console),

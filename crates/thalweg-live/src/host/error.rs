@@ -15,7 +15,7 @@ pub struct HostError {
 }
 
 impl HostError {
-    pub(super) fn new(what: impl Into<String>, why: Errno) -> Self {
+    pub(crate) fn new(what: impl Into<String>, why: Errno) -> Self {
         Self { what: what.into(), why, help: None }
     }
 

@@ -3,7 +3,7 @@
 use super::error::HostError;
 use super::netlink::Netlink;
 use super::tun;
-use crate::plan::Plan;
+use crate::plan::{Plan, inside};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
@@ -100,12 +100,12 @@ fn forbidden(why: Errno, is_root: bool) -> HostError {
 }
 
 /// Prepares the first process in the namespaces of [`enter`]: it ends with its parent, mounts stay among its children, and names of
-/// hosts are those of `hosts`.
+/// hosts are those of the plan.
 ///
 /// # Errors
 ///
 /// The system refuses.
-pub fn settle(hosts: &str) -> Result<(), HostError> {
+pub fn settle(plan: &Plan) -> Result<(), HostError> {
     let refused = |what: &str| {
         let what = what.to_owned();
         move |why| HostError::new(what, why)
@@ -123,13 +123,33 @@ pub fn settle(hosts: &str) -> Result<(), HostError> {
     // Of the new namespace of processes. Where it is refused, in containers, the old one does.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let _ = mount("proc", "/proc", "proc", flags, None);
-    name_hosts(hosts).map_err(refused("cannot give hosts their names (/etc/hosts)"))
+    let mut hosts = plan.hosts_file();
+    if plan.outside.is_some() {
+        // Names of the real network go on to be known.
+        hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
+    }
+    replace("hosts", &hosts).map_err(refused("cannot give hosts their names (/etc/hosts)"))?;
+    match plan.outside {
+        // A host without this file has its name server at the usual place, or none.
+        Some(node) if Path::new("/etc/resolv.conf").exists() => {
+            let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+            let text = resolved_by(&text, &plan.nodes[node].addresses[0].to_string());
+            replace("resolv.conf", &text).map_err(refused("cannot name the name server (/etc/resolv.conf)"))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Puts a file in the place of `/etc/hosts`. The mount keeps it when its name is gone.
-fn name_hosts(text: &str) -> Result<(), Errno> {
+/// The text of `/etc/resolv.conf` with another name server.
+fn resolved_by(text: &str, server: &str) -> String {
+    let others = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
+    others.chain([format!("nameserver {server}").as_str()]).map(|line| format!("{line}\n")).collect()
+}
+
+/// Puts a file in the place of one in `/etc`. The mount keeps it when its name is gone.
+fn replace(name: &str, text: &str) -> Result<(), Errno> {
     let place = std::env::temp_dir().join(format!(
-        "thalweg-hosts-{}-{:x}",
+        "thalweg-{name}-{}-{:x}",
         std::process::id(),
         std::ptr::from_ref(text).addr()
     ));
@@ -140,7 +160,7 @@ fn name_hosts(text: &str) -> Result<(), Errno> {
         text.as_bytes(),
     )
     .map_err(errno)?;
-    let mounted = mount_bind(&place, "/etc/hosts");
+    let mounted = mount_bind(&place, Path::new("/etc").join(name));
     let removed = fs::remove_file(&place).map_err(errno);
     mounted.and(removed)
 }
@@ -171,7 +191,14 @@ pub fn make(plan: &Plan, node: usize) -> Result<(Host, OwnedFd), HostError> {
         let set = netlink.address(device, address);
         if address.is_ipv4() || (plan.has_v6() && Path::new("/proc/sys/net/ipv6").exists()) {
             set?;
+            if plan.outside == Some(node) {
+                netlink.everywhere(own, device, inside(address))?;
+            }
         }
+    }
+    if plan.outside == Some(node) {
+        // What waits here is not yet in the network behind.
+        let _ = fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 524288");
     }
     let names = open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let names = names.map_err(|why| HostError::new("cannot keep a network namespace", why))?;
@@ -179,6 +206,15 @@ pub fn make(plan: &Plan, node: usize) -> Result<(Host, OwnedFd), HostError> {
 }
 
 impl Host {
+    /// The same host, for another thread.
+    ///
+    /// # Errors
+    ///
+    /// The system has no more files.
+    pub fn another(&self) -> std::io::Result<Self> {
+        Ok(Self { node: self.node, names: self.names.try_clone()? })
+    }
+
     /// Puts this thread, and what it starts, into the host's network.
     ///
     /// # Errors
@@ -211,6 +247,15 @@ fn dropped_in(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_name_server_takes_the_place_of_all() {
+        let text = "search example.org\nnameserver 127.0.0.53\n nameserver ::1\noptions edns0";
+        assert_eq!(
+            resolved_by(text, "10.71.0.2"),
+            "search example.org\noptions edns0\nnameserver 10.71.0.2\n"
+        );
+    }
 
     #[test]
     fn drops_are_read_where_the_system_writes_them() {

@@ -20,14 +20,18 @@ const LINK_MTU: u16 = 4;
 const LINK_QUEUE: u16 = 13;
 const ADDRESS: u16 = 1;
 const ADDRESS_LOCAL: u16 = 2;
+const ROUTE_TO: u16 = 1;
 const ROUTE_DEVICE: u16 = 4;
 const ROUTE_SOURCE: u16 = 7;
 /// The address is used at once: there is nobody else to have it.
 const NO_CHECK: u8 = 2;
 const TABLE_MAIN: u8 = 254;
 const BY_ADMINISTRATOR: u8 = 4;
+const TABLE_LOCAL: u8 = 255;
 const SCOPE_LINK: u8 = 253;
+const SCOPE_HOST: u8 = 254;
 const UNICAST: u8 = 1;
+const LOCAL: u8 = 2;
 
 /// A connection to the system about the network namespace in which it was made.
 #[derive(Debug)]
@@ -85,6 +89,27 @@ impl Netlink {
         }
         self.ask(NEW_ROUTE, MAKE, &body)
             .map_err(|why| HostError::new(format!("cannot set the route of {address}"), why))
+    }
+
+    /// Makes every address a local one but those that begin with so many bits of `inside`, which are behind `device`. `own` is the
+    /// number of the device that a namespace has for itself.
+    pub fn everywhere(&mut self, own: u32, device: u32, inside: (IpAddr, u8)) -> Result<(), HostError> {
+        let (address, bits) = inside;
+        let (family, octets) = match &address {
+            IpAddr::V4(address) => (AddressFamily::INET, address.octets().to_vec()),
+            IpAddr::V6(address) => (AddressFamily::INET6, address.octets().to_vec()),
+        };
+        let family = family.as_raw() as u8;
+        let refused = |why| HostError::new("cannot make addresses local", why);
+        let scope = if address.is_ipv4() { SCOPE_HOST } else { 0 };
+        let mut body = vec![family, 0, 0, 0, TABLE_LOCAL, BY_ADMINISTRATOR, scope, LOCAL, 0, 0, 0, 0];
+        attribute(&mut body, ROUTE_DEVICE, &own.to_ne_bytes());
+        self.ask(NEW_ROUTE, MAKE, &body).map_err(refused)?;
+        let scope = if address.is_ipv4() { SCOPE_LINK } else { 0 };
+        let mut body = vec![family, bits, 0, 0, TABLE_LOCAL, BY_ADMINISTRATOR, scope, UNICAST, 0, 0, 0, 0];
+        attribute(&mut body, ROUTE_TO, &octets);
+        attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
+        self.ask(NEW_ROUTE, MAKE, &body).map_err(refused)
     }
 
     fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<(), Errno> {

@@ -14,6 +14,7 @@ const DONE: u16 = 3;
 /// A request for all that there is.
 const REQUEST_ALL: u16 = 1 | 0x300;
 const IPV4: u8 = 2;
+const IPV6: u8 = 10;
 const TCP: u8 = 6;
 /// The attribute with `struct tcp_info`, and the bit that asks for it.
 const INFO: u16 = 2;
@@ -25,6 +26,8 @@ const MESSAGE: usize = 72;
 /// The state of a TCP sender, as the system tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// Its own port.
+    pub from: u16,
     /// The port that it sends to.
     pub to: u16,
     /// The congestion window in segments.
@@ -64,20 +67,30 @@ impl Sockets {
     ///
     /// The system refuses, or has no such information.
     pub fn senders(&self) -> Result<Vec<TcpInfo>, HostError> {
-        self.ask().map_err(|why| {
+        self.ask(IPV4).map_err(|why| {
             HostError::new("cannot ask the system about TCP", why)
                 .help("it needs the kernel's tcp_diag: `sudo modprobe tcp_diag`")
         })
     }
 
-    fn ask(&self) -> Result<Vec<TcpInfo>, Errno> {
+    /// A connection that was made elsewhere.
+    pub(crate) fn of(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// The senders that there are, over IPv4 and IPv6.
+    pub(crate) fn all(&self) -> Result<Vec<TcpInfo>, Errno> {
+        Ok([self.ask(IPV4)?, self.ask(IPV6)?].concat())
+    }
+
+    fn ask(&self, family: u8) -> Result<Vec<TcpInfo>, Errno> {
         let mut request = 72u32.to_ne_bytes().to_vec();
         for word in [BY_FAMILY, REQUEST_ALL] {
             request.extend(word.to_ne_bytes());
         }
         request.extend([0; 8]);
         // Established ones are the second of the states, from one.
-        request.extend([IPV4, TCP, WANT_INFO, 0]);
+        request.extend([family, TCP, WANT_INFO, 0]);
         request.extend((1u32 << 1).to_ne_bytes());
         request.resize(72, 0);
         send(&self.0, &request, SendFlags::empty())?;
@@ -115,7 +128,8 @@ fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
 
 fn sender(message: &[u8]) -> Option<TcpInfo> {
     // The ports are in the order of the network.
-    let to = u16::from_be_bytes(*message.get(6..)?.first_chunk()?);
+    let [from, to] = [4, 6].map(|at| message.get(at..).and_then(<[u8]>::first_chunk).copied());
+    let [from, to] = [u16::from_be_bytes(from?), u16::from_be_bytes(to?)];
     let mut attributes = message.get(MESSAGE..)?;
     while let (Some(length), Some(kind)) = (half(attributes, 0), half(attributes, 2)) {
         let length = usize::from(length);
@@ -123,6 +137,7 @@ fn sender(message: &[u8]) -> Option<TcpInfo> {
         if kind == INFO {
             // The places of `struct tcp_info` in `linux/tcp.h`, which do not move.
             return Some(TcpInfo {
+                from,
                 to,
                 window: word(value, 80)?,
                 rtt_micros: word(value, 68)?,

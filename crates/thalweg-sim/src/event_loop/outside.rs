@@ -10,7 +10,7 @@ use crate::parts::flow::{Connection, Delays, Flow, Group, Role};
 use crate::parts::gate::NO_GATE;
 use crate::parts::host::Host;
 use crate::parts::network::END;
-use crate::parts::outside::{Arrival, Held, Message, Outside, SCHEME};
+use crate::parts::outside::{Arrival, Held, LineNow, Message, Outside, SCHEME};
 use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
 use crate::parts::series::{FLOW_SERIES, WatchedFlow};
 use crate::parts::transfer::Completions;
@@ -20,6 +20,7 @@ use crate::tracing::Tracing;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
+use thalweg_queue::Discipline;
 
 /// Bytes that may wait at all gates together.
 const MOST_HELD: u64 = 256 << 20;
@@ -226,6 +227,20 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(outside) = &mut self.outside {
             outside.arrived.push(Arrival { at, flow, ecn, damaged, bytes });
         }
+    }
+
+    /// The state of one direction of a link.
+    pub(crate) fn line_now(&self, number: u32) -> Option<LineNow> {
+        let station = self.network.station(number)?;
+        let waiting = station.queue.as_deref();
+        let dropped = waiting.map_or(0, |waiting| waiting.drops_full + waiting.drops_early);
+        Some(LineNow {
+            rate: station.rate(self.network.direction(number)),
+            bytes: station.bytes,
+            waiting: waiting.map_or(0, |waiting| waiting.discipline.packets()),
+            lost: dropped + station.extra.as_deref().map_or(0, |extra| extra.losses),
+            marks: waiting.map_or(0, |waiting| waiting.marks),
+        })
     }
 
     /// Counts data of a flow that TCP has sent once more.

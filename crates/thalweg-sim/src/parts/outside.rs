@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::Ecn;
 use thalweg_proto::transport::Feedback;
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Rate, Time};
 
 /// The name of real flows in results, where others have that of their scheme.
 pub const SCHEME: &str = "live";
@@ -32,6 +32,21 @@ pub struct Message {
     pub connection: u32,
     /// Its content. Of a packet that was dropped it has the serial number that [`Live::enter`](crate::live::Live::enter) gave.
     pub feedback: Feedback,
+}
+
+/// One direction of a link in the middle of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineNow {
+    /// Its rate, which is the mean one where a capacity trace rules; zero in an outage.
+    pub rate: Rate,
+    /// Bytes transmitted since the beginning.
+    pub bytes: u64,
+    /// Packets that wait.
+    pub waiting: u64,
+    /// Packets that the queue dropped and the wire lost since the beginning.
+    pub lost: u64,
+    /// Packets marked since the beginning.
+    pub marks: u64,
 }
 
 /// A packet that waits at a gate.

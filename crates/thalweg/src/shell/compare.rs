@@ -53,7 +53,11 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     }
     let length = loaded.spec().duration;
     console.say(&format!("{} live runs of {length}, one after the other", names.len()));
-    let folders = Folders::new(arguments.options.out.as_deref())?;
+    let out = arguments.options.out.as_deref();
+    if let Some(out) = out {
+        let made = std::fs::create_dir_all(out);
+        made.map_err(|error| Error::Failed(format!("cannot make `{}`: {error}", out.display())))?;
+    }
     let stop = interruptible_by(console)?;
     let mut outcomes = Vec::new();
     for name in &names {
@@ -61,7 +65,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             outcomes.push(simulated(name, &scheme.spec, arguments.options.seed)?);
         }
         let asked = Asked { source, sets, seed: arguments.options.seed };
-        let outcome = live(name, asked, &folders.of(name));
+        let outcome = live(name, asked, out.map(|out| folder(out, name)).as_deref());
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
         }
@@ -107,37 +111,10 @@ fn mean_window(result: &RunResult, flow: u32) -> Option<f64> {
     (count > 0.0).then(|| series.points.iter().map(|(_, window)| window).sum::<f64>() / count)
 }
 
-/// The folders of live runs.
-struct Folders {
-    place: PathBuf,
-    /// Nobody asked for them: they go at the end.
-    are_temporary: bool,
-}
-
-impl Folders {
-    fn new(out: Option<&Path>) -> Result<Self, Error> {
-        let (place, are_temporary) = match out {
-            Some(out) => (out.to_owned(), false),
-            None => (std::env::temp_dir().join(format!("thalweg-compare-{}", std::process::id())), true),
-        };
-        let made = std::fs::create_dir_all(&place);
-        made.map_err(|error| Error::Failed(format!("cannot make `{}`: {error}", place.display())))?;
-        Ok(Self { place, are_temporary })
-    }
-
-    fn of(&self, scheme: &str) -> PathBuf {
-        let letter = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-        self.place.join(scheme.chars().map(letter).collect::<String>())
-    }
-}
-
-impl Drop for Folders {
-    fn drop(&mut self) {
-        if self.are_temporary {
-            // What cannot be removed is in the folder for such files.
-            let _ = std::fs::remove_dir_all(&self.place);
-        }
-    }
+/// The folder of a live run, of all that are written to `out`.
+fn folder(out: &Path, scheme: &str) -> PathBuf {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    out.join(scheme.chars().map(letter).collect::<String>())
 }
 
 /// The network of a live run.
@@ -165,7 +142,7 @@ pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Conso
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };
     let simulated = simulated(scheme, &own.spec, None)?;
-    let live = live(scheme, Asked { source, sets: &[], seed: None }, folder)?;
+    let live = live(scheme, Asked { source, sets: &[], seed: None }, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
     Ok(Both {
         goodput: [simulated.goodput(), live.goodput()],
@@ -174,15 +151,14 @@ pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Conso
     })
 }
 
-fn live(name: &str, asked: Asked<'_>, folder: &Path) -> Result<Outcome, Error> {
+fn live(name: &str, asked: Asked<'_>, folder: Option<&Path>) -> Result<Outcome, Error> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(program);
-    command
-        .arg("shell")
-        .arg(asked.source.argument())
-        .args(["--quiet", "--traffic", name, "--out"])
-        .arg(folder);
+    command.arg("shell").arg(asked.source.argument()).args(["--quiet", "--all", "--traffic", name]);
+    if let Some(folder) = folder {
+        command.arg("--out").arg(folder);
+    }
     for set in asked.sets {
         command.args(["--set", set]);
     }
@@ -197,13 +173,9 @@ fn live(name: &str, asked: Asked<'_>, folder: &Path) -> Result<Outcome, Error> {
         let text = format!("{name} live: {said}");
         return Err(if output.status.code() == Some(2) { Error::Usage(text) } else { Error::Failed(text) });
     }
-    let read = |file: &str| -> Result<Value, Error> {
-        let place = folder.join(file);
-        let text = std::fs::read(&place).map_err(|error| error.to_string());
-        let value = text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
-        value.map_err(|error| Error::Failed(format!("cannot read `{}`: {error}", place.display())))
-    };
-    let (traffic, fidelity, results) = (read("traffic.json")?, read("fidelity.json")?, read("results.json")?);
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| Error::Failed(format!("{name} live: its results cannot be read: {error}")))?;
+    let [traffic, fidelity, results] = ["traffic", "fidelity", "results"].map(|part| &document[part]);
     let measured = |flow: &str| {
         let flows = results["runs"][0]["flows"].as_array().into_iter().flatten();
         let found = flows.into_iter().find(|other| other["name"] == flow)?;

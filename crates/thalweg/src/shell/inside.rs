@@ -2,18 +2,22 @@
 //! command ends.
 
 use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
-use super::results::{Outcome, show};
-use super::{INSIDE, Network, ShellArguments};
+use super::results::Outcome;
+use super::view::{self, LiveView};
+use super::{INSIDE, Network, ShellArguments, results};
 use crate::console::{Console, Done, Error};
 use crate::wall;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thalweg_live::forward::{Lender, open, take};
 use thalweg_live::host::{Host, HostError, make, settle};
-use thalweg_live::{Capture, Device, Driven, Emulator, drive};
+use thalweg_live::{Capture, Device, Driven, Emulator, Watch, drive};
 
 /// The time for which the commands of `--run` have a start.
 const START: Duration = Duration::from_millis(300);
@@ -25,15 +29,22 @@ fn refused(error: &HostError) -> Error {
 /// Runs the network and the commands in it.
 pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     let plan = &network.plan;
+    let mut lender = plan.outside.map(|_| borrow()).transpose()?;
     let signals = Signals::new()?;
-    settle(&plan.hosts_file()).map_err(|error| refused(&error))?;
+    settle(plan).map_err(|error| refused(&error))?;
     let emulator = Emulator::new(plan.clone());
     let emulator = emulator.map_err(|error| Error::Usage(format!("the scenario cannot be live: {error}")))?;
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
     for (node, _) in plan.hosts() {
         let (host, file) = make(plan, node).map_err(|error| refused(&error))?;
-        devices.push(Device { node, file });
+        devices.push(Device { node, file, door: None });
         hosts.push(host);
+    }
+    let way_out = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
+    if let (Some((host, device)), Some(lender)) = (way_out, lender.take()) {
+        let (door, entrance) = open(plan, host, &device.file, lender).map_err(|error| refused(&error))?;
+        device.door = Some(door);
+        devices.push(Device { node: host.node, file: entrance, door: None });
     }
     let names: Vec<&str> = plan.hosts().map(|(_, host)| host.name.as_str()).collect();
     let capture = arguments.pcap.as_deref().map(|path| {
@@ -45,15 +56,21 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     let (stop, stopped) =
         UnixStream::pair().map_err(|error| Error::Failed(format!("cannot make a pipe: {error}")))?;
     let began = Instant::now();
+    let watch = view::is_wanted(console).then(Arc::<Watch>::default);
+    let view = watch.clone().map(|watch| LiveView::new(watch, console));
     let driver = std::thread::Builder::new().name("network".to_owned());
-    let driver = driver.spawn(move || drive(emulator, &devices, stopped.as_fd(), began, capture));
+    let driver =
+        driver.spawn(move || drive(emulator, &devices, stopped.as_fd(), began, capture, watch.as_deref()));
     let driver = driver.map_err(|error| Error::Failed(format!("cannot start the network: {error}")))?;
+    let view = RefCell::new(view);
+    let show = || view.borrow_mut().as_mut().map(LiveView::show);
     let mut commands = Commands { arguments, network, hosts: &hosts, running: Vec::new() };
     let mut carried = None;
     let ran = match &network.traffic {
         Some(traffic) => {
             let interrupted = std::cell::Cell::new(false);
             let is_over = || {
+                show();
                 interrupted.set(interrupted.get() || signals.was_interrupted() || signals.is_to_end());
                 interrupted.get() || driver.is_finished()
             };
@@ -63,9 +80,11 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
                 if interrupted.get() { INTERRUPTED } else { 0 }
             })
         }
-        None => commands.run(&signals, || driver.is_finished(), console),
+        None => commands.run(&signals, || driver.is_finished(), show, console),
     };
     end(&mut commands.running, &signals);
+    // Results are printed where it was.
+    view.take();
     // The network sees that the other end is gone, if it has not come to an end by itself.
     drop(stop);
     let driven =
@@ -85,7 +104,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     }
     let counts = emulator.counts();
     let outcome = Outcome { result: emulator.finish(), counts, fidelity, carried };
-    let is_valid = show(&outcome, arguments, network, console)?;
+    let is_valid = results::show(&outcome, arguments, network, console)?;
     if let Some(carried) = outcome.carried.as_ref().filter(|carried| !carried.failures.is_empty()) {
         return Err(Error::Failed(carried.failures.join("; ")));
     }
@@ -94,6 +113,17 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         0 => Err(Error::Failed("this host fell behind: what was measured is not valid".to_owned())),
         code => std::process::exit(code),
     }
+}
+
+/// The process that lends sockets. It has been in the place of standard input, which it hands over.
+fn borrow() -> Result<Lender, Error> {
+    let failed = |error: std::io::Error| Error::Failed(format!("cannot borrow sockets: {error}"));
+    let end = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let taken = take::<1>(end.as_fd()).map_err(|error| failed(error.into()))?;
+    if let Some((Some(input), _)) = taken {
+        rustix::stdio::dup2_stdin(&input).map_err(|error| failed(error.into()))?;
+    }
+    Ok(Lender::new(end))
 }
 
 /// The commands at hosts.
@@ -110,6 +140,7 @@ impl Commands<'_> {
         &mut self,
         signals: &Signals,
         network_ended: impl Fn() -> bool,
+        show: impl Fn() -> Option<Instant>,
         console: &Console,
     ) -> Result<i32, Error> {
         let plan = &self.network.plan;
@@ -152,6 +183,7 @@ impl Commands<'_> {
             }
             // The network ends by itself only after a day or for a fault: looked at now and then.
             let look = Instant::now() + Duration::from_secs(1);
+            let look = show().map_or(look, |next| next.min(look));
             signals.wait(Some(until.map_or(look, |until| until.min(look))));
         }
     }

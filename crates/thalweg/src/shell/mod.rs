@@ -6,10 +6,12 @@
 
 mod children;
 pub mod compare;
+pub mod gate;
 mod inside;
 mod outside;
 mod results;
 mod traffic;
+mod view;
 
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
@@ -37,6 +39,10 @@ pub struct ShellArguments {
     /// Start the command this much later than those of --run; 300 ms without
     #[arg(long, value_name = "TIME", value_parser = seconds, requires = "run")]
     pub after: Option<Duration>,
+    /// Behind this node is the real network: TCP, UDP and echoes to addresses that no node has go on there; its own address stands for
+    /// this host
+    #[arg(long, value_name = "NODE", conflicts_with = "traffic")]
+    pub outside: Option<String>,
     /// The largest packet, of all links or of one ("1400B", "core=1300B"), headers counted; 1500 B without. May be repeated
     #[arg(long, value_name = "[LINK=]SIZE", value_parser = mtu)]
     pub mtu: Vec<(Option<String>, Bytes)>,
@@ -68,6 +74,9 @@ pub struct ShellArguments {
     /// Print the results as one JSON document to standard output, after what commands print
     #[arg(long)]
     pub json: bool,
+    /// Print results, certificate and carried flows as one JSON document: what `compare --live` reads
+    #[arg(long, hide = true, conflicts_with = "json")]
+    pub all: bool,
     /// Fail if this host fell behind, so that what was measured is not valid
     #[arg(long)]
     pub strict: bool,
@@ -96,13 +105,29 @@ fn mtu(text: &str) -> Result<(Option<String>, Bytes), String> {
     bytes(size).map(|size| (link, size)).map_err(|error| error.to_string())
 }
 
-/// The name of the variable that tells the child that it is one; it holds what the kind of the namespaces is.
+/// The name of the variable that tells a process that it is one of this command's, and which.
 const INSIDE: &str = "THALWEG_SHELL_INSIDE";
+/// Its value for the process that stays in the real network; others are kinds of namespaces.
+const LENDER: &str = "lender";
 
 /// Runs commands in a live network.
 pub fn shell(arguments: &ShellArguments, console: &Console) -> Done {
-    let network = Network::new(arguments, console)?;
-    match std::env::var_os(INSIDE) {
+    run(arguments, console, true, || Source::find(&arguments.file))
+}
+
+/// Runs commands in the live network of a scenario, to measure or to use it.
+fn run(
+    arguments: &ShellArguments,
+    console: &Console,
+    is_measured: bool,
+    source: impl FnOnce() -> Result<Source, Error>,
+) -> Done {
+    let role = std::env::var_os(INSIDE);
+    if role.as_ref().is_some_and(|role| role == LENDER) {
+        return outside::lend();
+    }
+    let network = Network { is_measured, ..Network::new(source()?, arguments, console)? };
+    match role {
         // Mounts of any other process would be those of the host.
         Some(_) if std::process::id() != 1 => {
             Err(Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
@@ -121,11 +146,12 @@ struct Network {
     at: usize,
     /// The scenario's own flows, where they are carried.
     traffic: Option<Traffic>,
+    /// A host that falls behind is to be told of in any case.
+    is_measured: bool,
 }
 
 impl Network {
-    fn new(arguments: &ShellArguments, console: &Console) -> Result<Self, Error> {
-        let source = Source::find(&arguments.file)?;
+    fn new(source: Source, arguments: &ShellArguments, console: &Console) -> Result<Self, Error> {
         let loaded = source.load(&arguments.sets, &console.registry)?;
         let mut spec = loaded.spec().clone();
         spec.seed = arguments.seed.unwrap_or(spec.seed);
@@ -134,6 +160,7 @@ impl Network {
         let size = |size: &Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
         let wishes = Wishes {
             hosts: named.cloned().collect(),
+            outside: arguments.outside.clone(),
             mtus: arguments.mtu.iter().map(|(link, mtu)| (link.clone(), size(mtu))).collect(),
             marks_feedback: arguments.mark_feedback,
             // The last packets still arrive.
@@ -151,7 +178,7 @@ impl Network {
             }
             _ => None,
         };
-        Ok(Self { source, loaded, plan, at, traffic })
+        Ok(Self { source, loaded, plan, at, traffic, is_measured: true })
     }
 }
 

@@ -6,6 +6,7 @@ use crate::console::{Console, Error};
 use crate::execute::TableFiles;
 use crate::report::Place;
 use crate::version::version;
+use serde_json::Value;
 use std::fmt::Write as _;
 use thalweg_live::{Counts, Fidelity, Lateness, Verdict};
 use thalweg_report::output::{Folder, REPORT, RunKey, summary};
@@ -48,14 +49,16 @@ pub fn show(
         tables.add("", result)?;
         tables.finish()?;
         folder.write_results(&document, &network.loaded.expanded())?;
-        folder.write("fidelity.json", json(fidelity))?;
+        folder.write("fidelity.json", format!("{:#}\n", json(fidelity)))?;
         if let Some(carried) = carried {
             folder.write("traffic.json", format!("{:#}\n", carried.document))?;
         }
         let place = folder.commit()?;
         console.say(&format!("Results are in {}", place.display()));
     }
-    if arguments.json {
+    if arguments.all {
+        console.print(&format!("{:#}\n", all(outcome, &document)?))?;
+    } else if arguments.json {
         console.print_document(&document)?;
     } else if result.flows.is_empty() {
         console.say("No packet crossed the network.");
@@ -67,8 +70,9 @@ pub fn show(
     }
     let verdict = fidelity.verdict();
     match &verdict {
-        Verdict::Valid => console.say(&certificate),
-        Verdict::Invalid(_) => console.note(&certificate),
+        Verdict::Invalid(_) if network.is_measured => console.note(&certificate),
+        // Nobody asked.
+        Verdict::Valid | Verdict::Invalid(_) => console.say(&certificate),
     }
     Ok(verdict == Verdict::Valid)
 }
@@ -121,8 +125,17 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
     text
 }
 
+/// All that a run left, for programs.
+fn all(outcome: &Outcome, document: &Document) -> Result<Value, Error> {
+    let mut text = Vec::new();
+    document.write_json(&mut text).map_err(Error::Output)?;
+    let results: Value = serde_json::from_slice(&text).map_err(|error| Error::Failed(error.to_string()))?;
+    let traffic = outcome.carried.as_ref().map(|carried| &carried.document);
+    Ok(serde_json::json!({ "results": results, "fidelity": json(&outcome.fidelity), "traffic": traffic }))
+}
+
 /// The certificate for programs.
-fn json(fidelity: &Fidelity) -> String {
+fn json(fidelity: &Fidelity) -> Value {
     let times = |of: &Lateness| {
         serde_json::json!({
             "count": of.count(),
@@ -135,7 +148,7 @@ fn json(fidelity: &Fidelity) -> String {
         Verdict::Valid => Vec::new(),
         Verdict::Invalid(why) => why,
     };
-    let document = serde_json::json!({
+    serde_json::json!({
         "valid": why.is_empty(),
         "why_not": why,
         "late": times(&fidelity.late),
@@ -146,6 +159,5 @@ fn json(fidelity: &Fidelity) -> String {
         "refused_by_devices": fidelity.refused,
         "elapsed_s": fidelity.elapsed.as_secs_f64(),
         "processor_s": fidelity.busy.as_secs_f64(),
-    });
-    format!("{document:#}\n")
+    })
 }

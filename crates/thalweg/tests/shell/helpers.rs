@@ -29,6 +29,7 @@ pub fn play(words: &str) {
         }
         "flood" => flood(words[1], number(2) as usize, number(3).into(), millis(4)),
         "sink" => sink(millis(1)),
+        "ask" => ask(words[1], [2, 3, 4].map(|at| number(at) as u16)),
         "ping" => ping(words[1], number(2) as u16),
         "trace" => trace(words[1]),
         "resolve" => resolve(words[1]),
@@ -99,6 +100,24 @@ fn sink(span: Duration) {
         }
     }
     println!("received {bytes} {}", last.duration_since(first.unwrap()).as_secs_f64());
+}
+
+/// A question over TCP, one over UDP, and a connection to where nobody is.
+fn ask(to: &str, [tcp, udp, nobody]: [u16; 3]) {
+    let mut stream = TcpStream::connect((to, tcp)).unwrap();
+    stream.write_all(b"tcp").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    println!("answer {answer}");
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect((address_of(to), udp)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.send(b"udp").unwrap();
+    let mut answer = [0; 100];
+    let length = socket.recv(&mut answer).unwrap();
+    println!("answer {}", String::from_utf8_lossy(&answer[..length]));
+    println!("answer {:?}", TcpStream::connect((address_of(to), nobody)).unwrap_err().kind());
 }
 
 fn resolve(name: &str) {

@@ -3,6 +3,7 @@
 
 mod gates;
 mod helpers;
+mod real;
 mod scenarios;
 mod traffic;
 

@@ -1,0 +1,307 @@
+//! A live network while it runs, in the lowest lines of the terminal: rates, queues and losses of its links. What commands print
+//! scrolls above, as with package managers that show their progress so.
+//!
+//! A program that takes the whole terminal (an editor, the prompt of a shell) has it for itself: the view goes away while the terminal
+//! is not in its line mode.
+
+use crate::console::Console;
+use rustix::termios::{LocalModes, tcgetattr, tcgetwinsize};
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thalweg_live::{View, Watch};
+use thalweg_report::output::{Align, Style, Table, rate, seconds};
+
+/// The time from one look to the next.
+pub const EVERY: Duration = Duration::from_millis(500);
+/// A terminal in its line mode for so long is nobody's alone.
+const QUIET: Duration = Duration::from_millis(900);
+/// A smaller terminal has no room for it.
+const FEWEST_ROWS: u16 = 12;
+/// Links that are shown at most: the busiest.
+const MOST_LINES: usize = 10;
+
+/// Takes the view away that another process has left, as one that was killed does.
+pub const AWAY: &str = "\u{1b}7\u{1b}[r\u{1b}8";
+
+/// The view.
+pub struct LiveView {
+    watch: Arc<Watch>,
+    before: View,
+    style: Style,
+    next: Instant,
+    /// In line mode since then.
+    since: Option<Instant>,
+    panel: Panel,
+}
+
+/// True where a view can be shown: standard error is a terminal that knows how to move its cursor, and all is to be said.
+pub fn is_wanted(console: &Console) -> bool {
+    let knows = std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
+    !console.is_quiet() && knows && stderr().is_terminal()
+}
+
+impl LiveView {
+    /// A view of what `watch` sees.
+    pub fn new(watch: Arc<Watch>, console: &Console) -> Self {
+        let style = Style { colour: false, ..console.style };
+        let next = Instant::now() + EVERY;
+        Self { watch, before: View::default(), style, next, since: None, panel: Panel::default() }
+    }
+
+    /// Shows what is, if it is time; the time of the next look.
+    pub fn show(&mut self) -> Instant {
+        let now = Instant::now();
+        if now < self.next {
+            return self.next;
+        }
+        self.next = now + EVERY;
+        let is_lines = tcgetattr(stderr()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON));
+        self.since = is_lines.then(|| self.since.unwrap_or(now));
+        let is_free = self.since.is_some_and(|since| now - since >= QUIET);
+        let size = tcgetwinsize(stderr()).ok().map(|size| (size.ws_row, size.ws_col));
+        let size = size.filter(|(rows, _)| *rows >= FEWEST_ROWS);
+        let text = match size {
+            Some((rows, columns)) if is_free => {
+                let view = self.watch.view();
+                let most = MOST_LINES.min(usize::from(rows) / 3);
+                let columns = usize::from(columns.max(40));
+                let lines = lines(&self.before, &view, most, Style { columns, ..self.style });
+                if view.at > self.before.at {
+                    self.before = view;
+                }
+                self.panel.draw(rows, columns, &lines)
+            }
+            // Whoever has the terminal draws it anew; lines are not taken away under its hands.
+            _ => self.panel.leave(is_lines),
+        };
+        write(&text);
+        self.next
+    }
+}
+
+impl Drop for LiveView {
+    fn drop(&mut self) {
+        write(&self.panel.leave(true));
+    }
+}
+
+/// Writes in one go; a terminal that is gone shows nothing.
+fn write(text: &str) {
+    if !text.is_empty() {
+        let mut terminal = stderr().lock();
+        let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+    }
+}
+
+/// The view in words: `now`, and rates since `before`.
+fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
+    let span = now.at.since(before.at).as_secs_f64();
+    let mut links: Vec<(f64, [String; 6])> = now
+        .lines
+        .iter()
+        .map(|line| {
+            let sent =
+                before.lines.iter().find(|other| other.name == line.name).map_or(0, |other| other.now.bytes);
+            let bits = (line.now.bytes.saturating_sub(sent)) as f64 * 8.0;
+            let bps = if span > 0.0 { bits / span } else { 0.0 };
+            let of = line.now.rate.as_f64();
+            // What is in service was counted when its service began.
+            let share = if of > 0.0 { (bps / of).min(1.0) } else { 0.0 };
+            let used = if of > 0.0 { format!("{:.0} %", 100.0 * share) } else { "-".to_owned() };
+            let name = line.name.clone();
+            let [waiting, lost, marks] =
+                [line.now.waiting, line.now.lost, line.now.marks].map(|count| count.to_string());
+            (share, [name, rate(bps), used, waiting, lost, marks])
+        })
+        .collect();
+    if links.is_empty() {
+        return Vec::new();
+    }
+    links.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let hidden = links.len().saturating_sub(most);
+    let right = |head| (head, Align::Right);
+    let head = format!(
+        "{:.0} s; {} late",
+        now.at.since(Default::default()).as_secs_f64(),
+        seconds(now.late.as_secs_f64())
+    );
+    let mut table = Table::new([
+        (head.as_str(), Align::Left),
+        right("Rate"),
+        right("Used"),
+        right("Waiting"),
+        right("Lost"),
+        right("Marks"),
+    ]);
+    for (_, cells) in links.into_iter().take(most) {
+        table.row(cells);
+    }
+    let mut lines: Vec<String> = table.render(style).lines().map(str::to_owned).collect();
+    if hidden > 0 {
+        lines.push(format!("... and {hidden} more"));
+    }
+    lines
+}
+
+/// Lines at the bottom of a terminal.
+#[derive(Debug, Default)]
+struct Panel {
+    /// The rows of the terminal, and those of the panel.
+    shown: Option<(u16, u16)>,
+}
+
+impl Panel {
+    /// What shows these lines on a terminal of this size.
+    fn draw(&mut self, rows: u16, columns: usize, lines: &[String]) -> String {
+        if lines.is_empty() {
+            return self.leave(true);
+        }
+        let most = rows - 2;
+        let wanted = u16::try_from(lines.len()).unwrap_or(most).min(most);
+        // It does not shrink: lines would jump.
+        let height = self.shown.map_or(wanted, |(_, shown)| shown.max(wanted));
+        let mut text = String::new();
+        if self.shown != Some((rows, height)) {
+            text += &self.leave(true);
+            let above = rows - height;
+            // Room below the cursor, the region above in which all else scrolls, and the cursor where it was.
+            let room = "\u{1b}D".repeat(height.into());
+            let _ = write!(text, "{room}\u{1b}[{height}A\u{1b}7\u{1b}[1;{above}r\u{1b}8");
+            self.shown = Some((rows, height));
+        }
+        text += "\u{1b}7";
+        for number in 0..height {
+            let line: String =
+                lines.get(usize::from(number)).map_or("", String::as_str).chars().take(columns).collect();
+            let _ = write!(text, "\u{1b}[{};1H\u{1b}[2K{line}", rows - height + 1 + number);
+        }
+        text + "\u{1b}8"
+    }
+
+    /// What takes them away: the whole terminal scrolls again. `clears` tells whether the lines go, too.
+    fn leave(&mut self, clears: bool) -> String {
+        let Some((rows, height)) = self.shown.take() else { return String::new() };
+        let clear = if clears { format!("\u{1b}[{};1H\u{1b}[J", rows - height + 1) } else { String::new() };
+        format!("\u{1b}7\u{1b}[r{clear}\u{1b}8")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_live::Line;
+    use thalweg_proto::units::{Duration, Rate, Time};
+    use thalweg_sim::live::LineNow;
+
+    fn view(millis: u64, lines: &[(&str, u64, u64)]) -> View {
+        let rate = Rate::from_bits_per_sec(10_000_000);
+        let line = |&(name, bytes, waiting): &(&str, u64, u64)| Line {
+            name: name.to_owned(),
+            now: LineNow { rate, bytes, waiting, lost: 3, marks: 0 },
+        };
+        View {
+            at: Time::ZERO + Duration::from_millis(millis),
+            lines: lines.iter().map(line).collect(),
+            late: Duration::ZERO,
+        }
+    }
+
+    /// 500 kB in half a second are 8 Mbit/s, 80 % of 10 Mbit/s; the other line had nothing meanwhile.
+    #[test]
+    fn rates_are_those_since_the_last_look() {
+        let before = view(1000, &[("a", 70_000, 1), ("b", 100_000, 0)]);
+        let now = view(1500, &[("a", 70_000, 0), ("b", 600_000, 34)]);
+        let lines = lines(&before, &now, 10, Style::PLAIN);
+        let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(words[2], ["b", "8.000", "Mbit/s", "80", "%", "34", "3", "0"]);
+        assert_eq!(words[3][..1], ["a"]);
+        assert!(lines[0].starts_with("2 s;"), "{lines:?}");
+    }
+
+    #[test]
+    fn the_busiest_are_shown_and_others_counted() {
+        let now = view(1000, &[("a", 1, 0), ("b", 3, 0), ("c", 2, 0)]);
+        let lines = lines(&View::default(), &now, 2, Style::PLAIN);
+        assert!(lines[2].starts_with('b') && lines[3].starts_with('c'), "{lines:?}");
+        assert_eq!(lines[4], "... and 1 more");
+    }
+
+    /// A terminal that does what the panel asks, as far as it asks for anything.
+    struct Screen {
+        rows: usize,
+        cells: Vec<String>,
+        cursor: usize,
+        saved: usize,
+        bottom: usize,
+    }
+
+    impl Screen {
+        fn new(rows: usize, cursor: usize) -> Self {
+            Self { rows, cells: vec![String::new(); rows], cursor, saved: 0, bottom: rows }
+        }
+
+        fn newline(&mut self) {
+            if self.cursor + 1 == self.bottom {
+                self.cells.remove(0);
+                self.cells.insert(self.bottom - 1, String::new());
+            } else if self.cursor + 1 < self.rows {
+                self.cursor += 1;
+            }
+        }
+
+        fn put(&mut self, text: &str) {
+            let mut rest = text;
+            while let Some(first) = rest.chars().next() {
+                rest = &rest[first.len_utf8()..];
+                match first {
+                    '\n' => self.newline(),
+                    '\u{1b}' if rest.starts_with('7') => self.saved = self.cursor,
+                    '\u{1b}' if rest.starts_with('8') => self.cursor = self.saved,
+                    '\u{1b}' if rest.starts_with('D') => self.newline(),
+                    '\u{1b}' => {
+                        let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                        let (numbers, letter) = (&rest[1..end], &rest[end..=end]);
+                        let number =
+                            |at: usize| numbers.split(';').nth(at).and_then(|n| n.parse::<usize>().ok());
+                        match letter {
+                            "A" => self.cursor -= number(0).unwrap(),
+                            "H" => self.cursor = number(0).unwrap() - 1,
+                            "K" => self.cells[self.cursor].clear(),
+                            "J" => self.cells[self.cursor..].iter_mut().for_each(String::clear),
+                            // Without numbers it is all of the screen. The cursor goes home.
+                            "r" => (self.bottom, self.cursor) = (number(1).unwrap_or(self.rows), 0),
+                            other => panic!("{other}"),
+                        }
+                        rest = &rest[end..];
+                    }
+                    letter => self.cells[self.cursor].push(letter),
+                }
+                if first == '\u{1b}' {
+                    rest = &rest[1..];
+                }
+            }
+        }
+    }
+
+    /// What programs print scrolls above the lines, and nothing of it is lost but what scrolls out at the top.
+    #[test]
+    fn what_is_printed_scrolls_above() {
+        for cursor in [0, 10, 19] {
+            let mut screen = Screen::new(20, cursor);
+            let mut panel = Panel::default();
+            screen.put("one\n");
+            screen.put(&panel.draw(20, 80, &["x".to_owned(), "y".to_owned()]));
+            (0..30).for_each(|number| screen.put(&format!("{number}\n")));
+            screen.put(&panel.draw(20, 80, &["x2".to_owned(), "y2".to_owned(), "z".to_owned()]));
+            screen.put("last\n");
+            assert_eq!(screen.cells[17..], ["x2", "y2", "z"]);
+            assert_eq!(screen.cells[13..17], ["28", "29", "last", ""], "{:?}", screen.cells);
+            screen.put(&panel.leave(true));
+            assert_eq!((screen.cursor, screen.bottom), (16, 20));
+            assert_eq!(screen.cells[15..], ["last", "", "", "", ""]);
+            assert_eq!(panel.leave(true), "");
+        }
+    }
+}
