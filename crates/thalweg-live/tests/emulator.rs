@@ -72,7 +72,7 @@ fn routers_tell_of_addresses_that_nobody_has_and_answer_themselves() {
     assert_eq!(emulator.counts().ignored, 3);
 }
 
-/// What nobody has goes to the way out, and comes from there with the address of whoever sent it.
+/// A packet for an address that nobody has goes to the way out, and answers come from there with the address of whoever sent it.
 #[test]
 fn the_way_out_has_all_other_addresses() {
     let wishes = Wishes { outside: Some("node-3".to_owned()), ..Wishes::default() };

@@ -18,7 +18,7 @@ const SILENCE_OF_NAMES: Duration = Duration::from_secs(20);
 const MOST: usize = 4096;
 /// Datagrams that are moved before others have their turn.
 const TURNS: usize = 64;
-/// What a message about a packet tells of it at most.
+/// Bytes of a packet that a message about it tells at most.
 const HEAD: usize = 128;
 
 /// Datagrams between two ends.

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Who asks for no echo for so long has ended.
+/// A program that asks for no echo for so long has ended.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Programs and targets at a time.
 const MOST: usize = 256;

@@ -85,7 +85,7 @@ impl Door {
         keeps
     }
 
-    /// What connections met in the real network since the last call.
+    /// The signs of congestion that connections met in the real network since the last call.
     pub(crate) fn signals(&self) -> Vec<(Ends, Signal)> {
         core::mem::take(&mut *self.signals.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -153,7 +153,7 @@ struct Panel {
 }
 
 impl Panel {
-    /// What shows these lines on a terminal of this size.
+    /// The text that shows these lines on a terminal of this size.
     fn draw(&mut self, rows: u16, columns: usize, lines: &[String]) -> String {
         if lines.is_empty() {
             return self.leave(true);
@@ -180,7 +180,7 @@ impl Panel {
         text + "\u{1b}8"
     }
 
-    /// What takes them away: the whole terminal scrolls again. `clears` tells whether the lines go, too.
+    /// The text that takes them away: the whole terminal scrolls again. `clears` tells whether the lines go, too.
     fn leave(&mut self, clears: bool) -> String {
         let Some((rows, height)) = self.shown.take() else { return String::new() };
         let clear = if clears { format!("\u{1b}[{};1H\u{1b}[J", rows - height + 1) } else { String::new() };
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// What programs print scrolls above the lines, and nothing of it is lost but what scrolls out at the top.
+    /// Output of programs scrolls above the lines, and nothing of it is lost but what scrolls out at the top.
     #[test]
     fn what_is_printed_scrolls_above() {
         for cursor in [0, 10, 19] {
