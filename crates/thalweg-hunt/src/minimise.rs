@@ -1,7 +1,7 @@
 //! Findings made small: all is taken away that they do not need, and values become as round as they can be.
 
 use crate::genes::{Genes, What};
-use crate::space::Space;
+use crate::space::{Space, cut};
 
 /// The next simpler candidates: each without one disturbance, then each with one rounder value. The first that is still bad enough
 /// takes the place of `genes`, until none is.
@@ -42,7 +42,7 @@ pub fn simpler(genes: &Genes, space: &Space) -> Vec<Genes> {
     let values = values(&mut genes.clone()).len();
     for number in 0..values {
         // The roundest first.
-        for round in [rounder, round] {
+        for round in [rounder, cut::<1>] {
             with(&|genes| {
                 if let Some(value) = self::values(genes).into_iter().nth(number) {
                     *value = round(*value);
@@ -97,15 +97,6 @@ fn rounder(value: u32) -> u32 {
     }
 }
 
-/// The value with one digit, cut.
-fn round(value: u32) -> u32 {
-    let mut unit = 1;
-    while value / unit >= 10 {
-        unit *= 10;
-    }
-    value / unit * unit
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +147,6 @@ mod tests {
     #[test]
     fn numbers_become_rounder() {
         assert_eq!([0, 1, 7, 23, 34, 37, 140, 990].map(rounder), [0, 1, 5, 20, 20, 50, 100, 1000]);
-        assert_eq!([0, 7, 23, 340, 990].map(round), [0, 7, 20, 300, 900]);
+        assert_eq!([0, 7, 23, 340, 990].map(cut::<1>), [0, 7, 20, 300, 900]);
     }
 }

@@ -162,15 +162,18 @@ impl Space {
     /// The nearest candidate of this space: values in their ranges and of two digits, changes in order and apart.
     pub fn settle(&self, mut genes: Genes) -> Genes {
         let [counted, calm] = [self.times[1], self.last()];
-        genes.rate = tidy(clamp(genes.rate, &RATE));
-        genes.delay = tidy(clamp(genes.delay, &DELAY));
-        genes.queue = tidy(clamp(genes.queue, &QUEUE));
+        genes.rate = cut::<2>(clamp(genes.rate, &RATE));
+        genes.delay = cut::<2>(clamp(genes.delay, &DELAY));
+        genes.queue = cut::<2>(clamp(genes.queue, &QUEUE));
         genes.count = genes.count.clamp(self.counts[0], self.counts[1]);
-        genes.start = tidy(genes.start.min(counted * 9 / 10));
-        genes.stagger =
-            if genes.count > 1 { tidy(genes.stagger.min(counted * 9 / 10 / (genes.count - 1))) } else { 0 };
-        genes.jitter = if genes.jitter > 0 { tidy(clamp(genes.jitter, &JITTER)) } else { 0 };
-        genes.loss = if genes.loss > 0 { tidy(clamp(genes.loss, &LOSS)) } else { 0 };
+        genes.start = cut::<2>(genes.start.min(counted * 9 / 10));
+        genes.stagger = if genes.count > 1 {
+            cut::<2>(genes.stagger.min(counted * 9 / 10 / (genes.count - 1)))
+        } else {
+            0
+        };
+        genes.jitter = if genes.jitter > 0 { cut::<2>(clamp(genes.jitter, &JITTER)) } else { 0 };
+        genes.loss = if genes.loss > 0 { cut::<2>(clamp(genes.loss, &LOSS)) } else { 0 };
         if !self.kinds.has(Kind::Starts) {
             (genes.start, genes.stagger) = (0, 0);
         }
@@ -180,10 +183,10 @@ impl Space {
             *burst = (burst.0.clamp(1, 50_000), clamp(burst.1, &BURST));
         }
         for pulses in &mut genes.pulses {
-            pulses.start = tidy(pulses.start.min(counted));
-            pulses.on = tidy(clamp(pulses.on, &PULSE[0]));
-            pulses.off = tidy(clamp(pulses.off, &PULSE[1]));
-            pulses.percent = tidy(clamp(pulses.percent, &PULSE[2]));
+            pulses.start = cut::<2>(pulses.start.min(counted));
+            pulses.on = cut::<2>(clamp(pulses.on, &PULSE[0]));
+            pulses.off = cut::<2>(clamp(pulses.off, &PULSE[1]));
+            pulses.percent = cut::<2>(clamp(pulses.percent, &PULSE[2]));
         }
         let mut load = 0;
         genes.pulses.truncate(MOST_OF_A_KIND);
@@ -193,21 +196,21 @@ impl Space {
         });
         genes.others.truncate(MOST_OF_A_KIND);
         for other in &mut genes.others {
-            other.start = tidy(other.start.min(counted * 9 / 10));
+            other.start = cut::<2>(other.start.min(counted * 9 / 10));
             other.further =
-                if self.goal == Goal::Unfairness { tidy(clamp(other.further, &DELAY)) } else { 0 };
+                if self.goal == Goal::Unfairness { cut::<2>(clamp(other.further, &DELAY)) } else { 0 };
         }
         genes.others.sort_unstable();
         for change in &mut genes.changes {
-            change.at = tidy(change.at.clamp(100, calm));
+            change.at = cut::<2>(change.at.clamp(100, calm));
             change.what = match change.what {
-                What::Outage(long) => What::Outage(tidy(clamp(long, &OUTAGE))),
-                What::Blackout(long) => What::Blackout(tidy(clamp(long, &OUTAGE))),
+                What::Outage(long) => What::Outage(cut::<2>(clamp(long, &OUTAGE))),
+                What::Blackout(long) => What::Blackout(cut::<2>(clamp(long, &OUTAGE))),
                 What::Rate(share) => {
                     let least = (LEAST_RATE * 100).div_ceil(genes.rate);
-                    What::Rate(tidy(clamp(share, &SHARE)).max(least))
+                    What::Rate(cut::<2>(clamp(share, &SHARE)).max(least))
                 }
-                What::Delay(delay) => What::Delay(tidy(clamp(delay, &DELAY))),
+                What::Delay(delay) => What::Delay(cut::<2>(clamp(delay, &DELAY))),
             };
         }
         genes.changes.sort_unstable();
@@ -309,10 +312,10 @@ fn clamp(value: u32, range: &RangeInclusive<u32>) -> u32 {
     value.clamp(*range.start(), *range.end())
 }
 
-/// The value with two digits, as people write them.
-fn tidy(value: u32) -> u32 {
+/// The value with so many digits and zeros, as people write them.
+pub(crate) fn cut<const DIGITS: u32>(value: u32) -> u32 {
     let mut unit = 1;
-    while value / unit >= 100 {
+    while value / unit >= 10_u32.pow(DIGITS) {
         unit *= 10;
     }
     value / unit * unit
@@ -346,6 +349,6 @@ mod tests {
 
     #[test]
     fn values_have_two_digits() {
-        assert_eq!([0, 7, 99, 100, 1234, 99_999].map(tidy), [0, 7, 99, 100, 1200, 99_000]);
+        assert_eq!([0, 7, 99, 100, 1234, 99_999].map(cut::<2>), [0, 7, 99, 100, 1200, 99_000]);
     }
 }
