@@ -1,11 +1,13 @@
 //! Hosts of a live network on this host: network namespaces, each with a TUN device.
 
 mod error;
+mod names;
 mod namespace;
 mod netlink;
 mod sockets;
 mod tun;
 
 pub use error::HostError;
+pub use names::serve;
 pub use namespace::{Host, Names, enter, make, settle};
 pub use sockets::{Sockets, TcpInfo};

@@ -129,15 +129,16 @@ pub fn settle(plan: &Plan) -> Result<(), HostError> {
         hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
     }
     replace("hosts", &hosts).map_err(refused("cannot give hosts their names (/etc/hosts)"))?;
-    match plan.outside {
-        // A host without this file has its name server at the usual place, or none.
-        Some(node) if Path::new("/etc/resolv.conf").exists() => {
-            let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-            let text = resolved_by(&text, &plan.nodes[node].addresses[0].to_string());
-            replace("resolv.conf", &text).map_err(refused("cannot name the name server (/etc/resolv.conf)"))
-        }
-        _ => Ok(()),
+    // A host without this file has its name server at the usual place, or none.
+    if !Path::new("/etc/resolv.conf").exists() {
+        return Ok(());
     }
+    // Where the real network is, its names are; elsewhere there are those of the nodes (`names.rs`).
+    let server =
+        plan.outside.map_or("127.0.0.1".to_owned(), |node| plan.nodes[node].addresses[0].to_string());
+    let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    replace("resolv.conf", &resolved_by(&text, &server))
+        .map_err(refused("cannot name the name server (/etc/resolv.conf)"))
 }
 
 /// The text of `/etc/resolv.conf` with another name server.

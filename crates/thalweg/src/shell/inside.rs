@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_live::forward::{Lender, open, take};
-use thalweg_live::host::{Host, HostError, make, settle};
+use thalweg_live::host::{Host, HostError, make, serve, settle};
 use thalweg_live::{Capture, Device, Driven, Emulator, Watch, drive};
 
 /// The time for which the commands of `--run` have a start.
@@ -39,6 +39,9 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         let (host, file) = make(plan, node).map_err(|error| refused(&error))?;
         devices.push(Device { node, file, door: None });
         hosts.push(host);
+    }
+    if plan.outside.is_none() {
+        serve(plan, &hosts).map_err(|error| refused(&error))?;
     }
     let way_out = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
     if let (Some((host, device)), Some(lender)) = (way_out, lender.take()) {

@@ -102,6 +102,18 @@ fn sink(span: Duration) {
     println!("received {bytes} {}", last.duration_since(first.unwrap()).as_secs_f64());
 }
 
+/// A question for the address of `server` to the host's name server (RFC 1035, section 4.1), and the last four bytes of its answer.
+fn look_up() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect("127.0.0.1:53").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let question = [b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x06server\0\0\x01\0\x01".as_slice()].concat();
+    socket.send(&question).unwrap();
+    let mut answer = [0; 512];
+    let length = socket.recv(&mut answer).unwrap();
+    println!("resolved {}", Ipv4Addr::from(*answer[length - 4..].first_chunk::<4>().unwrap()));
+}
+
 /// A question over TCP, one over UDP, and a connection to where nobody is.
 fn ask(to: &str, [tcp, udp, nobody]: [u16; 3]) {
     let mut stream = TcpStream::connect((to, tcp)).unwrap();
@@ -121,6 +133,7 @@ fn ask(to: &str, [tcp, udp, nobody]: [u16; 3]) {
 }
 
 fn resolve(name: &str) {
+    look_up();
     for address in (name, 0).to_socket_addrs().unwrap() {
         println!("resolved {}", address.ip());
     }
