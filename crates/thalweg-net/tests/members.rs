@@ -213,7 +213,9 @@ fn trusting(config: EndpointConfig) -> EndpointConfig {
     EndpointConfig { listen, ..config }
 }
 
-/// Holds RFC 9000, section 5.1: a connection id finds the connection after the peer's address has changed.
+/// A connection id finds the connection after the peer's address has changed.
+///
+/// Holds RFC 9000, section 5.1.
 #[test]
 fn packets_reach_their_connection_however_they_are_brought() {
     for brought in [Brought::ByConnectionId, Brought::ByAddress, Brought::AtRandom] {
@@ -298,7 +300,9 @@ fn strangers_and_memory_are_bounded_over_all_members() {
     assert!(promised.abs_diff(expected) < 64 << 10, "{promised} and not {expected}");
 }
 
-/// Holds RFC 9000, section 21.11: with one key for all of them a member must not tell the token of another's connection.
+/// With one key for all of them a member must not tell the token of another's connection.
+///
+/// Holds RFC 9000, section 21.11.
 #[test]
 fn members_tell_no_token_of_a_connection_that_another_has() {
     for brought in [Brought::ByAddress, Brought::AtRandom] {

@@ -187,7 +187,10 @@ pub fn schema_with(registry: &Arc<Registry>) -> Value {
         "title": "Thalweg scenario",
     });
     let names: Vec<&str> = registry.schemes().iter().map(|scheme| scheme.name).collect();
-    definitions.parts.insert("listed-scheme".to_owned(), json!({ "enum": names }));
+    // By itself, or with options: `cubic:beta=0.8`.
+    let with_options = json!({ "type": "string", "pattern": format!("^({}):", names.join("|")) });
+    let listed = json!({ "anyOf": [{ "enum": names }, with_options] });
+    definitions.parts.insert("listed-scheme".to_owned(), listed);
     if let (Some(root), Some(top)) = (root.as_object_mut(), top.as_object()) {
         root.extend(top.clone());
         root.extend(listed_schemes().as_object().cloned().unwrap_or_default());

@@ -31,6 +31,7 @@ TAKEN = [
     {"name": "core-1"},
     {"ends": '["host-1", "b_2"]'},
     {"scheme": "bbr"},
+    {"scheme": "bbr:filter-advance=ten-rounds"},
     {"jitter": '{ distribution = "pareto", min = "1 ms", shape = 1.5, max = "20 ms", each = "flow" }'},
     {"workload": '{ kind = "poisson", load = "1 Mbit/s", size = "10 kB" }'},
 ]
@@ -45,6 +46,7 @@ REFUSED = [
     {"delay": "10"},
     {"delay": "10 Mbit/s"},
     {"scheme": "cubik"},
+    {"scheme": "cubik:beta=0.8"},
     {"jitter": '{ distribution = "gauss" }'},
     {"jitter": '{ distribution = "exponential" }'},
     {"workload": '{ kind = "poison" }'},

@@ -6,7 +6,7 @@ use super::Checked;
 use super::feedback::ways;
 use super::links::bytes;
 use std::collections::BTreeMap;
-use thalweg_catalog::{Ends, Properties as _};
+use thalweg_catalog::{Ends, Place, Properties as _, Registry, Value};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, FeedbackKind};
 use thalweg_proto::units::Bytes;
@@ -111,7 +111,10 @@ pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
         let properties = group.transport.properties();
         // Those who listen to routers are told by the check of feedback.
         let waits = properties.needs_marks() && properties.feedback().is_none();
-        if !waits || lines(checked, number).any(|line| marks(line, group)) {
+        if !waits
+            || is_usual(group, report.registry())
+            || lines(checked, number).any(|line| marks(line, group))
+        {
             continue;
         }
         let message =
@@ -128,6 +131,15 @@ pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
         );
         report.warn("scenario.marks", origin.scheme, message).help(help);
     }
+}
+
+/// The scheme always lets queues mark, as one sense of congestion among others: nobody asked for marks.
+fn is_usual(group: &GroupSpec, registry: &Registry) -> bool {
+    let Ends::Window(config) = &group.transport.ends else { return false };
+    let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
+    let description = registry.scheme(&group.transport.scheme);
+    let usual = description.and_then(|scheme| scheme.values(Place::Simulated).get("ecn"));
+    is_one_of_several && usual == Some(Value::Switch(true))
 }
 
 /// The lines that a group's data crosses, its own too.
