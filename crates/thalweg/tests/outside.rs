@@ -1,4 +1,5 @@
-//! The examples, which are crates outside the workspace, as users' are: what they add is usable by name.
+//! The examples, which are crates outside the workspace, as users' are: what they add is usable by name. `scripts/test` runs these tests
+//! beside the others, as they build programs.
 
 mod children;
 
@@ -58,6 +59,7 @@ fn printed(output: &Output) -> String {
 
 /// A discipline of another crate is simulated, listed, written out and checked as those of this project.
 #[test]
+#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
 fn a_discipline_of_ones_own_is_used_by_name() {
     let listed = printed(&run("discipline", &["list", "queues"]));
     assert!(listed.contains("newest-first") && listed.contains("fq-codel"), "{listed}");
@@ -81,6 +83,7 @@ fn a_discipline_of_ones_own_is_used_by_name() {
 /// A controller of another crate is compared with those of this project under its name, with keys of its own, and moves bytes
 /// between programs that have it. Its source is short.
 #[test]
+#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
 fn a_controller_of_ones_own_is_used_by_name() {
     let source = std::fs::read_to_string(folder("controller").join("src/main.rs")).unwrap();
     assert!(source.lines().count() < 60, "{}", source.lines().count());
@@ -127,6 +130,7 @@ fn a_controller_of_ones_own_is_used_by_name() {
 /// An engine family of another crate is simulated, compared, drawn, captured and explained under its name, and moves bytes between
 /// programs that have it.
 #[test]
+#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
 fn an_engine_family_of_ones_own_is_used_by_name() {
     let told = printed(&run("engine", &["validate", "wire.toml"]));
     assert!(told.contains("stop-and-wait, one packet of 1000 B at a time, again after 100 ms"), "{told}");
@@ -173,6 +177,7 @@ fn an_engine_family_of_ones_own_is_used_by_name() {
 
 /// A controller of another crate is assessed like those of this project: one that hardly gives way loses too much at a policer.
 #[test]
+#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
 fn a_controller_of_ones_own_is_assessed() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside-assessed");
     let _ = std::fs::remove_dir_all(&out);
