@@ -183,16 +183,10 @@ def again(options):
 
 def measured(options):
     """(path, who) -> kind -> records, by seed, that both kinds have."""
-    found = {}
-    for record in rig.records(options.results):
-        if "failed" not in record and record["path"] in options.paths and (not options.given or record["who"] in options.schemes):
-            found.setdefault((record["path"], record["who"]), {}).setdefault(record["kind"], {})[record["seed"]] = record
-    chosen = {}
-    for row, kinds in sorted(found.items(), key=lambda item: (list(paths.PATHS).index(item[0][0]), item[0][1])):
-        seeds = sorted(set(kinds.get("live", {})) & set(kinds.get("simulated", {})))
-        if seeds:
-            chosen[row] = {kind: [kinds[kind][seed] for seed in seeds] for kind in ("live", "simulated")}
-    return chosen
+    def is_wanted(record):
+        return record["path"] in options.paths and (not options.given or record["who"] in options.schemes)
+
+    return rig.twins(rig.records(options.results), "path", paths.PATHS, is_wanted)
 
 
 def print_twins(options):

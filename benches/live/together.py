@@ -111,15 +111,10 @@ def again(options):
 
 def measured(options):
     """(row, who) -> kind -> records, by seed, that both kinds have."""
-    found = {}
-    for record in rig.records(options.results):
-        if "failed" not in record and record["row"] in options.rows and record["who"] in (options.schemes or [record["who"]]):
-            found.setdefault((record["row"], record["who"]), {}).setdefault(record["kind"], {})[record["seed"]] = record
-    chosen = {}
-    for row, kinds in sorted(found.items(), key=lambda item: (list(ROWS).index(item[0][0]), item[0][1])):
-        if seeds := sorted(set(kinds.get("live", {})) & set(kinds.get("simulated", {}))):
-            chosen[row] = {kind: [kinds[kind][seed] for seed in seeds] for kind in ("live", "simulated")}
-    return chosen
+    def is_wanted(record):
+        return record["row"] in options.rows and record["who"] in (options.schemes or [record["who"]])
+
+    return rig.twins(rig.records(options.results), "row", ROWS, is_wanted)
 
 
 def twin(options):

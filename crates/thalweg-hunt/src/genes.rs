@@ -173,7 +173,31 @@ impl FromIterator<Kind> for Kinds {
     }
 }
 
+/// The values of a candidate: of its path, of the disturbances of which there is one at most (0: there is none), and of the others.
+type Values<'a> = ([&'a mut u32; 3], [&'a mut u32; 4], Vec<&'a mut u32>);
+
 impl Genes {
+    /// All that has a value.
+    pub fn values(&mut self) -> Values<'_> {
+        let mut others = Vec::new();
+        for (first, count) in &mut self.bursts {
+            others.extend([first, count]);
+        }
+        for change in &mut self.changes {
+            let (What::Outage(value) | What::Blackout(value) | What::Rate(value) | What::Delay(value)) =
+                &mut change.what;
+            others.extend([&mut change.at, value]);
+        }
+        for pulses in &mut self.pulses {
+            others.extend([&mut pulses.start, &mut pulses.on, &mut pulses.off, &mut pulses.percent]);
+        }
+        for other in &mut self.others {
+            others.extend([&mut other.start, &mut other.further]);
+        }
+        let path = [&mut self.rate, &mut self.delay, &mut self.queue];
+        (path, [&mut self.start, &mut self.stagger, &mut self.jitter, &mut self.loss], others)
+    }
+
     /// The kinds of disturbances that it has.
     pub fn kinds(&self) -> Kinds {
         let has = |kind: &Kind| match kind {

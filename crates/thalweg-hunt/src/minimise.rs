@@ -1,6 +1,6 @@
 //! Findings made small: all is taken away that they do not need, and values become as round as they can be.
 
-use crate::genes::{Genes, What};
+use crate::genes::Genes;
 use crate::space::{Space, cut};
 
 /// The next simpler candidates: each without one disturbance, then each with one rounder value. The first that is still bad enough
@@ -62,23 +62,8 @@ fn singles() -> [Single; 4] {
 
 /// Everything that has a value.
 fn values(genes: &mut Genes) -> Vec<&mut u32> {
-    let mut values = vec![&mut genes.rate, &mut genes.delay, &mut genes.queue];
-    values.extend([&mut genes.start, &mut genes.stagger, &mut genes.jitter, &mut genes.loss]);
-    for (first, count) in &mut genes.bursts {
-        values.extend([first, count]);
-    }
-    for change in &mut genes.changes {
-        let (What::Outage(value) | What::Blackout(value) | What::Rate(value) | What::Delay(value)) =
-            &mut change.what;
-        values.extend([&mut change.at, value]);
-    }
-    for pulses in &mut genes.pulses {
-        values.extend([&mut pulses.start, &mut pulses.on, &mut pulses.off, &mut pulses.percent]);
-    }
-    for other in &mut genes.others {
-        values.extend([&mut other.start, &mut other.further]);
-    }
-    values
+    let (path, singles, others) = genes.values();
+    path.into_iter().chain(singles).chain(others).collect()
 }
 
 /// The nearest of 1, 2 and 5 times a power of ten.

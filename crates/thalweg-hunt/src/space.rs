@@ -266,26 +266,8 @@ fn drop_one(genes: &mut Genes, stream: &mut Stream) {
 
 /// Changes one value of one disturbance.
 fn vary(genes: &mut Genes, stream: &mut Stream) {
-    let mut values: Vec<&mut u32> = Vec::new();
-    for single in [&mut genes.start, &mut genes.stagger, &mut genes.jitter, &mut genes.loss] {
-        if *single > 0 {
-            values.push(single);
-        }
-    }
-    for (first, count) in &mut genes.bursts {
-        values.extend([first, count]);
-    }
-    for change in &mut genes.changes {
-        let (What::Outage(value) | What::Blackout(value) | What::Rate(value) | What::Delay(value)) =
-            &mut change.what;
-        values.extend([&mut change.at, value]);
-    }
-    for pulses in &mut genes.pulses {
-        values.extend([&mut pulses.start, &mut pulses.on, &mut pulses.off, &mut pulses.percent]);
-    }
-    for other in &mut genes.others {
-        values.extend([&mut other.start, &mut other.further]);
-    }
+    let (_, singles, others) = genes.values();
+    let mut values: Vec<&mut u32> = singles.into_iter().filter(|single| **single > 0).chain(others).collect();
     if values.is_empty() {
         genes.queue = scaled(genes.queue, stream);
         return;

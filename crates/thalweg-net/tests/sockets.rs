@@ -85,11 +85,9 @@ fn a_socket_for_all_addresses_serves_both_families() {
     }
 }
 
-#[test]
-fn many_connections_share_a_socket() {
-    let server = server("127.0.0.1:0", Offload::Auto);
-    let client = client("127.0.0.1:0", Offload::Auto);
-    let pairs: Vec<_> = (0..20)
+/// So many connections from one socket to the other, all of which exchange data at once.
+fn exchange_all(server: &Socket, client: &Socket, count: usize) {
+    let pairs: Vec<_> = (0..count)
         .map(|_| {
             let ours = client.connect(request(server.local())).unwrap();
             (ours, server.accept().unwrap())
@@ -104,6 +102,13 @@ fn many_connections_share_a_socket() {
     }
 }
 
+#[test]
+fn many_connections_share_a_socket() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    exchange_all(&server, &client, 20);
+}
+
 /// Connections are shared out among the threads, and each thread gets the packets of its own.
 #[test]
 fn several_threads_serve_a_socket() {
@@ -114,19 +119,7 @@ fn several_threads_serve_a_socket() {
         Socket::bind(SocketConfig { threads, ..config }).unwrap()
     };
     let (server, client) = (bind(3, endpoint), bind(2, EndpointConfig::client(identity(1))));
-    let pairs: Vec<_> = (0..6)
-        .map(|_| {
-            let ours = client.connect(request(server.local())).unwrap();
-            (ours, server.accept().unwrap())
-        })
-        .collect();
-    let threads: Vec<_> = pairs
-        .into_iter()
-        .map(|(ours, theirs)| std::thread::spawn(move || exchange(ours, theirs, 200_000)))
-        .collect();
-    for thread in threads {
-        thread.join().unwrap();
-    }
+    exchange_all(&server, &client, 6);
     for socket in [&server, &client] {
         let has_worked = || socket.stats_of_threads().iter().all(|(_, udp)| udp.datagrams_received > 20);
         let patience = std::time::Instant::now();

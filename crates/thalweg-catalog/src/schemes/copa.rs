@@ -4,7 +4,7 @@ use super::INITIAL_WINDOW;
 use super::window;
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Value, Values, bind};
+use crate::{Fault, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::CopaConfig;
 
 /// Copa (Arun and Balakrishnan 2018).
@@ -54,9 +54,5 @@ bind!(CopaConfig {
 });
 
 fn check(values: &Values) -> Vec<Fault> {
-    if values.said_for("prr") != Some(Value::Switch(true)) {
-        return Vec::new();
-    }
-    let what = "Copa paces at a rate of its own while losses are repaired, and has no use for PRR";
-    vec![Fault::new("prr", what).help("leave it out")]
+    window::check_own_repair(values, "Copa")
 }

@@ -4,7 +4,7 @@ use super::initial_window;
 use super::window;
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Value, Values, bind};
+use crate::{Fault, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where it may, its share where it must.
@@ -64,9 +64,5 @@ bind!(ThalwegConfig {
 });
 
 fn check(values: &Values) -> Vec<Fault> {
-    if values.said_for("prr") != Some(Value::Switch(true)) {
-        return Vec::new();
-    }
-    let what = "Thalweg paces at a rate of its own while losses are repaired, and has no use for PRR";
-    vec![Fault::new("prr", what).help("leave it out")]
+    window::check_own_repair(values, "Thalweg")
 }

@@ -363,6 +363,15 @@ fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
     check_shared(values, C::of(values).ce_response())
 }
 
+/// PRR with a controller, `who` in words, that has a pacing rate of its own while losses are repaired.
+pub(super) fn check_own_repair(values: &Values, who: &str) -> Vec<Fault> {
+    if values.said_for("prr") != Some(Value::Switch(true)) {
+        return Vec::new();
+    }
+    let what = format!("{who} paces at a rate of its own while losses are repaired, and has no use for PRR");
+    vec![Fault::new("prr", what).help("leave it out")]
+}
+
 fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
     let mut faults = Vec::new();
     let rtt = RttConfig::of(values);

@@ -137,7 +137,7 @@ impl Rival {
         share.window += acked * ((target - share.window) / share.window).max(reno);
     }
 
-    /// Others are there, as something else than the queue tells, beside this window in segments.
+    /// Others are there from now on, beside this window in segments.
     pub fn meet(&mut self, now: Time, window: f64) {
         let window = window.max(self.given);
         let share =
