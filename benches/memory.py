@@ -57,7 +57,7 @@ def estimate(thalweg, scenario):
 def measured(thalweg, scenario):
     """The largest resident size of a run, in bytes. It only grows, so that what was read last is missing little; what the kernel
     tells of a child that has ended includes the size of this program before it became another."""
-    child = subprocess.Popen([thalweg, "run", scenario, "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([thalweg, "run", scenario, "--quiet", "--threads", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = 0
     while child.poll() is None:
         found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{child.pid}/status").read_text())

@@ -45,7 +45,7 @@ FEW = (10, "10 Mbit/s", "62 pkt", "10 s")
 def dumbbell(flows, rate, queue, duration):
     changes = {"flow.flows.count": flows, "link.bottleneck.rate": rate, "link.bottleneck.queue": queue,
                "flow.flows.spread": "0 s", "flow.flows.overhead": "0 s", "duration": duration}
-    return ["run", "dumbbell", "--quiet"] + [part for key, value in changes.items()
+    return ["run", "dumbbell", "--quiet", "--threads", "1"] + [part for key, value in changes.items()
                                              for part in ("--set", f"{key}={value}")]
 
 

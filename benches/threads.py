@@ -6,6 +6,8 @@
     threads.py --threads 1,2,3      these numbers of threads
     threads.py --repeat 5           more repetitions
     threads.py --thalweg PATH       another executable than target/release/thalweg
+    threads.py --same               no speed: every scenario of the repository on 1, 2, 3 and 16 threads, compared to the byte
+    threads.py --same FILE ...      these scenarios
 
 A row tells the least wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
 time; beside them what `thalweg validate` expects on 4 and 16 threads. The results of all numbers of threads are compared: one
@@ -98,6 +100,29 @@ def rows(folder):
     }
 
 
+def same(thalweg, scenarios, threads):
+    """Whether all results are equal; a scenario whose network is not cut runs on one thread whatever it is told."""
+    files = [Path(name) for name in scenarios] or sorted((ROOT / "scenarios").rglob("*.toml"))
+    print("| scenario | hops | on 16 threads, as `validate` expects | equal |\n| --- | ---: | --- | --- |")
+    different = 0
+    for file in files:
+        told = subprocess.run([thalweg, "validate", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if told.returncode != 0 and not scenarios:
+            continue  # Sweeps and plans stand among the scenarios.
+        documents = []
+        for number in threads:
+            command = [thalweg, "run", str(file), "--quiet", "--json", "--threads", str(number)]
+            documents.append(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+        equal = len(set(documents)) == 1 and documents[0] != b""
+        different += not equal
+        hops = json.loads(documents[0])["runs"][0]["hops"] if documents[0] else 0
+        gain = re.search(r"([0-9.]+) times as fast on 16", " ".join(told.stdout.split()))
+        name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+        print(f"| {name} | {hops} | {gain[1] + ' times' if gain else 'one'} | {'yes' if equal else 'NO'} |", flush=True)
+    if different:
+        sys.exit(f"{different} scenarios differ")
+
+
 def measure(command):
     before, began = os.times(), time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
@@ -109,10 +134,13 @@ def measure(command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
+    parser.add_argument("--same", action="store_true")
     parser.add_argument("--threads")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--thalweg", default=str(ROOT / "target/release/thalweg"))
     arguments = parser.parse_args()
+    if arguments.same:
+        return same(arguments.thalweg, arguments.rows, arguments.threads.split(",") if arguments.threads else [1, 2, 3, 16])
     processors = len(os.sched_getaffinity(0))
     powers = [1 << i for i in range(10) if 1 << i <= processors]
     threads = [int(number) for number in arguments.threads.split(",")] if arguments.threads else powers
@@ -123,8 +151,8 @@ def main():
             sys.exit(f"no row is called {unknown[0]}: there are {', '.join(known)}")
         for name in arguments.rows or known:
             told = subprocess.run([arguments.thalweg, "validate"] + known[name], stdout=subprocess.PIPE, text=True, check=True)
-            expected = re.search(r"^Threads.*: (.*)", told.stdout, re.M)
-            print(f"{name}: validate says \"{expected[1] if expected else 'nothing'}\"")
+            expected = re.search(r"^Threads[^:]*: (.*(?:\n  .*)*)", told.stdout, re.M)
+            print(f"{name}: validate says \"{' '.join(expected[1].split()) if expected else 'nothing'}\"")
             print("| threads | wall s | speed-up | CPU s | M hops/s |\n| ---: | ---: | ---: | ---: | ---: |")
             document, single = None, None
             for number in threads:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the same scenarios on ns-2, ns-3 and Thalweg and prints a table.
+"""Runs the same scenarios on ns-2, ns-3, htsim and Thalweg and prints a table.
 
     run.py                          all scenarios, all installed peers
     run.py A10 A100 --repeat 3      some scenarios, least CPU time of 3 runs
     run.py A10 --cc vegas           another congestion control
     run.py --quick                  shorter durations
     run.py --thalweg PATH           Thalweg too, PATH being its executable
+    run.py --htsim PATH             htsim too, PATH being what install-htsim.sh built
 
 Only the standard library is used. One simulation runs at a time.
 """
@@ -30,9 +31,9 @@ SCENARIOS = {
                           quick=20, stagger=0.1, warmup=10, iw=2),
     "A100": dict(topology="dumbbell", flows=100, rate=100e6, buffer=625, duration=60, quick=10),
     "C1000": dict(topology="dumbbell", flows=1000, rate=1e9, buffer=6250, duration=10, quick=1,
-                  only=["ns-2", "thalweg"]),
+                  only=["ns-2", "htsim", "thalweg"]),
     "C10000": dict(topology="dumbbell", flows=10000, rate=10e9, buffer=62500, duration=10, quick=1,
-                   only=["ns-2", "thalweg"]),
+                   only=["ns-2", "htsim", "thalweg"]),
     "P3": dict(topology="parking-lot", duration=3, quick=3, only=["ns-2", "thalweg"]),
     "P30": dict(topology="parking-lot", duration=30, quick=10, only=["ns-2", "thalweg"]),
     # SW4-SW5 at half its rate from 1 s to 2 s.
@@ -46,7 +47,7 @@ DUMBBELL = dict(delay=0.010, access=1e9, adelay=0.001, stagger=0, warmup=0, iw=1
 
 def run_thalweg(path, scenario):
     """Runs one scenario; returns the same fields as the other peers print."""
-    command = [path, "run", scenario["topology"], "--json", "--quiet"]
+    command = [path, "run", scenario["topology"], "--json", "--quiet", "--threads", "1"]
     for key, value in thalweg_overrides(scenario).items():
         command += ["--set", f"{key}={value}"]
     text, usage = run_process(command)
@@ -113,6 +114,14 @@ def run_ns3(path, scenario):
     return last_json(*run_process(command))
 
 
+def run_htsim(path, scenario):
+    # It has NewReno without SACK alone.
+    command = [path, "dumbbell"]
+    for key, value in peer_options(scenario).items():
+        command += [f"-{key}", str(value)]
+    return last_json(*run_process(command))
+
+
 def peer_options(scenario):
     options = {k: v for k, v in scenario.items() if k not in ("name", "topology", "quick", "only")}
     if scenario["topology"] == "parking-lot":
@@ -162,6 +171,8 @@ def find_peers(args, folder):
         path = build_ns3(folder)
         if path:
             peers["ns-3"] = (run_ns3, path)
+    if args.htsim:
+        peers["htsim"] = (run_htsim, str(Path(args.htsim).resolve()))
     if args.thalweg:
         peers["thalweg"] = (run_thalweg, str(Path(args.thalweg).resolve()))
     return peers
@@ -210,6 +221,7 @@ def main():
     parser.add_argument("--payload", type=int, default=1000, help="payload bytes of a segment")
     parser.add_argument("--peers", default="ns-2,ns-3", help="comma-separated: ns-2,ns-3")
     parser.add_argument("--thalweg", metavar="PATH", help="executable of Thalweg")
+    parser.add_argument("--htsim", metavar="PATH", help="what install-htsim.sh built")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each; the least CPU time counts")
     parser.add_argument("--quick", action="store_true", help="shorter durations")
     parser.add_argument("--slow", action="store_true", help="also pairs left out as too slow")
@@ -247,7 +259,7 @@ def main():
 
 
 def runs_here(scenario, peer, slow):
-    if peer == "ns-3" and scenario["topology"] != "dumbbell":
+    if peer in ("ns-3", "htsim") and scenario["topology"] != "dumbbell":
         return False
     return slow or peer in scenario.get("only", [peer])
 
