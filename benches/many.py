@@ -4,6 +4,7 @@
     cargo build --release -p thalweg-net --example many
     benches/many.py                                 # 100,000 idle connections, then 10,000 that send 8 KiB a second
     benches/many.py --idle 0 --period 0             # 10,000 that send as much as they may
+    benches/many.py --idle 0 --period 0 --buffer 64 # the same, with room in the server's sockets for some packets of each
     benches/many.py --idle 20000 --active 2000 --threads 2
 
 Both ends are on this machine, each a process; a connection takes no descriptor, so that no limit of those matters. Idle connections
@@ -72,6 +73,8 @@ def main():
     parser.add_argument("--idle", type=int, default=100_000)
     parser.add_argument("--active", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=1, help="of the server")
+    parser.add_argument("--buffer", type=int, default=4, help="of each of its sockets, in MiB: more than the system allows is for root alone")
+    parser.add_argument("--no-offload", dest="offload", action="store_const", const="none", default="auto")
     parser.add_argument("--sockets", type=int, default=8, help="of each client")
     parser.add_argument("--scheme", default="cubic")
     parser.add_argument("--period", type=int, default=1000, help="milliseconds in which an active one sends 8 KiB; 0: as much as it may")
@@ -87,9 +90,9 @@ def main():
 
 
 def idle(given):
-    server = Process("server", given.threads)
+    server = Process("server", given.offload, given.threads, given.buffer << 20)
     empty, before, begun = server.resident(), server.cpu(), time.monotonic()
-    client = Process("client", server.first, given.sockets, given.idle, 0, given.scheme, 0)
+    client = Process("client", given.offload, server.first, given.sockets, given.idle, 0, given.scheme, 0)
     took, cost = time.monotonic() - begun, server.cpu() - before
     time.sleep(12)
     each = (server.resident() - empty) / given.idle
@@ -103,8 +106,8 @@ def idle(given):
 
 
 def active(given):
-    server = Process("server", given.threads)
-    client = Process("client", server.first, given.sockets, 0, given.active, given.scheme, given.period)
+    server = Process("server", given.offload, given.threads, given.buffer << 20)
+    client = Process("client", given.offload, server.first, given.sockets, 0, given.active, given.scheme, given.period)
     client.ask()
     begun = time.monotonic()
     while json.loads(server.ask())["active"] < given.active and time.monotonic() - begun < 60:

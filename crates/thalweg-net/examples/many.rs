@@ -1,5 +1,5 @@
-//! Very many connections to one server, for `benches/many.py`: `many server THREADS` and `many client ADDRESS SOCKETS IDLE ACTIVE SCHEME
-//! PERIOD`.
+//! Very many connections to one server, for `benches/many.py`: `many server OFFLOAD THREADS BUFFER` and `many client OFFLOAD ADDRESS SOCKETS
+//! IDLE ACTIVE SCHEME PERIOD`, where OFFLOAD is `auto` or `none`.
 //!
 //! Idle connections say nothing but that they are there; active ones send 8 KiB in each period of so many milliseconds, or as much as
 //! they may where it is 0. Each end prints a line when it is
@@ -16,8 +16,9 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Limits, Listen, Trust};
 use thalweg_net::identity::Identity;
-use thalweg_net::live::{Connection, NetError, RecvStream, SendStream, Socket, SocketConfig};
+use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
 use thalweg_proto::payload::{Payload as _, Slice};
+use thalweg_proto::units::Bytes;
 
 /// The bytes that active connections write at once.
 const PIECE: usize = 8 << 10;
@@ -28,9 +29,12 @@ const OPENING: usize = 64;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let offload = |word| if word == "none" { Offload::None } else { Offload::Auto };
     match arguments[..] {
-        ["server", threads] => server(threads.parse()?),
-        ["client", address, sockets, idle, active, scheme, period] => {
+        ["server", word, threads, buffer] => {
+            server(offload(word), threads.parse()?, Bytes::new(buffer.parse()?))
+        }
+        ["client", word, address, sockets, idle, active, scheme, period] => {
             let connect = Connect {
                 remote: address.parse()?,
                 trust: Trust::only(identity(2).public()),
@@ -39,9 +43,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 recorder: None,
             };
             let period = Duration::from_millis(period.parse()?);
-            client(&connect, sockets.parse()?, idle.parse()?, active.parse()?, period)
+            client(&connect, offload(word), sockets.parse()?, [idle.parse()?, active.parse()?], period)
         }
-        _ => Err("expected `server THREADS` or `client ADDRESS SOCKETS IDLE ACTIVE SCHEME PERIOD`".into()),
+        _ => {
+            let usage = "`server OFFLOAD THREADS BUFFER` or `client OFFLOAD ADDRESS SOCKETS IDLE ACTIVE SCHEME PERIOD`";
+            Err(format!("expected {usage}").into())
+        }
     }
 }
 
@@ -49,7 +56,7 @@ fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
-fn server(threads: usize) -> Result<(), Box<dyn Error>> {
+fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn Error>> {
     let limits = Limits {
         connections: 200_000,
         handshakes: 10_000,
@@ -59,7 +66,8 @@ fn server(threads: usize) -> Result<(), Box<dyn Error>> {
     };
     let listen = Some(Listen::new(Trust::only(identity(1).public()), ["many"]));
     let endpoint = EndpointConfig { listen, limits, largest: 1472, ..EndpointConfig::client(identity(2)) };
-    let config = SocketConfig { threads, ..SocketConfig::new("127.0.0.1:0".parse()?, endpoint) };
+    let config =
+        SocketConfig { offload, threads, buffer, ..SocketConfig::new("127.0.0.1:0".parse()?, endpoint) };
     let socket = Socket::bind(config)?;
     println!("{}", socket.local());
     let counters: Arc<Mutex<Vec<Arc<AtomicU64>>>> = Arc::default();
@@ -117,14 +125,14 @@ async fn count(connection: Connection, counter: &AtomicU64) -> Result<(), NetErr
 
 fn client(
     connect: &Connect,
+    offload: Offload,
     sockets: usize,
-    idle: usize,
-    active: usize,
+    [idle, active]: [usize; 2],
     period: Duration,
 ) -> Result<(), Box<dyn Error>> {
     let bind = |_| {
         let endpoint = EndpointConfig { largest: 1472, ..EndpointConfig::client(identity(1)) };
-        Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint))
+        Socket::bind(SocketConfig { offload, ..SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint) })
     };
     let sockets = (0..sockets).map(bind).collect::<Result<Vec<_>, _>>()?;
     let tasks = Tasks::new();

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::Closed;
 use thalweg_net::wire::SAFE_DATAGRAM;
+use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
@@ -99,6 +100,38 @@ fn a_black_hole_for_large_datagrams_does_not_end_the_stream() {
     pair.channel.mtu = 1250;
     pair.run(MINUTE * 5, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
+}
+
+/// What this host's own network layer refuses is known at once: the connection that sent it goes on with smaller datagrams, and
+/// another with the same peer, which sent none, keeps its size.
+#[test]
+fn a_refused_datagram_concerns_its_own_connection() {
+    let mut pair = Pair::new(5, Channel::default());
+    let data = pattern(5, 4_000_000);
+    let size = |pair: &mut Pair, handle| {
+        let now = pair.now;
+        pair.ends[0].endpoint.session(handle).unwrap().stats(now).datagram
+    };
+    let connect = |pair: &mut Pair| {
+        pair.connect("cubic");
+        let handle = pair.ends[0].handle.unwrap();
+        let before = pair.ends[1].received.len();
+        pair.run(MINUTE, |pair| pair.ends[0].endpoint.session(handle).is_some());
+        let (now, endpoint) = (pair.now, &mut pair.ends[0].endpoint);
+        endpoint.session(handle).unwrap().write(now, Slice::new(&data[..]));
+        endpoint.touch(handle);
+        pair.run(MINUTE, |pair| size(pair, handle) > 1400);
+        (handle, before)
+    };
+    let (other, _) = connect(&mut pair);
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == data.len());
+    let (handle, before) = connect(&mut pair);
+    let arrived = pair.ends[1].received.len();
+    assert!(arrived - before < data.len() / 2, "{arrived} bytes had arrived before");
+    (pair.channel.mtu, pair.channel.refuses) = (1300, true);
+    pair.run(Duration::from_millis(200), |pair| size(pair, handle) <= 1300);
+    assert!(size(&mut pair, other) > 1400);
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 2 * data.len());
 }
 
 #[test]

@@ -568,10 +568,17 @@ impl Endpoint {
         Next::At(self.deadlines.first().map_or(self.expires, |&(at, _)| at.min(self.expires)))
     }
 
-    /// The network layer of this host refused a datagram of `size` bytes of the connection with `remote`.
-    pub fn on_refused(&mut self, now: Time, remote: SocketAddr, size: usize) {
-        for index in 0..self.entries.len() {
-            if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+    /// The network layer of this host refused `datagrams`, of `size` bytes each, to `remote`: the connections that they are of
+    /// hear of it, and no others, of which there may be very many.
+    pub fn on_refused(&mut self, now: Time, remote: SocketAddr, size: usize, datagrams: &[u8]) {
+        let mut last = None;
+        for datagram in datagrams.chunks(size.max(1)) {
+            let Some(Packet::Protected { destination }) = Packet::read(datagram) else { continue };
+            if last.replace(destination) == Some(destination) {
+                continue;
+            }
+            if let Some(&index) = self.remote_ids.get(&destination)
+                && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
                 && session.remote() == remote
             {
                 session.on_refused(now, size);

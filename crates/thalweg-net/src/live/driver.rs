@@ -364,7 +364,10 @@ impl Driver {
                     self.unsent.1 = at;
                     return false;
                 }
-                Ok(Sent::TooLarge) => self.endpoint.on_refused(now, run.destination, run.segment),
+                Ok(Sent::TooLarge) => {
+                    let datagrams = self.batch.bytes(run);
+                    self.endpoint.on_refused(now, run.destination, run.segment, datagrams);
+                }
                 // Lost, as anything may be.
                 Ok(Sent::All) | Err(_) => {}
             }

@@ -9,7 +9,9 @@ use crate::endpoint::{Arrival, Shared};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::addr::SocketAddrArg as _;
-use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_reuseport};
+use rustix::net::sockopt::{
+    set_ip_tos, set_ipv6_tclass, set_socket_recv_buffer_size_force, set_socket_reuseport,
+};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
@@ -163,9 +165,13 @@ impl Udp {
             // All addresses are all addresses.
             socket.set_only_v6(false)?;
         }
-        // What the host does not allow it cuts down without an error.
+        // What the host does not allow it cuts down without an error, but for those who may go beyond that (CAP_NET_ADMIN). It
+        // counts what it keeps beside the bytes, and tells twice as much.
         socket.set_send_buffer_size(buffer)?;
         socket.set_recv_buffer_size(buffer)?;
+        if socket.recv_buffer_size()? < buffer {
+            let _ = set_socket_recv_buffer_size_force(&socket, buffer);
+        }
         socket.bind(&address.into())?;
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;

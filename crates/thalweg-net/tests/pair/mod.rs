@@ -37,6 +37,8 @@ pub struct Channel {
     pub jitter: Duration,
     /// Larger datagrams vanish.
     pub mtu: usize,
+    /// The sender's host refuses these, and says so.
+    pub refuses: bool,
     /// Nothing passes until then.
     pub dark_until: Time,
     /// Datagrams carry the network's mark with this probability.
@@ -54,6 +56,7 @@ impl Default for Channel {
             delay: Duration::from_millis(10),
             jitter: Duration::ZERO,
             mtu: 1500,
+            refuses: false,
             dark_until: Time::ZERO,
             marks: 0.0,
             loses_ect: false,
@@ -310,9 +313,17 @@ impl Pair {
                 batch.clear();
                 let next = self.ends[index].endpoint.poll(self.now, &mut batch);
                 let from = self.ends[index].address;
-                let datagrams: Vec<_> =
-                    batch.datagrams().map(|(run, bytes)| (run.clone(), bytes.to_vec())).collect();
-                let quiet = datagrams.is_empty();
+                let quiet = batch.is_empty();
+                let is_refused = |segment: usize| self.channel.refuses && segment > self.channel.mtu;
+                let datagrams: Vec<_> = batch
+                    .datagrams()
+                    .filter(|(run, _)| !is_refused(run.segment))
+                    .map(|(run, bytes)| (run.clone(), bytes.to_vec()))
+                    .collect();
+                for run in batch.runs().iter().filter(|run| is_refused(run.segment)) {
+                    let refused = batch.bytes(run);
+                    self.ends[index].endpoint.on_refused(self.now, run.destination, run.segment, refused);
+                }
                 for (run, bytes) in datagrams {
                     self.ends[index].bytes_out += bytes.len() as u64;
                     self.put_with(run.purpose.ecn(), from, run.destination, &bytes);
