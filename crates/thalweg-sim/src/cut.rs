@@ -6,7 +6,7 @@
 //! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
 
 use crate::route::{DirectionId, Ways, all_ways};
-use crate::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::BTreeMap;
 use thalweg_catalog::Ends;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -94,6 +94,17 @@ pub fn outlook<const COUNT: usize>(spec: &Spec, threads: [usize; COUNT]) -> [Out
     })
 }
 
+/// The threads that a run of `spec`, which must be valid, is given where nobody says how many, of so many processors that have
+/// nothing else to do: several where it is so large that people wait for it, and clearly gains.
+pub fn usual_threads(spec: &Spec, idle: usize) -> usize {
+    if idle < 2 || most_work(spec) < LARGE || whole(spec).is_some() {
+        return 1;
+    }
+    let cells = Cells::new(spec);
+    let best = cells.best(idle).filter(|best| cells.total >= LARGE && best.speedup >= CLEAR);
+    best.map_or(1, |best| best.parts)
+}
+
 /// A run of `spec`, which must be valid, in parts for so many threads. `None` where it cannot be cut.
 pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
     if threads < 2 || whole(spec).is_some() {
@@ -106,6 +117,35 @@ pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
 
 /// A gain below this is none.
 const WORTH: f64 = 1.05;
+/// A gain above this is there also where processors turn out to have something else to do now and then.
+const CLEAR: f64 = 1.5;
+/// The work of a run of some ten seconds on one thread, in hops.
+const LARGE: f64 = 1e8;
+
+/// No run of `spec` has more work than this: an estimate that costs nothing.
+fn most_work(spec: &Spec) -> f64 {
+    let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+    let fastest = lines().map(|line| line.rate.as_f64()).fold(0.0, f64::max);
+    let of = |group: &GroupSpec| {
+        let rate = own_rate(group).min(wanted(group, spec.duration)).min(fastest).min(MOST_RATE);
+        let hops = (2 * spec.links.len().min(64)) as f64 + OF_SOURCE + OF_SINK + 4.0;
+        f64::from(group.count) * rate / packet_bits(group) * hops
+    };
+    spec.groups.iter().map(of).sum::<f64>() * spec.duration.as_secs_f64()
+}
+
+/// The rate of a flow's own lines.
+fn own_rate(group: &GroupSpec) -> f64 {
+    let slower =
+        |access: &AccessSpec| access.source_forward.rate.as_f64().min(access.sink_forward.rate.as_f64());
+    group.access.as_ref().map_or(f64::MAX, slower)
+}
+
+/// The bits of a full packet.
+fn packet_bits(group: &GroupSpec) -> f64 {
+    let segment = group.transport.properties().segment();
+    f64::from(group.transport.data_packet(segment)) * 8.0
+}
 
 /// The reason for which a network is not cut at all, wherever it could be.
 fn whole(spec: &Spec) -> Option<Bound> {
@@ -316,12 +356,8 @@ impl<'a> Cells<'a> {
         }
         let mut flow = self.directions as usize;
         for (group, ways) in self.spec.groups.iter().zip(ways) {
-            let own = group.access.as_ref().map_or(f64::MAX, |access| {
-                access.source_forward.rate.as_f64().min(access.sink_forward.rate.as_f64())
-            });
-            let most = own.min(wanted(group, self.spec.duration)).min(MOST_RATE);
-            let segment = group.transport.properties().segment();
-            let packet = f64::from(group.transport.data_packet(segment)) * 8.0;
+            let most = own_rate(group).min(wanted(group, self.spec.duration)).min(MOST_RATE);
+            let packet = packet_bits(group);
             let lines = if group.access.is_some() { 2.0 } else { 0.0 };
             for (pair, ways) in ways.iter().enumerate() {
                 let share = |&(of, share): &(DirectionId, f64)| {

@@ -90,7 +90,8 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Let so many threads share each simulation, where its network can be cut (`thalweg validate` says where, and what is gained);
-    /// without, one. Results do not depend on it
+    /// without, one, or, for a single run of some ten seconds or more that clearly gains, those processors that have nothing else to
+    /// do. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub threads: Option<NonZeroUsize>,
     /// Print one JSON document in place of tables

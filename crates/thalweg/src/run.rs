@@ -24,7 +24,7 @@ use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
 use thalweg_scenario::{
     Diagnostic, Fate, FormerOption, Instead, Loaded, is_random, threads as threads_in_words,
 };
-use thalweg_sim::cut::outlook;
+use thalweg_sim::cut::{outlook, usual_threads};
 use thalweg_sim::spec::Spec;
 
 /// `thalweg run`.
@@ -172,12 +172,13 @@ fn execute(
     if let Some(folder) = &folder {
         schemes.iter().try_for_each(|scheme| scheme.store(folder))?;
     }
+    let threads = threads(&schemes[0].spec, runs, options);
     let execution = Execution {
         header,
         schemes,
         until: options.until.map(|goal| (goal, LEAST_RUNS.min(most_runs(options) as usize))),
         jobs: options.jobs,
-        threads: options.threads,
+        threads,
         events: None,
         captures,
         qlogs,
@@ -225,6 +226,20 @@ fn execute(
         console.say("note: all runs gave identical results, although the scenario has random parts");
     }
     judge(&document)
+}
+
+/// The threads that share each simulation: as many as was said, or, where there is one run alone, as many as clearly gain.
+fn threads(spec: &Spec, runs: usize, options: &Options) -> Option<NonZeroUsize> {
+    let is_alone = runs == 1 && options.jobs.is_none();
+    let usual = || is_alone.then(|| NonZeroUsize::new(usual_threads(spec, idle_processors()))).flatten();
+    options.threads.or_else(usual)
+}
+
+/// The processors that have nothing else to do, by the load of the last minute, where the system tells.
+fn idle_processors() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let load = || std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse::<f64>().ok();
+    processors.saturating_sub(load().unwrap_or(0.0).round() as usize)
 }
 
 /// Several runs were made, and no two runs of a scheme differ.
