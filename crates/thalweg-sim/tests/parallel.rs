@@ -6,7 +6,7 @@ use net::{bytes, chain, datagrams, direction, group, millis, window};
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::Limit;
-use thalweg_sim::cut::{Bound, outlook};
+use thalweg_sim::cut::{Bound, outlook, usual_threads};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -74,6 +74,24 @@ fn a_parking_lot_is_the_same_on_any_number_of_threads() {
         assert!(on(threads, &spec).is_parallel());
         assert_eq!(run(threads, &spec), alone, "{threads} threads");
     }
+}
+
+/// Nobody is to wait longer for a large run because processors were idle, nor are small ones worth it.
+#[test]
+fn large_runs_take_the_idle_processors() {
+    let small = parking_lot();
+    let mut large = Spec { duration: Duration::from_secs(100_000), ..small.clone() };
+    assert_eq!(usual_threads(&small, 4), 1);
+    assert!(usual_threads(&large, 4) > 1);
+    assert_eq!(usual_threads(&large, 1), 1);
+    // What cannot be cut stays on one.
+    for direction in large.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        direction.delay = Duration::ZERO;
+    }
+    for group in &mut large.groups {
+        group.access = None;
+    }
+    assert_eq!(usual_threads(&large, 4), 1);
 }
 
 /// The run of two threads stops somewhere; one thread that handles as many events has done the same.
