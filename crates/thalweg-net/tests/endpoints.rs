@@ -102,7 +102,7 @@ fn a_black_hole_for_large_datagrams_does_not_end_the_stream() {
     assert!(pair.ends[1].received == data);
 }
 
-/// What this host's own network layer refuses is known at once: the connection that sent it goes on with smaller datagrams, and
+/// Datagrams that this host's own network layer refuses are known at once: the connection that sent it goes on with smaller datagrams, and
 /// another with the same peer, which sent none, keeps its size.
 #[test]
 fn a_refused_datagram_concerns_its_own_connection() {
