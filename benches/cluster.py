@@ -3,11 +3,13 @@
 
     scripts/python -k nothing; target/python/bin/python benches/cluster.py [--runs N] [--duration TIME]
 
-Prints milliseconds a run: of the clock, of the processor time of the program that asks, and of the scheduler's.
+Prints milliseconds a run: of the clock, and of the processor time of the program that asks, of the scheduler, of the workers and of all of
+them; and how much more that is than without a cluster. On a host that does other work the last says more than the clock.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,6 +26,10 @@ import thalweg
 def spent():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+def of_processes(numbers):
+    return sum(sum(psutil.Process(number).cpu_times()[:2]) for number in numbers)
 
 
 def dask(kind, place, *words):
@@ -51,15 +57,23 @@ def main():
             while not (place / "scheduler.json").exists():
                 time.sleep(0.01)
             address = json.loads((place / "scheduler.json").read_text())["address"]
-            scheduler = psutil.Process(started[0].pid)
+            scheduler, workers = [started[0].pid], [of.pid for of in started[1:]]
             with Client(address, set_as_default=False) as client:
                 client.wait_for_workers(2)
-                print(f"{2 * points} runs of {options.duration}: milliseconds a run   clock    asking   scheduler")
+                heads = "".join(f"{head:>10}" for head in ("clock", "asking", "scheduler", "workers", "all"))
+                print(f"{2 * points} runs of {options.duration}, load {os.getloadavg()[0]:.1f}".ljust(38) + heads)
+                here = 0.0
+
+                def clocks():
+                    return [time.perf_counter(), spent(), of_processes(scheduler), of_processes(workers)]
+
                 for words, cluster in [("on two threads here", None), ("on two workers", client), ("again, all are there", client)]:
-                    begun, own, times = time.perf_counter(), spent(), sum(scheduler.cpu_times()[:2])
+                    begun = clocks()
                     thalweg.sweep(sweep, place / ("here" if cluster is None else "away"), jobs=2, cluster=cluster)
-                    costs = [time.perf_counter() - begun, spent() - own, sum(scheduler.cpu_times()[:2]) - times]
-                    print(f"{words:38}" + "".join(f"{cost / points / 2 * 1e3:10.3f}" for cost in costs))
+                    costs = [(after - before) / points / 2 * 1e3 for before, after in zip(begun, clocks())]
+                    costs.append(sum(costs[1:]))
+                    here = here or costs[-1]
+                    print(f"{words:38}" + "".join(f"{cost:10.3f}" for cost in costs) + f"  {costs[-1] / here - 1:+.1%}")
         finally:
             for process in started:
                 process.kill()

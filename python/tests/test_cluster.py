@@ -120,6 +120,18 @@ def test_controllers_of_ones_own_go_to_the_workers(cluster: Cluster, tmp_path: P
     assert [point["point"] for point in failing.failed] == [3, 4]
 
 
+def test_an_assessment_is_the_same_on_the_workers(cluster: Cluster, tmp_path: Path) -> None:
+    def assessed(*words: str) -> tuple[str, str]:
+        call = [COMMAND, "assess", "cubic", "--reps", "2", "--quick", "--only", "7.4", "--json", *words]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout, done.stderr
+
+    away, said = assessed("--out", "away", "--cluster", str(cluster.file))
+    assert "0 were there" in said and json.loads(away)["complete"] is True
+    assert away == assessed("--out", "here")[0]
+
+
 def test_a_worker_with_another_build_is_refused(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cluster.workers.append(cluster.worker(OTHER))

@@ -70,6 +70,37 @@ def test_an_episode_is_truncated_and_the_step_after_resets_it() -> None:
             assert (infos["seed"] == before).all() and (rewards > 0).all()
 
 
+def test_episodes_are_reset_in_their_last_step_or_by_hand_as_the_mode_says() -> None:
+    same = VectorEnv(PATH, 2, steps=5, autoreset_mode=AutoresetMode.SAME_STEP)
+    later = VectorEnv(PATH, 2, steps=5)
+    hand = VectorEnv(PATH, 2, steps=5, autoreset_mode=AutoresetMode.DISABLED)
+    assert same.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    for envs in (same, later, hand):
+        envs.reset(seed=1)
+    for number in range(1, 16):
+        action = numpy.full((2, 1), 0.1 if number % 5 else STAY)
+        seen, rewards, _, truncations, infos = same.step(action)
+        other, expected, *_, final = later.step(action)
+        assert (rewards == expected).all() and truncations.all() == (number % 5 == 0)
+        if number % 5:
+            assert (seen == other).all() and "final_obs" not in infos
+            continue
+        # What ended, and what began in its place: the same as a step later.
+        assert (numpy.stack(infos["final_obs"]) == other).all() and (infos["final_info"]["now"] == final["now"]).all()
+        begun, *_, started = later.step(action)
+        assert (seen == begun).all() and (infos["seed"] == started["seed"]).all() and (infos["now"] < 0.05).all()
+    with pytest.raises(gymnasium.error.ResetNeeded, match="the first reset"):
+        VectorEnv(PATH, 2).reset(options={"reset_mask": numpy.array([True, False])})
+    for _ in range(5):
+        before, *_ = hand.step(numpy.full((2, 1), 0.1))
+    with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
+        hand.step(numpy.zeros((2, 1)))
+    renewed, infos = hand.reset(options={"reset_mask": numpy.array([True, False])})
+    assert infos["now"][0] < 0.05 < infos["now"][1] and (renewed[1] == before[1]).all() and (renewed[0] != before[0]).any()
+    with pytest.raises(ValueError, match="a truth value for each of 2"):
+        hand.reset(options={"reset_mask": [1, 0]})
+
+
 def test_the_end_of_the_duration_truncates_and_that_of_the_transfer_terminates() -> None:
     env = Env(PATH, set={"duration": "500 ms"})
     env.reset(seed=1)

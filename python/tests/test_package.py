@@ -16,7 +16,7 @@ import pyarrow
 import pytest
 
 import thalweg
-from thalweg import _toml
+from thalweg import _progress, _toml
 
 SHORT = {"duration": "2 s", "warmup": "500 ms"}
 COMMAND = str(Path(sys.executable).with_name("thalweg"))
@@ -201,3 +201,59 @@ def test_a_closed_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(thalweg.ScenarioError, match="holds something else"):
         thalweg.sweep({"scenario": "two-flows"}, tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
+
+
+def test_a_call_tells_how_far_it_is_and_ends_when_that_raises() -> None:
+    told: list[tuple[float | None, str]] = []
+
+    def show(share: float | None, words: str) -> None:
+        told.append((share, words))
+        if share:
+            raise InterruptedError("enough")
+
+    thalweg.show_progress(show)
+    try:
+        with pytest.raises(InterruptedError, match="enough"):
+            thalweg.run("dumbbell", set={"duration": "100000 s"})
+        assert 0 < (told[-1][0] or 0) < 1 and "of 100000.0 s" in told[-1][1]
+        told.clear()
+        thalweg.show_progress(False)
+        thalweg.run("dumbbell", set=SHORT)
+        assert told == []
+    finally:
+        thalweg.show_progress()
+
+
+def test_notebooks_and_terminals_show_what_takes_long(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    put: list[tuple[str, str]] = []
+    import IPython
+
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": 1}))
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: put.append(("first", data["text/html"])))
+    monkeypatch.setattr("IPython.display.update_display", lambda data, **_: put.append(("then", data["text/html"])))
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "INTERVAL", 0.0)
+    times = iter([0.0, 1.0, 3.0, 90.0, 4000.0])
+    monkeypatch.setattr("thalweg._progress.time.monotonic", lambda: next(times))
+    with _progress.shown() as show:
+        assert show is not None
+        show(0.0, "0 < 8 runs")
+        show(0.5, "4 runs")
+        show(0.75, "6 runs")
+        show(None, "on")
+    assert [when for when, _ in put] == ["first", "then", "then", "then", "then"]
+    assert 'value="0.0000"' in put[0][1] and "0 &lt; 8 runs<" in put[0][1]
+    assert 'value="0.5000"' in put[1][1] and "4 runs, 2 s left" in put[1][1] and "6 runs, 30 s left" in put[2][1]
+    assert "value" not in put[3][1] and put[4][1] == ""
+    monkeypatch.setattr(IPython, "get_ipython", lambda: None)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    times = iter([0.0, 1.0, 2.0])
+    with _progress.shown() as show:
+        assert show is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "20")
+    with _progress.shown() as show:
+        assert show is not None
+        show(0.5, "a line that is longer than that")
+    shown = capsys.readouterr().err
+    assert shown.startswith("\r 50%  a line that i\x1b[K") and shown.endswith("\r\x1b[K")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _thalweg
+from ._progress import show_progress, shown
 from ._results import Figure, Page, Result, StoredTable, SweepResult, Table
 from ._score import BATTERY, Part, Score, judge
 from ._thalweg import Controller, Sample
@@ -56,6 +57,7 @@ __all__ = [
     "run",
     "score",
     "send",
+    "show_progress",
     "sweep",
 ]
 
@@ -91,7 +93,9 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 
 
 def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> tuple[str, str]:
-    code, printed, said, cause = _thalweg.call(list(arguments), list((controllers or {}).items()), "", _stop.get())
+    own = list((controllers or {}).items())
+    with shown() as show:
+        code, printed, said, cause = _thalweg.call(list(arguments), own, "", _stop.get(), show)
     if code != 0:
         _fail(code, said, cause)
     return printed, said
@@ -122,7 +126,9 @@ def _measured(
 ) -> Result:
     name, text = _text(scenario)
     own = list((controllers or {}).items())
-    measured, code, said, cause = _thalweg.run(name, text, changes(set), list(schemes), seed, reps, jobs, own, judged, limit)
+    words = changes(set)
+    with shown() as show:
+        measured, code, said, cause = _thalweg.run(name, text, words, list(schemes), seed, reps, jobs, own, judged, limit, show)
     if measured is None:
         _fail(code, said, cause)
     return Result(measured)
@@ -247,8 +253,8 @@ def sweep(
             arguments += ["--shard", f"{shard[0]}/{shard[1]}"]
         if report:
             arguments.append("--report")
-        with _engine(cluster, own, Path(place)) as engine:
-            code, printed, said, _ = _thalweg.call([*arguments, *engine], list(own.items()), stamp)
+        with _engine(cluster, own, Path(place)) as engine, shown() as show:
+            code, printed, said, _ = _thalweg.call([*arguments, *engine], list(own.items()), stamp, None, show)
         results = folder / "results.json"
         if code == 2 or (code != 0 and not printed):
             raise _error(code, said)

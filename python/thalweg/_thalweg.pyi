@@ -156,6 +156,7 @@ def call(
     controllers: Sequence[tuple[str, Callable[[], Controller]]],
     stamp: str,
     stop: Stop | None = None,
+    show: Callable[[float | None, str], object] | None = None,
 ) -> tuple[int, str, str, BaseException | None]: ...
 def heat_map(
     metric: str,
@@ -178,4 +179,5 @@ def run(
     controllers: Sequence[tuple[str, Callable[[], Controller]]],
     judged: bool,
     limit: float | None,
+    show: Callable[[float | None, str], object] | None = None,
 ) -> tuple[Measured | None, int, str, BaseException | None]: ...

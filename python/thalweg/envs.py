@@ -143,7 +143,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     An action from -1 to 1 is by how many powers of two the window changes; with `pace` packets are spread at 1.25 windows a round trip.
     An observation has `FEATURES`. A step is a round trip of the flow, but no longer than `longest`, or the `interval` in seconds; an
     action holds `delay` seconds after it was taken. An episode is truncated after `steps`, or else when the scenario's duration is
-    over, and terminates when the flow has delivered all that it had to. The step after that resets it (`AutoresetMode.NEXT_STEP`).
+    over, and terminates when the flow has delivered all that it had to. By `autoreset_mode` the step after that resets it
+    (`AutoresetMode.NEXT_STEP`), or the same one does, whose infos then hold `final_obs` and `final_info` (`SAME_STEP`), or nobody but
+    `reset(options={"reset_mask": mask})` (`DISABLED`).
 
     `vary` changes the scenario in each episode: for a key, as `set` takes them, a list to choose from, or a function of a random
     generator. `reward` is a function of the samples of all simulations (`COLUMNS`). Infos hold these samples and the seeds."""
@@ -164,6 +166,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
         jobs: int | None = None,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
         if num_envs < 1:
             raise ValueError(f"there is at least one environment, and not {num_envs!r}")
@@ -171,6 +174,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"an episode has at least one step, and not {steps!r}")
         self.num_envs = num_envs
         self.render_mode = None
+        self._mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self._mode}
         self.single_observation_space = Box(_LOW, _HIGH)
         self.single_action_space = Box(-1.0, 1.0, (1,))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -185,13 +190,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._taken = numpy.zeros(num_envs, dtype=numpy.int64)
         self._over = numpy.zeros(num_envs, dtype=bool)
         self._last = numpy.full(num_envs, numpy.nan)
+        self._observations = numpy.zeros(self.observation_space.shape or (), dtype=numpy.float32)
         self._seen: dict[str, Array] = {}
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begins new episodes. Simulation i has the seed `seed` + i, or the one at place i of a list, in its first episode, and draws
-        those of later ones."""
+        those of later ones. With a `reset_mask` among the options the others go on where they are."""
+        mask = numpy.asarray((options or {}).get("reset_mask", numpy.ones(self.num_envs, dtype=bool)))
+        if mask.shape != (self.num_envs,) or mask.dtype != bool:
+            raise ValueError(f"a reset_mask has a truth value for each of {self.num_envs} environments")
+        if not self._seen and not mask.all():
+            raise gymnasium.error.ResetNeeded("the first reset is one of all environments")
         if seed is None:
             first: list[int | None] = [None] * self.num_envs
         elif isinstance(seed, (int, numpy.integer)):
@@ -203,12 +214,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not self._generators or seed is not None:
             old = self._generators or [numpy.random.default_rng() for _ in first]
             self._generators = [
-                old[number] if of is None else numpy.random.default_rng(of) for number, of in enumerate(first)
+                old[number] if of is None or not mask[number] else numpy.random.default_rng(of) for number, of in enumerate(first)
             ]
-        self._begin(list(range(self.num_envs)), first)
+        return self._renew(mask, first), self._infos()
+
+    def _renew(self, mask: Array, seeds: Sequence[int | None]) -> Array:
+        """Begins new episodes where the mask says so; gives the observations of all."""
+        which = numpy.flatnonzero(mask).tolist()
+        self._begin(which, [seeds[number] for number in which])
         self._seen = self._simulations.seen(0)
-        observations, self._last = _features(self._seen, self._last)
-        return observations, self._infos()
+        fresh, last = _features(self._seen, numpy.full(self.num_envs, numpy.nan))
+        self._observations = numpy.where(mask[:, None], fresh, self._observations)
+        self._last = numpy.where(mask, last, self._last)
+        return self._observations
 
     def _begin(self, which: list[int], seeds: list[int | None]) -> None:
         varied = []
@@ -230,6 +248,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
         taken = numpy.asarray(actions, dtype=numpy.float64).reshape(self.num_envs)
         before = self._over.copy()
+        if self._mode is AutoresetMode.DISABLED and before.any():
+            raise gymnasium.error.ResetNeeded("episodes are over: reset these environments, by options={'reset_mask': ...}")
         windows, rates = _decide(self._seen, numpy.where(before, 0.0, numpy.clip(taken, -1.0, 1.0)), self._pace)
         self._simulations.step(windows, rates)
         self._taken += 1
@@ -237,14 +257,22 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             which = numpy.flatnonzero(before).tolist()
             self._begin(which, [None] * len(which))
         self._seen = self._simulations.seen(0)
-        observations, self._last = _features(self._seen, self._last)
+        self._observations, self._last = _features(self._seen, self._last)
         rewards = numpy.where(before, 0.0, self._reward(self._seen))
         terminations = ~before & (self._seen["over"] == 2)
         truncations = ~before & (self._seen["over"] == 1)
         if self._steps is not None:
             truncations |= ~before & ~terminations & (self._taken >= self._steps)
         self._over = terminations | truncations
-        return observations, rewards, terminations, truncations, self._infos()
+        infos = self._infos()
+        if self._mode is AutoresetMode.SAME_STEP and self._over.any():
+            over, final = self._over.copy(), numpy.full(self.num_envs, None, dtype=object)
+            for number in numpy.flatnonzero(over):
+                final[number] = self._observations[number]
+            ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
+            self._renew(over, [None] * self.num_envs)
+            infos = {**self._infos(), **ended}
+        return self._observations, rewards, terminations, truncations, infos
 
     def _infos(self) -> dict[str, Any]:
         return {**self._seen, "seed": self._seeds.copy()}

@@ -16,7 +16,7 @@ use thalweg_catalog::Registry;
 use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
 use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile, read_sweep_text};
-use thalweg_sweep::{Budget, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished};
+use thalweg_sweep::{Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished};
 
 /// The part of a pack that is assessed, and how often.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ pub enum AssessError {
     Scenario(Vec<Diagnostic>),
     /// The pack, its margins or the call are wrong.
     Pack(String),
-    /// It ended before its end: a run could not be kept.
+    /// It ended before its end: a run could not be kept, or what made the runs is lost.
     Unfinished(Unfinished),
 }
 
@@ -95,13 +95,18 @@ struct Measured {
 }
 
 impl Assessment<'_> {
-    /// Makes the runs that `store` has not, and decides. `tick` is called several times a second. The outcome does not depend on threads
-    /// and interruptions.
+    /// Makes the runs that `store` has not, here or where an engine has them made, and decides. `tick` is called several times a second.
+    /// The outcome does not depend on threads, engines and interruptions.
     ///
     /// # Errors
     ///
-    /// Something is wrong before the first run, or a run could not be kept.
-    pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Document, AssessError> {
+    /// Something is wrong before the first run, a run could not be kept, or the engine is lost.
+    pub fn run(
+        &self,
+        store: &Store,
+        mut engine: Option<&mut Engine<'_>>,
+        mut tick: impl FnMut(Status),
+    ) -> Result<Document, AssessError> {
         let sections = self.pack.chosen(&self.choice.only).map_err(AssessError::Pack)?;
         self.pack.check(self.margins).map_err(AssessError::Pack)?;
         let needs_routers = self.check()?;
@@ -130,7 +135,7 @@ impl Assessment<'_> {
         let mut runs = 0;
         for ((name, _), sweep) in files.iter().zip(&sweeps) {
             let before = status;
-            let made = sweep.run(store, None, |now| {
+            let made = sweep.run(store, engine.as_deref_mut(), |now| {
                 status.done = before.done + now.done;
                 status.found = before.found + now.found;
                 status.failed = before.failed + now.failed;

@@ -173,7 +173,7 @@ fn assess(
         program: &program,
         stop: Arc::new(AtomicBool::new(false)),
     };
-    assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), |_| ())
+    assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), None, |_| ())
 }
 
 fn verdicts(document: &Document) -> Vec<Verdict> {

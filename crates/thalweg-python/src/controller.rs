@@ -1,12 +1,13 @@
 //! Congestion controllers that are written in Python: the class that they derive from, and what makes senders follow them.
 
+use crate::attached::Attached;
 use pyo3::exceptions::{
     PyKeyboardInterrupt, PyNotImplementedError, PyPermissionError, PyTypeError, PyValueError,
 };
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_proto::congestion::delivery::Stamp;
@@ -172,7 +173,7 @@ thread_local! {
 }
 
 /// The threads on which controllers are being called, by Python's names for them.
-static CALLED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// Python's name for this thread; zero before anybody asked.
@@ -188,14 +189,17 @@ impl Called {
             let name = py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract());
             NAME.set(name.unwrap_or(0));
         }
-        CALLED.lock().unwrap_or_else(PoisonError::into_inner).insert(NAME.get());
+        CALLED.lock().unwrap_or_else(PoisonError::into_inner).push(NAME.get());
         Self(NAME.get())
     }
 }
 
 impl Drop for Called {
     fn drop(&mut self) {
-        CALLED.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        let mut called = CALLED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = called.iter().rposition(|name| *name == self.0) {
+            called.swap_remove(place);
+        }
     }
 }
 
@@ -310,6 +314,7 @@ impl ConfigureController for ScriptedConfig {
             per_packet: false,
             observer: Observer::default(),
             decision: Decision::window(1.0),
+            attached: None,
         };
         let outcome = self.maker.attach(|py| {
             let (instance, per_packet) = self.maker.instance(py)?;
@@ -343,12 +348,17 @@ pub struct Scripted {
     per_packet: bool,
     observer: Observer,
     decision: Decision,
+    /// Keeps Python's state of the thread that called last.
+    attached: Option<Arc<Attached>>,
 }
 
 impl Scripted {
     /// Calls a method of the instance, and takes what it decides.
     fn call(&mut self, now: Time, act: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         let Some(instance) = &self.instance else { return };
+        if !self.attached.as_ref().is_some_and(|attached| attached.is_here()) {
+            self.attached = Some(Arc::new(Attached::here()));
+        }
         let outcome = self.maker.attach(|py| {
             let instance = instance.bind(py);
             act(instance)?;
@@ -377,7 +387,9 @@ impl Contract for Scripted {
             let now = sample.path.now;
             let told = Sample::new("ack", false, &self.observer.observe(now));
             self.observer.begin(now);
-            self.call(now, |instance| instance.call_method1("on_ack", (told,)).map(drop));
+            self.call(now, |instance| {
+                instance.call_method1(intern!(instance.py(), "on_ack"), (told,)).map(drop)
+            });
         }
     }
 
@@ -394,7 +406,7 @@ impl Contract for Scripted {
         };
         self.observer.follow(&sample.path);
         let told = Sample::new(kind, sample.repeated, &self.observer.observe(now));
-        self.call(now, |instance| instance.call_method1("on_loss", (told,)).map(drop));
+        self.call(now, |instance| instance.call_method1(intern!(instance.py(), "on_loss"), (told,)).map(drop));
     }
 
     fn on_app_limited(&mut self, path: &Path) {

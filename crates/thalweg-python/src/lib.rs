@@ -2,6 +2,7 @@
 //!
 //! Everything that takes time runs on a thread of its own, without Python's lock. The calling thread looks for Ctrl-C meanwhile.
 
+mod attached;
 mod controller;
 mod environment;
 mod pool;
@@ -17,12 +18,12 @@ use registry::Controllers;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use table::Table;
-use thalweg::{Called, Registry, Request, Simulated, simulate};
+use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
 use thalweg_report::output::{Cells, Rows, value as value_in_words};
 use thalweg_report::results::{Metric, Of, Run};
 use thalweg_sweep::picture::HeatMap;
@@ -34,16 +35,17 @@ const LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Does `work` on another thread, and sets its flag at Ctrl-C, or when it takes longer than `limit`. Controllers that do not come back
-/// by then are interrupted.
+/// by then are interrupted. `show` is called with the progress, a share or nothing and words, and may raise an exception to end it.
 fn watched<T: Send + 'static>(
     py: Python<'_>,
     limit: Option<Duration>,
     stop: Option<&Stop>,
-    work: impl FnOnce(Arc<AtomicBool>) -> T + Send + 'static,
+    show: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Arc<Caller>) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let stop = stop.map_or_else(Arc::default, |stop| Arc::clone(&stop.flag));
+    let caller = stop.map_or_else(Arc::default, |stop| Arc::clone(&stop.caller));
     let (sender, receiver) = mpsc::channel();
-    let own = Arc::clone(&stop);
+    let own = Arc::clone(&caller);
     std::thread::spawn(move || {
         // Nobody waits for it after a panic alone.
         let _ = sender.send(work(own));
@@ -57,8 +59,9 @@ fn watched<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) if interrupted.is_none() => {
                 let is_late = limit.is_some_and(|limit| begun.elapsed() > limit);
                 let late = || Err(PyTimeoutError::new_err("it took longer than it may"));
-                if let Err(signal) = py.check_signals().and_then(|()| if is_late { late() } else { Ok(()) }) {
-                    stop.store(true, Ordering::Relaxed);
+                let look = py.check_signals().and_then(|()| if is_late { late() } else { Ok(()) });
+                if let Err(signal) = look.and_then(|()| shown(&caller, show)) {
+                    caller.stop.store(true, Ordering::Relaxed);
                     interrupted = Some((signal, Instant::now()));
                 }
             }
@@ -77,6 +80,11 @@ fn watched<T: Send + 'static>(
     }
 }
 
+fn shown(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let (Some(show), Some(seen)) = (show, caller.seen()) else { return Ok(()) };
+    show.call1((seen.share, seen.words)).map(drop)
+}
+
 /// The command `thalweg`, as this process; gives its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
@@ -88,7 +96,7 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
 #[pyclass(frozen)]
 #[derive(Default)]
 struct Stop {
-    flag: Arc<AtomicBool>,
+    caller: Arc<Caller>,
 }
 
 #[pymethods]
@@ -100,26 +108,27 @@ impl Stop {
 
     /// Ends the call at the next good moment.
     fn set(&self) {
-        self.flag.store(true, Ordering::Relaxed);
+        self.caller.stop.store(true, Ordering::Relaxed);
     }
 }
 
 /// The command `thalweg` within this process, which knows these controllers by name: its exit code, what it prints and what it says, and the
 /// exception of a controller that is the cause.
 #[pyfunction]
-#[pyo3(signature = (arguments, controllers, stamp, stop=None))]
+#[pyo3(signature = (arguments, controllers, stamp, stop=None, show=None))]
 fn call(
     py: Python<'_>,
     arguments: Vec<String>,
     controllers: Vec<(String, Bound<'_, PyAny>)>,
     stamp: &str,
     stop: Option<&Stop>,
+    show: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(u8, String, String, Option<PyErr>)> {
     refuse_candidates()?;
     let controllers = Controllers::new(controllers, false, stamp)?;
     let registry = Arc::clone(&controllers.registry);
     let Called { code, printed, said } =
-        watched(py, None, stop, move |stop| thalweg::call(registry, &arguments, stop))?;
+        watched(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
     let cause = controllers.raised(&said);
     Ok((code, printed, said, cause))
 }
@@ -183,7 +192,7 @@ type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
 /// the message of the command.
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyfunction]
-#[pyo3(signature = (scenario, text, sets, schemes, seed, replications, jobs, controllers, judged, limit))]
+#[pyo3(signature = (scenario, text, sets, schemes, seed, replications, jobs, controllers, judged, limit, show=None))]
 fn run(
     py: Python<'_>,
     scenario: PathBuf,
@@ -196,6 +205,7 @@ fn run(
     controllers: Vec<(String, Bound<'_, PyAny>)>,
     judged: bool,
     limit: Option<f64>,
+    show: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
     refuse_candidates()?;
     // Longer than this is forever.
@@ -203,7 +213,7 @@ fn run(
     let request = Request { scenario, text, sets, schemes, seed, replications, jobs };
     let controllers = Controllers::new(controllers, judged, "")?;
     let registry = Arc::clone(&controllers.registry);
-    let done = watched(py, limit, None, move |stop| simulate(&registry, request, stop))?;
+    let done = watched(py, limit, None, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
         Ok(simulated) => (Some(Measured { simulated }), 0, String::new(), None),
         Err(Called { code, said, .. }) => {

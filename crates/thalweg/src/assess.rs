@@ -1,9 +1,10 @@
 //! `thalweg assess`: what RFC 9743 asks of a congestion control, in one command.
 
 use crate::assess_live;
+use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::progress::{GOES_ON, counting_runs};
+use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
 use crate::values::positive;
 use crate::version::program;
@@ -56,6 +57,9 @@ pub struct AssessArguments {
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
+    /// Have the runs made by the workers of a Dask scheduler: its address, or its file
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "unpack"])]
+    pub cluster: Option<String>,
     /// Print one JSON document for each scheme in place of text
     #[arg(long)]
     pub json: bool,
@@ -116,7 +120,8 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         registry: &console.registry,
         choice: &choice,
         threads,
-        memory: available_memory(),
+        // Workers look at their own.
+        memory: available_memory().filter(|_| arguments.cluster.is_none()),
         program: &program,
         stop: Arc::clone(&stop),
     };
@@ -126,10 +131,15 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         }
         assessment(scheme).check().map_err(error_of)?;
     }
+    let cluster = arguments.cluster.as_ref();
+    let mut cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let mut documents = Vec::new();
     for scheme in &schemes {
         let assessment = assessment(scheme);
-        let document = run(&assessment, &store, console)?;
+        let document = match run(&assessment, &store, cluster.as_mut(), console) {
+            Err(AssessError::Unfinished(error)) => return Err(unfinished(&error, cluster.take())),
+            made => made.map_err(error_of)?,
+        };
         write(&document, &store)?;
         match arguments.json {
             true => console.print(&document.to_json())?,
@@ -158,6 +168,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     if documents.len() > 1 {
         keep(&store, "comparison.md", &comparison(&documents))?;
     }
+    cluster.and_then(Cluster::end);
     store.tidy();
     console.say(&format!("Reports are in {}", arguments.out.display()));
     judge(&documents, console)
@@ -212,9 +223,15 @@ fn list(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
     console.print(&console.style.folded(&text))
 }
 
-fn run(assessment: &Assessment<'_>, store: &Store, console: &Console) -> Result<Document, Error> {
+fn run(
+    assessment: &Assessment<'_>,
+    store: &Store,
+    cluster: Option<&mut Cluster<'_>>,
+    console: &Console,
+) -> Result<Document, AssessError> {
     let of = format!("{}: ", assessment.scheme);
-    counting_runs(console, &of, |tick| assessment.run(store, tick)).map_err(error_of)
+    let engine = cluster.map(|cluster| &mut cluster.engine);
+    counting_runs(console, &of, |tick| assessment.run(store, engine, tick))
 }
 
 fn error_of(error: AssessError) -> Error {
@@ -230,7 +247,7 @@ fn error_of(error: AssessError) -> Error {
         }
         AssessError::Scenario(found) => Error::Scenario(found),
         AssessError::Pack(why) => Error::Usage(why),
-        AssessError::Unfinished(error) => Error::Failed(format!("{error}; {GOES_ON}")),
+        AssessError::Unfinished(error) => unfinished(&error, None),
     }
 }
 

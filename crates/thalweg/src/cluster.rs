@@ -4,6 +4,7 @@
 //! the other end of a pair of pipes. A program that is an engine itself hands out a socket instead, as `thalweg.sweep` does in Python.
 
 use crate::console::{Console, Error};
+use crate::progress::GOES_ON;
 use crate::run::available_memory;
 use crate::version::version;
 use std::io::BufReader;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use thalweg_catalog::Registry;
-use thalweg_sweep::{Engine, Program, SOURCES};
+use thalweg_sweep::{Engine, Program, SOURCES, Unfinished};
 
 /// The variable that names the Python which has the package.
 const PYTHON: &str = "THALWEG_PYTHON";
@@ -91,6 +92,13 @@ impl<'a> Cluster<'a> {
         let _ = process.wait();
         None
     }
+}
+
+/// The message of runs that were not all made; where the cluster is the reason, with what it said last.
+pub fn unfinished(error: &Unfinished, cluster: Option<Cluster<'_>>) -> Error {
+    let end = cluster.and_then(Cluster::end);
+    let why = end.filter(|_| matches!(error, Unfinished::Engine(_)));
+    Error::Failed(format!("{error}{}; {GOES_ON}", why.unwrap_or_default()))
 }
 
 /// Makes the runs of a batch, as a worker of a cluster that makes so many batches at a time: the bytes that go back.

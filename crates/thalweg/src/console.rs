@@ -24,15 +24,39 @@ pub struct Console {
     kept: Option<Arc<Kept>>,
 }
 
-/// The outputs of a command that another program calls, and that program's wish to end it.
+/// The outputs of a command that another program calls.
 #[derive(Debug, Default)]
 pub struct Kept {
     /// The results.
     pub printed: Mutex<Vec<u8>>,
     /// The messages.
     pub said: Mutex<String>,
+    /// The program that calls.
+    pub caller: Arc<Caller>,
+}
+
+/// A program that calls a command: its wish to end it, and what it sees of it meanwhile.
+#[derive(Debug, Default)]
+pub struct Caller {
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// The progress of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// The share that is done, from 0 to 1; none where nobody knows.
+    pub share: Option<f64>,
+    /// The same in words.
+    pub words: String,
+}
+
+impl Caller {
+    /// The progress of what is under way; none where nothing is counted.
+    pub fn seen(&self) -> Option<Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// The end of a command.
@@ -91,7 +115,19 @@ impl Console {
 
     /// The flag by which a program that calls ends the command.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
-        self.kept.as_ref().map(|kept| Arc::clone(&kept.stop))
+        self.kept.as_ref().map(|kept| Arc::clone(&kept.caller.stop))
+    }
+
+    /// Another program called: it shows the progress, or nobody does.
+    pub fn is_called(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Shows a program that called how far the command is; none once that is over.
+    pub fn show(&self, seen: Option<Seen>) {
+        if let Some(kept) = &self.kept {
+            *kept.caller.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        }
     }
 
     /// The same, for a command that runs for long: messages begin with the time.

@@ -1,7 +1,7 @@
 //! The command as part of another program: what it prints and says is handed over, and so is what it measured.
 
 use crate::commands::Arguments;
-use crate::console::{Console, Error, Kept};
+use crate::console::{Caller, Console, Error, Kept};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::run::{can_count, compared, has_memory, header, seeds_from};
@@ -37,8 +37,8 @@ impl Called {
 }
 
 /// Does what the command `thalweg` does with these arguments, but for those that hold streams open (`send`, `impair`, `bench` ...),
-/// which talk to the outputs of the process. It ends early when `stop` is set.
-pub fn call(registry: Arc<Registry>, arguments: &[String], stop: Arc<AtomicBool>) -> Called {
+/// which talk to the outputs of the process. It ends early when the caller's flag is set.
+pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) -> Called {
     let words = std::iter::once("thalweg".to_owned()).chain(arguments.iter().cloned());
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
@@ -47,7 +47,7 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], stop: Arc<AtomicBool>
             return Called { code, printed: String::new(), said: error.to_string() };
         }
     };
-    let kept = Arc::new(Kept { stop, ..Kept::default() });
+    let kept = Arc::new(Kept { caller, ..Kept::default() });
     let console = Console::keeping(arguments.quiet(), registry, Arc::clone(&kept));
     let code = arguments.command.execute(&console).map_or_else(|error| console.report(&error), |()| 0);
     drop(console);
@@ -101,7 +101,7 @@ impl Simulated {
     }
 }
 
-/// Runs what is asked for, until its end or until `stop` is set.
+/// Runs what is asked for, until its end or until the caller's flag is set.
 ///
 /// # Errors
 ///
@@ -109,9 +109,10 @@ impl Simulated {
 pub fn simulate(
     registry: &Arc<Registry>,
     request: Request,
-    stop: Arc<AtomicBool>,
+    caller: Arc<Caller>,
 ) -> Result<Simulated, Called> {
-    let kept = Arc::new(Kept { stop: Arc::clone(&stop), ..Kept::default() });
+    let stop = Arc::clone(&caller.stop);
+    let kept = Arc::new(Kept { caller, ..Kept::default() });
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let done = run(registry, request, stop, &console);
     let (document, series, results, expanded) = done.map_err(|error| Called::of(&error, &kept))?;
@@ -204,6 +205,7 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering;
 
     fn asked(schemes: &[&str]) -> Request {
         Request {
@@ -252,8 +254,31 @@ mod tests {
         assert!(called.code == 2 && called.said.contains("duraton"), "{called:?}");
         let called = call(Arc::default(), &["runn".to_owned()], Arc::default());
         assert!(called.code == 2 && called.said.contains("runn"), "{called:?}");
-        let stopped = Arc::new(AtomicBool::new(true));
-        let called = simulate(&Arc::default(), asked(&[]), stopped).unwrap_err();
+        let stopped = Caller::default();
+        stopped.stop.store(true, Ordering::Relaxed);
+        let called = simulate(&Arc::default(), asked(&[]), Arc::new(stopped)).unwrap_err();
         assert_eq!((called.code, called.said.contains("interrupted")), (1, true));
+    }
+
+    #[test]
+    fn a_program_sees_how_far_a_command_is() {
+        let caller = Arc::new(Caller::default());
+        let long = Request { sets: vec!["duration=100000 s".to_owned()], ..asked(&["cubic"]) };
+        let run = {
+            let caller = Arc::clone(&caller);
+            std::thread::spawn(move || simulate(&Arc::default(), long, caller))
+        };
+        let begun = std::time::Instant::now();
+        let seen = loop {
+            assert!(begun.elapsed().as_secs() < 60, "nothing is seen");
+            if let Some(seen) = caller.seen().filter(|seen| seen.share > Some(0.0)) {
+                break seen;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        };
+        caller.stop.store(true, Ordering::Relaxed);
+        assert_eq!(run.join().unwrap().unwrap_err().code, 1);
+        assert!(seen.share < Some(1.0) && seen.words.contains("of 200000.0 s"), "{seen:?}");
+        assert_eq!(caller.seen(), None);
     }
 }

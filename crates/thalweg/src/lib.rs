@@ -64,6 +64,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 pub use cluster::{build, work};
+pub use console::{Caller, Seen};
 pub use embed::{Called, Prepared, Request, Simulated, call, prepare, simulate};
 pub use thalweg_catalog::Registry;
 

@@ -1,6 +1,6 @@
 //! The progress of a batch, on a terminal.
 
-use crate::console::Console;
+use crate::console::{Console, Seen};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
 use thalweg_report::batch::Progress;
@@ -36,28 +36,28 @@ pub fn counting_runs<T, E>(
 }
 
 /// A progress bar on standard error: simulated time, events a second, time left. Nothing where standard error is not
-/// a terminal.
+/// a terminal. A program that called the command sees the same, and shows it or does not.
 #[derive(Debug)]
-pub struct Bar {
+pub struct Bar<'a> {
     bar: ProgressBar,
+    console: &'a Console,
     begun: Instant,
 }
 
-impl Bar {
+impl<'a> Bar<'a> {
     /// A bar for `progress`.
-    pub fn new(progress: &Progress, console: &Console) -> Self {
+    pub fn new(progress: &Progress, console: &'a Console) -> Self {
         Self::of(progress.total_micros(), console)
     }
 
     /// A bar for things that are counted.
-    pub fn of(total: u64, console: &Console) -> Self {
-        let target =
-            if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        Self { bar: bar(total, target), begun: Instant::now() }
+    pub fn of(total: u64, console: &'a Console) -> Self {
+        Self { bar: bar(total, target(console)), console, begun: Instant::now() }
     }
 
     /// Shows that `done` of `total` things are done.
     pub fn count(&self, done: u64, total: u64, message: String) {
+        self.console.show(Some(Seen { share: share(done, total), words: message.clone() }));
         self.bar.set_length(total);
         self.bar.set_message(message);
         self.bar.set_position(done);
@@ -65,6 +65,7 @@ impl Bar {
 
     /// Takes the bar away; gives the seconds that it was there.
     pub fn clear(&self) -> f64 {
+        self.console.show(None);
         self.bar.finish_and_clear();
         self.begun.elapsed().as_secs_f64()
     }
@@ -74,8 +75,8 @@ impl Bar {
         let (simulated, total) =
             (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
         let rate = progress.events() as f64 / self.begun.elapsed().as_secs_f64();
-        self.bar.set_message(format!("{status}{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6));
-        self.bar.set_position(progress.simulated_micros());
+        let message = format!("{status}{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6);
+        self.count(progress.simulated_micros(), progress.total_micros(), message);
     }
 
     /// Takes the bar away and tells how long so many simulated seconds and events took.
@@ -87,6 +88,16 @@ impl Bar {
             events as f64 / seconds / 1e6
         ));
     }
+}
+
+/// The place where the progress of a command is drawn, if anywhere.
+pub fn target(console: &Console) -> ProgressDrawTarget {
+    let is_hidden = console.is_quiet() || console.is_called();
+    if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
+}
+
+fn share(done: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| (done as f64 / total as f64).min(1.0))
 }
 
 /// A bar whose message gives way on a narrow terminal.

@@ -1,22 +1,25 @@
 //! The progress and the outcome of searches through states.
 
-use crate::console::Console;
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::console::{Console, Seen};
+use crate::progress::target;
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use thalweg_explore::Outcome;
 use thalweg_proto::units::Bytes;
 
 /// Searches, and shows how far it is.
 pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
-    let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(None, target);
+    let bar = ProgressBar::with_draw_target(None, target(console));
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
     let result = search(&mut |states, waiting| {
-        bar.set_message(format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting)));
+        let words = format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting));
+        console.show(Some(Seen { share: None, words: words.clone() }));
+        bar.set_message(words);
         bar.tick();
     });
+    console.show(None);
     bar.finish_and_clear();
     result
 }

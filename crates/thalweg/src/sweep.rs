@@ -1,10 +1,10 @@
 //! `thalweg sweep`: a scenario over many values, schemes and seeds.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
 use crate::interrupt::interruptible_by;
-use crate::progress::{GOES_ON, counting_runs};
+use crate::progress::counting_runs;
 use crate::report::Place;
 use crate::run::available_memory;
 use crate::values::positive;
@@ -17,7 +17,7 @@ use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Instead, Loaded, SweepFile, read_sweep};
 use thalweg_sweep::{
-    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, Unfinished, page,
+    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
 };
 
 /// `thalweg sweep`.
@@ -159,11 +159,13 @@ fn run(
     let made = counting_runs(console, "", |tick| {
         sweep.run(store, cluster.as_mut().map(|cluster| &mut cluster.engine), tick)
     });
-    let end = cluster.and_then(Cluster::end);
-    made.map_err(|error| {
-        let why = end.filter(|_| matches!(error, Unfinished::Engine(_)));
-        Error::Failed(format!("{error}{}; {GOES_ON}", why.unwrap_or_default()))
-    })
+    match made {
+        Ok(made) => {
+            cluster.and_then(Cluster::end);
+            Ok(made)
+        }
+        Err(error) => Err(unfinished(&error, cluster)),
+    }
 }
 
 /// The command that makes one run of a point again.
