@@ -155,7 +155,15 @@ def test_an_address_where_nobody_answers_is_told(tmp_path: Path, monkeypatch: py
     with pytest.raises(thalweg.RunError, match="no Dask scheduler answers at tcp://127.0.0.1:1: .*refused"):
         thalweg.sweep(SWEEP, "none", cluster="127.0.0.1:1")
     Path("s.toml").write_text(_toml.document(SWEEP), encoding="utf-8")
-    for address, words in [("here", "has the form tcp://HOST:PORT"), ("s.toml", "is no scheduler's file")]:
+    Path("half.json").write_text('{"address": "tc', encoding="utf-8")
+    monkeypatch.setattr(_cluster, "FILE_PATIENCE", 0.1)
+    monkeypatch.setattr(_cluster, "LOOK", 0.1)
+    for address, words in [
+        ("here", "has the form tcp://HOST:PORT"),
+        ("s.toml", "`s.toml` is no scheduler's file"),
+        ("half.json", "`half.json` is no scheduler's file"),
+        ("none.json", "no scheduler has written `none.json`"),
+    ]:
         with pytest.raises(thalweg.RunError, match=words):
             thalweg.sweep("s.toml", cluster=address)
     for python, words in [(sys.executable, "`dask scheduler` starts one"), ("/bin/false", "needs the Python package")]:

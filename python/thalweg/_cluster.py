@@ -30,6 +30,9 @@ NEEDED = "Dask is not installed in this Python: `pip install 'thalweg[cluster]'`
 PATIENCE = 15.0
 """The time in seconds that a scheduler has to answer."""
 
+FILE_PATIENCE = 120.0
+"""The time in seconds that a scheduler which has just been started has to write its file."""
+
 LOOK = 1.0
 """The time in seconds between two looks at the workers."""
 
@@ -192,17 +195,13 @@ def _place(client: Any) -> str:
 
 
 @contextmanager
-def connected(cluster: Any) -> Iterator[Any]:
+def connected(cluster: Any, note: Callable[[str], None]) -> Iterator[Any]:
     """A client of a cluster: an address, the file of a scheduler, a client, or one of Dask's clusters."""
     named: dict[str, Any] = {"address": cluster}
     if isinstance(cluster, (str, os.PathLike)):
         name = os.fspath(cluster)
-        if Path(name).is_file():
-            try:
-                told = json.loads(Path(name).read_text(encoding="utf-8"))["address"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise GoneError(f"`{name}` is no scheduler's file: {type(error).__name__}: {error}") from error
-            _knock(str(told))
+        if Path(name).is_file() or name.endswith(".json"):
+            _knock(_told(Path(name), note))
             named = {"scheduler_file": name}
         else:
             named["address"] = _knock(name)
@@ -219,6 +218,27 @@ def connected(cluster: Any) -> Iterator[Any]:
         raise GoneError(f"no Dask scheduler answers at `{cluster}`: {error}") from error
     with client:
         yield client
+
+
+def _told(file: Path, note: Callable[[str], None]) -> str:
+    """The address in a scheduler's file, which a scheduler that was started at the same time writes a moment later, and not at once."""
+    begun = time.monotonic()
+    waits = False
+    while True:
+        try:
+            told = json.loads(file.read_text(encoding="utf-8"))["address"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            is_there = file.is_file()
+            if file.suffix != ".json" or time.monotonic() - begun > (LOOK if is_there else FILE_PATIENCE):
+                if not is_there:
+                    raise GoneError(f"no scheduler has written `{file}` in {FILE_PATIENCE:.0f} s: is it up, and does this host see the file?") from error
+                raise GoneError(f"`{file}` is no scheduler's file: {type(error).__name__}: {error}") from error
+            if not is_there and not waits:
+                waits = True
+                note(f"waiting for `{file}`, which a scheduler writes when it begins")
+            time.sleep(0.05)
+        else:
+            return str(told)
 
 
 def _knock(address: str) -> str:
@@ -248,7 +268,12 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
         hello = json.loads(read.readline() or b"{}")
         if hello.get("hello") != "thalweg-sweep":
             raise GoneError("this is no sweep")
-        with connected(cluster) as client:
+
+        def note(text: str) -> None:
+            write.write(json.dumps({"note": text}).encode() + b"\n")
+            write.flush()
+
+        with connected(cluster, note) as client:
             Crew(client, write, hello["version"], hello["build"], controllers).serve(read)
     except GoneError as error:
         with suppress(OSError, ValueError):
