@@ -406,7 +406,9 @@ impl Contract for Scripted {
         };
         self.observer.follow(&sample.path);
         let told = Sample::new(kind, sample.repeated, &self.observer.observe(now));
-        self.call(now, |instance| instance.call_method1(intern!(instance.py(), "on_loss"), (told,)).map(drop));
+        self.call(now, |instance| {
+            instance.call_method1(intern!(instance.py(), "on_loss"), (told,)).map(drop)
+        });
     }
 
     fn on_app_limited(&mut self, path: &Path) {

@@ -596,17 +596,24 @@ impl<'de, S: Subject> Visitor<'de> for Reader<'_, S> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(values, within) = self;
+        // Documents have metrics in the order of the table: the next name is mostly that of the next metric.
+        let mut due = 0;
         while let Some(name) = map.next_key::<String>()? {
-            let inside = |metric: &Metric| object_of::<S>(*metric) == within;
-            let named = |metric: &Metric| inside(metric) && metric.name(S::OF) == name;
-            let object =
-                Metric::all_of(S::OF).find_map(|metric| object_of::<S>(metric).filter(|&o| o == name));
-            if let Some(metric) = Metric::all_of(S::OF).find(named) {
+            let is_named = |metric: Metric| metric.name(S::OF) == name && object_of::<S>(metric) == within;
+            let found = match Metric::all_of(S::OF).nth(due).filter(|metric| is_named(*metric)) {
+                Some(metric) => Some((due, metric)),
+                None => Metric::all_of(S::OF).enumerate().find(|(_, metric)| is_named(*metric)),
+            };
+            if let Some((place, metric)) = found {
+                due = place + 1;
                 values.set(metric, map.next_value()?);
-            } else if let Some(object) = object.filter(|_| within.is_none()) {
-                map.next_value_seed(Reader(&mut *values, Some(object)))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let object = || Metric::all_of(S::OF).filter_map(object_of::<S>).find(|object| *object == name);
+            let object = if within.is_none() { object() } else { None };
+            match object {
+                Some(object) => map.next_value_seed(Reader(&mut *values, Some(object)))?,
+                None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         Ok(())
@@ -627,5 +634,34 @@ impl<'de, S: Subject> Deserialize<'de> for Values<S> {
         let mut values = Self::none();
         deserializer.deserialize_map(Reader(&mut values, None))?;
         Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, Value, json};
+
+    #[test]
+    fn values_are_read_in_whatever_order_they_come() {
+        let mut number = 0.0;
+        let mut values = Values::<OfFlow>::none();
+        for metric in Metric::all_of(Of::Flow) {
+            number += 1.0;
+            values.set(metric, Some(number));
+        }
+        let told = serde_json::to_value(&values).unwrap();
+        assert_eq!(serde_json::from_value::<Values<OfFlow>>(told.clone()).unwrap(), values);
+        let Value::Object(told) = told else { unreachable!("values are an object") };
+        let inner = told.values().find_map(Value::as_object).expect("a flow has an object within it");
+        let turned = |of: &Map<String, Value>| {
+            let pairs = of.iter().rev().map(|(name, value)| (name.clone(), value.clone()));
+            pairs.chain([("other".to_owned(), json!({"a": [1]}))]).collect::<Map<_, _>>()
+        };
+        let mut other = turned(&told);
+        for value in other.values_mut().filter(|value| value.as_object() == Some(inner)) {
+            *value = Value::Object(turned(inner));
+        }
+        assert_eq!(serde_json::from_value::<Values<OfFlow>>(Value::Object(other)).unwrap(), values);
     }
 }
