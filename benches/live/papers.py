@@ -17,8 +17,9 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PAPERS = ROOT / "scenarios" / "papers"
+import rig
+
+PAPERS = rig.ROOT / "scenarios" / "papers"
 
 # The smallest packets that carry this project's transport, of which SEIF's chain takes one in 0.16 s.
 OURS = ("--mtu", "1250B")
@@ -92,7 +93,8 @@ def simulated(options, file, changes):
 
 def live(options, file, changes, carrier, *more):
     with tempfile.TemporaryDirectory() as scratch:
-        call(options, "shell", file, "--quiet", "--traffic", carrier, "--out", f"{scratch}/out", *more, *sets(changes))
+        words = ["shell", file, "--quiet", "--traffic", carrier, "--out", f"{scratch}/out", *more, *sets(changes)]
+        rig.emulated([options.thalweg, *words], options.first)
         traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
         fidelity = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())
     found = sums(traffic["flows"], "goodput_bps")
@@ -140,7 +142,8 @@ def main():
     parser.add_argument("paper", choices=papers)
     parser.add_argument("--time", type=int, help="seconds of a run")
     parser.add_argument("--count", type=int, default=5, help="flows of each class of yang01")
-    parser.add_argument("--thalweg", default=str(ROOT / "target/release/thalweg"))
+    parser.add_argument("--first", action="store_true", help="before all else that the machine does, where others work on it; needs root")
+    parser.add_argument("--thalweg", default=rig.THALWEG)
     options = parser.parse_args()
     study, usual = papers[options.paper]
     options.time = options.time or usual

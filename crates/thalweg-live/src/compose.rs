@@ -1,6 +1,6 @@
 //! Packets that routers make themselves.
 
-use crate::packet::{ICMP, UDP, checksum, seal_v4};
+use crate::packet::{ICMP, UDP, checksum, pseudo, seal_v4};
 use std::net::{IpAddr, SocketAddr};
 
 /// The hops that such a packet may go.
@@ -14,13 +14,10 @@ pub(crate) fn compose(source: IpAddr, target: IpAddr, protocol: u8, mut body: Ve
         (IpAddr::V6(source), IpAddr::V6(target)) => [source.octets(), target.octets()].concat(),
         _ => return None,
     };
-    // What the checksum covers beside the body (RFC 768, RFC 8200, section 8.1); ICMP for IPv4 has nothing.
-    let around = match protocol {
-        ICMP => Vec::new(),
-        _ => [addresses.as_slice(), &u32::from(length).to_be_bytes(), &[0, 0, 0, protocol]].concat(),
-    };
+    // ICMP for IPv4 has nothing around its body in the checksum.
+    let around = if protocol == ICMP { 0 } else { pseudo(source, target, protocol, body.len()) };
     let place = if protocol == UDP { 6..8 } else { 2..4 };
-    let sum = match checksum(&[&around, &body]) {
+    let sum = match checksum(&[&around.to_be_bytes(), &body]) {
         // Zero would say that there is none.
         0 if protocol == UDP => u16::MAX,
         sum => sum,

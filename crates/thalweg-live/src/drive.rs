@@ -4,12 +4,16 @@ use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
 use crate::fidelity::Fidelity;
 use crate::forward::Door;
+use crate::port::Port;
+use crate::runs::{Runs, Told};
+use crate::segments::cut;
 use crate::urgent;
 use crate::watch::{self, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 use thalweg_proto::units::{Duration, Time};
 
@@ -18,31 +22,40 @@ use thalweg_proto::units::{Duration, Time};
 pub struct Device {
     /// The number of its node.
     pub node: usize,
-    /// The device: a packet for each read and write, without waiting.
-    pub file: OwnedFd,
+    /// The device, which does not wait.
+    pub port: Port,
     /// The door of the way out, if it leads there.
     pub door: Option<Door>,
 }
 
+/// A capture in a file.
+pub type FileCapture = Capture<BufWriter<File>>;
+
 /// The outcome of a run.
 #[derive(Debug)]
-pub struct Driven<W: Write> {
+pub struct Driven {
     /// The network.
     pub emulator: Emulator,
     /// The account of how late this host was.
     pub fidelity: Fidelity,
     /// The capture.
-    pub capture: Option<Capture<W>>,
+    pub capture: Option<FileCapture>,
 }
 
 /// Packets that are taken from a device before others have their turn.
 const BATCH: u64 = 64;
 /// The event of what ends the run.
 const STOP: u64 = u64::MAX;
+/// Where so many packets come and leave in each [`WHILE`], the thread naps for so long between two looks: what waits for its next look is
+/// then moved together, and whoever reads it is woken once for several packets. A timer and a wake-up cost some microseconds each,
+/// on virtual machines ten or more.
+const NAP: Duration = Duration::from_micros(20);
+const BUSY: u64 = 100;
+const WHILE: Duration = Duration::from_millis(1);
 /// Devices that one call tells of.
 const EVENTS: usize = 64;
-/// The largest packet.
-const LARGEST: usize = 65_536;
+/// The largest packet, or run of packets, with what stands before it.
+const LARGEST: usize = 1 << 17;
 
 /// Moves packets between devices and network until `stop` can be read, or the run has come to its end. `began` is when its time is
 /// zero. `watch` shows how it goes.
@@ -50,14 +63,14 @@ const LARGEST: usize = 65_536;
 /// # Errors
 ///
 /// A device fails.
-pub fn drive<W: Write>(
+pub fn drive(
     mut emulator: Emulator,
     devices: &[Device],
     stop: BorrowedFd<'_>,
     began: Instant,
-    mut capture: Option<Capture<W>>,
+    mut capture: Option<FileCapture>,
     watch: Option<&Watch>,
-) -> io::Result<Driven<W>> {
+) -> io::Result<Driven> {
     urgent::make_urgent();
     let waits = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let add = |file: BorrowedFd<'_>, number| {
@@ -66,7 +79,7 @@ pub fn drive<W: Write>(
     add(stop, STOP)?;
     let mut interfaces = Vec::new();
     for (number, device) in (0..).zip(devices) {
-        add(device.file.as_fd(), number)?;
+        add(device.port.as_fd(), number)?;
         interfaces.resize(interfaces.len().max(device.node + 1), None);
         // The first of a node is the one that its packets go to.
         interfaces[device.node].get_or_insert((number as usize, device));
@@ -76,29 +89,41 @@ pub fn drive<W: Write>(
     let mut fidelity = Fidelity::default();
     let mut events = Vec::with_capacity(EVENTS);
     let mut buffer = vec![0; LARGEST];
+    let mut runs: Vec<Runs> = devices.iter().map(|_| Runs::default()).collect();
+    // Devices with runs that wait to be handed over.
+    let mut touched = Vec::new();
     let mut looked = clock.now();
     let mut seen = Time::ZERO;
+    let mut pace = Pace::default();
     loop {
         let mut out = 0;
         let mut failed = None;
+        let mut told = |what| match what {
+            Told::Leaves(at) => fidelity.leave(at, clock.now()),
+            Told::Refused(Errno::AGAIN | Errno::NOBUFS | Errno::INVAL, packets) => {
+                fidelity.refused += packets;
+            }
+            Told::Refused(error, _) => failed = Some(error),
+        };
         emulator.advance(clock.now(), |Delivery { node, at, bytes }| {
             let Some((interface, device)) = interfaces.get(node).copied().flatten() else { return };
-            let now = clock.now();
-            fidelity.leave(at, now);
             out += 1;
             if let Some(capture) = &mut capture {
-                capture.packet(interface as u32, now.as_picos() / 1000, true, &bytes);
+                capture.packet(interface as u32, clock.now().as_picos() / 1000, true, &bytes);
             }
             if device.door.as_ref().is_some_and(|door| door.keeps(&bytes)) {
-                return;
+                return told(Told::Leaves(at));
             }
-            match rustix::io::write(&device.file, &bytes) {
-                Ok(_) => {}
-                Err(Errno::AGAIN | Errno::NOBUFS | Errno::INVAL) => fidelity.refused += 1,
-                Err(error) => failed = Some(error),
+            if runs[interface].is_empty() {
+                touched.push(interface);
             }
+            runs[interface].add(&device.port, at, bytes, &mut told);
         });
+        for interface in touched.drain(..) {
+            runs[interface].flush(&devices[interface].port, &mut told);
+        }
         fidelity.burst = fidelity.burst.max(out);
+        pace.moved += out;
         if let Some(error) = failed {
             return Err(error.into());
         }
@@ -115,9 +140,13 @@ pub fn drive<W: Write>(
             next = Some(next.map_or(seen, |next| next.min(seen)));
         }
         events.clear();
-        let wait = wait(next, clock.now());
-        let slept = wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
-        if slept {
+        let now = clock.now();
+        let naps = pace.naps(now) && next.is_some_and(|next| next.since(now) < NAP);
+        let wait = wait(next, now);
+        let slept = !naps && wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
+        if naps {
+            std::thread::sleep(std::time::Duration::from_nanos(NAP.as_picos() / 1000));
+        } else if slept {
             // To the nanosecond; the wait for events alone would be one of whole milliseconds.
             match poll(&mut [PollFd::new(&waits, PollFlags::IN)], wait.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -138,31 +167,56 @@ pub fn drive<W: Write>(
         let mut came = 0;
         for event in &events {
             let Some(device) = devices.get(event.data.u64() as usize) else { continue };
-            for _ in 0..BATCH {
-                let length = match rustix::io::read(&device.file, &mut *buffer) {
-                    Ok(length) => length,
+            let interface = interfaces[device.node].map(|(interface, _)| interface as u32);
+            let most = came + BATCH;
+            while came < most {
+                let (offload, bytes) = match device.port.read(&mut buffer) {
+                    Ok(read) => read,
                     Err(Errno::AGAIN | Errno::INTR) => break,
                     Err(error) => return Err(error.into()),
                 };
-                came += 1;
-                let (now, bytes) = (clock.now(), &buffer[..length]);
-                let interface = interfaces[device.node].map(|(interface, _)| interface as u32);
-                if let (Some(capture), Some(interface)) = (&mut capture, interface) {
-                    capture.packet(interface, now.as_picos() / 1000, false, bytes);
-                }
-                emulator.enter(now, device.node, bytes.to_vec());
+                let now = clock.now();
+                cut(offload, bytes, |packet| {
+                    came += 1;
+                    if let (Some(capture), Some(interface)) = (&mut capture, interface) {
+                        capture.packet(interface, now.as_picos() / 1000, false, &packet);
+                    }
+                    emulator.enter(now, device.node, packet);
+                });
             }
         }
         for door in devices.iter().filter_map(|device| device.door.as_ref()) {
             door.signals().into_iter().for_each(|(ends, signal)| emulator.congested(ends, signal));
         }
         fidelity.look(since, came);
+        pace.moved += came;
     }
     fidelity.shortest = emulator.shortest();
     fidelity.elapsed = clock.now().since(Time::ZERO);
     let busy = rustix::time::clock_gettime(processor);
     fidelity.busy = Duration::from_secs(busy.tv_sec as u64) + Duration::from_nanos(busy.tv_nsec as u64);
     Ok(Driven { emulator, fidelity, capture })
+}
+
+/// How many packets are moved.
+#[derive(Debug, Default)]
+struct Pace {
+    moved: u64,
+    /// The beginning of the time for which they are counted, and what came out of the last one.
+    since: Time,
+    is_busy: bool,
+}
+
+impl Pace {
+    /// True where there are so many that the thread may nap.
+    fn naps(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= WHILE {
+            self.is_busy = self.moved >= BUSY && now.since(self.since) < WHILE * 2;
+            self.moved = 0;
+            self.since = now;
+        }
+        self.is_busy
+    }
 }
 
 /// The time that a run has taken.

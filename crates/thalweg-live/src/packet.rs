@@ -179,16 +179,34 @@ pub(crate) fn seal_v4(header: &mut [u8]) {
 
 /// The checksum of the Internet (RFC 1071) over parts, each of which but the last has an even length.
 pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
+    // Sums do not depend on the order of bytes but for that of the result (section 2 B), and wide words are added as well as narrow ones.
     let mut sum = 0u64;
     for part in parts {
-        let (words, rest) = part.as_chunks::<2>();
-        sum += words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>();
-        sum += rest.first().map_or(0, |last| u64::from(*last) << 8);
+        let (words, rest) = part.as_chunks::<4>();
+        sum += words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum::<u64>();
+        let (words, rest) = rest.as_chunks::<2>();
+        sum += words.iter().map(|word| u64::from(u16::from_ne_bytes(*word))).sum::<u64>();
+        sum += rest.first().map_or(0, |last| u64::from(u16::from_ne_bytes([*last, 0])));
     }
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !(sum as u16)
+    u16::from_be_bytes((!(sum as u16)).to_ne_bytes())
+}
+
+/// The sum of what the checksums of TCP, UDP and ICMP for IPv6 cover beside their own bytes: addresses, protocol and length (RFC 768,
+/// RFC 8200, section 8.1).
+pub(crate) fn pseudo(source: IpAddr, target: IpAddr, protocol: u8, length: usize) -> u16 {
+    let (length, protocol) = ((length as u32).to_be_bytes(), [0, 0, 0, protocol]);
+    !match (source, target) {
+        (IpAddr::V4(source), IpAddr::V4(target)) => {
+            checksum(&[&source.octets(), &target.octets(), &length, &protocol])
+        }
+        (IpAddr::V6(source), IpAddr::V6(target)) => {
+            checksum(&[&source.octets(), &target.octets(), &length, &protocol])
+        }
+        _ => checksum(&[&length, &protocol]),
+    }
 }
 
 /// Cuts a packet of IPv4 into fragments that are no larger than `mtu` (RFC 791, section 3.2).

@@ -19,6 +19,7 @@ use crate::host::{Host, HostError, Sockets};
 use crate::icmp::{Trouble, message};
 use crate::packet::{Header, ICMP, ICMP6, TCP, UDP};
 use crate::plan::Plan;
+use crate::port::Port;
 use crate::tcp::Segment;
 use datagrams::Talk;
 use echoes::Asked;
@@ -142,7 +143,7 @@ const PLACES: [Place; 8] = [
 struct Forwarder {
     lender: Lender,
     /// The device of the namespace: what is written to it arrives there.
-    device: OwnedFd,
+    device: Port,
     /// Into the network, as if from the device.
     back: UnixDatagram,
     own: [IpAddr; 2],
@@ -168,12 +169,7 @@ struct Forwarder {
 /// # Errors
 ///
 /// The system refuses.
-pub fn open(
-    plan: &Plan,
-    host: &Host,
-    device: &OwnedFd,
-    lender: Lender,
-) -> Result<(Door, OwnedFd), HostError> {
+pub fn open(plan: &Plan, host: &Host, device: &Port, lender: Lender) -> Result<(Door, Port), HostError> {
     let refused = |why: std::io::Error| {
         HostError::new("cannot open the way out", Errno::from_io_error(&why).unwrap_or(Errno::IO))
     };
@@ -193,7 +189,7 @@ pub fn open(
     let door = Door { own, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
     let mut forwarder = Forwarder {
         lender,
-        device: device.try_clone().map_err(refused)?,
+        device: device.another().map_err(refused)?,
         back,
         own,
         name_server: name_server(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
@@ -214,7 +210,7 @@ pub fn open(
     let thread = std::thread::Builder::new().name("way out".to_owned());
     // It ends when the door is gone.
     thread.spawn(move || host.enter().map(|()| forwarder.run())).map_err(refused)?;
-    Ok((door, entrance.into()))
+    Ok((door, Port::plain(entrance.into())))
 }
 
 /// The first name server that the text of `/etc/resolv.conf` names.
@@ -333,7 +329,7 @@ impl Forwarder {
     /// A packet goes to the system in the namespace.
     fn enter(&self, packet: &[u8]) {
         // Where it is full the packet is lost, and comes again.
-        let _ = rustix::io::write(&self.device, packet);
+        let _ = self.device.write(packet);
     }
 
     /// A packet goes into the network.

@@ -4,6 +4,7 @@ use super::error::HostError;
 use super::netlink::Netlink;
 use super::tun;
 use crate::plan::{Plan, inside};
+use crate::port::Port;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
@@ -171,11 +172,11 @@ fn replace(name: &str, text: &str) -> Result<(), Errno> {
 /// # Errors
 ///
 /// The system refuses.
-pub fn make(plan: &Plan, node: usize) -> Result<(Host, OwnedFd), HostError> {
+pub fn make(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> {
     let of = &plan.nodes[node];
     separate(UnshareFlags::NEWNET)
         .map_err(|why| HostError::new(format!("cannot make the network of `{}`", of.name), why))?;
-    let file = tun::make(DEVICE)?;
+    let port = tun::make(DEVICE)?;
     // Nobody here answers what a host asks when it finds a new link.
     for (setting, value) in [("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_ra", "0")] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/{setting}"), value);
@@ -203,7 +204,7 @@ pub fn make(plan: &Plan, node: usize) -> Result<(Host, OwnedFd), HostError> {
     }
     let names = open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let names = names.map_err(|why| HostError::new("cannot keep a network namespace", why))?;
-    Ok((Host { node, names }, file))
+    Ok((Host { node, names }, port))
 }
 
 impl Host {

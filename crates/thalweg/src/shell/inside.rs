@@ -36,8 +36,8 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     let emulator = emulator.map_err(|error| Error::Usage(format!("the scenario cannot be live: {error}")))?;
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
     for (node, _) in plan.hosts() {
-        let (host, file) = make(plan, node).map_err(|error| refused(&error))?;
-        devices.push(Device { node, file, door: None });
+        let (host, port) = make(plan, node).map_err(|error| refused(&error))?;
+        devices.push(Device { node, port, door: None });
         hosts.push(host);
     }
     if plan.outside.is_none() {
@@ -45,9 +45,9 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     }
     let way_out = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
     if let (Some((host, device)), Some(lender)) = (way_out, lender.take()) {
-        let (door, entrance) = open(plan, host, &device.file, lender).map_err(|error| refused(&error))?;
+        let (door, entrance) = open(plan, host, &device.port, lender).map_err(|error| refused(&error))?;
         device.door = Some(door);
-        devices.push(Device { node: host.node, file: entrance, door: None });
+        devices.push(Device { node: host.node, port: entrance, door: None });
     }
     let names: Vec<&str> = plan.hosts().map(|(_, host)| host.name.as_str()).collect();
     let capture = arguments.pcap.as_deref().map(|path| {

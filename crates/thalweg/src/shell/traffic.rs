@@ -4,10 +4,13 @@
 use crate::bench::{SERVICE, write_for};
 use crate::console::Error;
 use crate::values::KERNEL;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -271,7 +274,8 @@ impl Traffic {
         let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
         match &self.carrier {
             Carrier::Kernel(name) => {
-                let mut stream = tcp(to, name).map_err(|error| format!("{KERNEL}{name}: {error}"))?;
+                let stream = tcp(to, name, is_over).map_err(|error| format!("{KERNEL}{name}: {error}"))?;
+                let Some(mut stream) = stream else { return Ok(()) };
                 let piece = vec![7; 1 << 16];
                 while !is_over() {
                     match stream.write(&piece) {
@@ -501,14 +505,35 @@ fn looks(host: &Host) -> Result<Sockets, Error> {
     host.enter().and_then(|()| Sockets::new()).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// A connection of TCP with this congestion control from its first segment on.
-fn tcp(to: SocketAddr, control: &str) -> std::io::Result<TcpStream> {
+/// A connection of TCP with this congestion control from its first segment on; none where all is over before it is answered, as on a
+/// path that is full.
+fn tcp(to: SocketAddr, control: &str, is_over: impl Fn() -> bool) -> std::io::Result<Option<TcpStream>> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     sockopt::set_tcp_congestion(&socket, control)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE * 100))?;
-    connect(&socket, &to)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;
-    Ok(TcpStream::from(socket))
+    match connect(&socket, &to) {
+        // The system goes on trying.
+        Err(Errno::INPROGRESS | Errno::AGAIN) => {
+            while !is_answered(&socket)? {
+                if is_over() {
+                    return Ok(None);
+                }
+            }
+        }
+        connected => connected?,
+    }
+    Ok(Some(TcpStream::from(socket)))
+}
+
+/// True when a connection is there; waits for it a while.
+fn is_answered(socket: &OwnedFd) -> std::io::Result<bool> {
+    let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.subsec_nanos().into() };
+    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
+    match poll(&mut polled, Some(&patience)) {
+        Ok(0) | Err(Errno::INTR) => Ok(false),
+        Ok(_) => Ok(sockopt::socket_error(socket)?.map(|()| true)?),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn bound(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {

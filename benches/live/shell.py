@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Tells how exactly `thalweg shell` keeps rates and times, by itself and beside mahimahi.
+
+    shell.py goals                       one link of 100 Mbit/s, 1 and 3 Gbit/s, and 32 of 30 Mbit/s at once, on two cores
+    shell.py goals --only 3G --time 20 --repeat 3
+    shell.py beside                      the same line by `thalweg shell` and by mahimahi's mm-delay and mm-link
+
+Rates are what receiving programs got of the kernel's CUBIC in the last part of a run, when the line is full, with headers counted: 1448
+of 1500 B are data. `goals` takes them from `--traffic`, with `--first` before all else that the machine does. Lateness is what the emulator itself counts (the certificate); where both
+emulators are compared it is how much later than the path says single datagrams arrive on an idle line.
+`shell.py receive`, `send`, `stamps` and `probe` are the programs that run at the ends. No root for `goals`; mm-link and mm-delay are
+programs that may become root. Only the standard library is used.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import rig
+
+PORT = 5001
+# The part of a packet of 1500 B that is data: headers of IPv4, and of TCP with timestamps.
+DATA = 1448 / 1500
+# Slow start and what it lost are over by then.
+SETTLED = 3
+
+GOALS = {"100M": ("100 Mbit/s", 1), "1G": ("1 Gbit/s", 1), "3G": ("3 Gbit/s", 1), "32x30M": ("30 Mbit/s", 32)}
+BITS = {"Mbit/s": 1e6, "Gbit/s": 1e9}
+
+
+def bits(rate):
+    number, unit = rate.split()
+    return float(number) * BITS[unit]
+
+
+def scenario(rate, links, seconds, delay="1 ms", products=2):
+    """Links beside each other, each with hosts of its own and a queue of so many products of rate and round trip."""
+    queue = round(products * bits(rate) / 8 * 2e-3 * float(delay.split()[0]))
+    lines = [f'title = "Links of {rate}"', f'duration = "{seconds} s"']
+    for number in range(1, links + 1):
+        ends = f'"c{number}", "s{number}"'
+        lines += ["[[link]]", f'name = "line{number}"', f"between = [{ends}]", f'rate = "{rate}"', f'delay = "{delay}"',
+                  f'queue = "{max(queue, 30000)} B"', "[[flow]]", f'from = "c{number}"', f'to = "s{number}"', 'scheme = "cubic"',
+                  'workload = "bulk"']
+    return "\n".join(lines) + "\n"
+
+
+def steady(times, delivered):
+    """Bits a second on the line after everything has settled."""
+    kept = [(at, count) for at, count in zip(times, delivered) if at >= SETTLED]
+    (began, first), (ended, last) = kept[0], kept[-1]
+    return 8 * (last - first) / (ended - began) / DATA
+
+
+def one(options, name):
+    rate, links = GOALS[name]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "links.toml"
+        file.write_text(scenario(rate, links, options.time))
+        rig.emulated([options.thalweg, "shell", file, "--quiet", "--traffic", f"kernel:{options.control}", "--out", f"{scratch}/out"],
+                     options.first)
+        traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
+        fidelity = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())
+    rates = [steady(flow["series"]["time_s"], flow["series"]["delivered_bytes"]) for flow in traffic["flows"]]
+    errors = [100 * (found / bits(rate) - 1) for found in rates]
+    return {"name": name, "errors": errors, "worst": max(errors, key=abs), "load": os.getloadavg()[0], **fidelity}
+
+
+def goals(options):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
+    print(f"{options.cores} cores, {options.time} s a run, the last {options.time - SETTLED} s of which count; kernel:{options.control}\n")
+    print("| links | rate error, % | late: median | 99 % | most | processor | certificate | load |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: |")
+    for name in options.only:
+        for _ in range(options.repeat):
+            found = one(options, name)
+            late = [f"{1e6 * found['late'][which]:.0f} us" for which in ("p50_s", "p99_s", "max_s")]
+            share = f"{100 * found['processor_s'] / found['elapsed_s']:.0f} %"
+            valid = "valid" if found["valid"] else "; ".join(found["why_not"])
+            print(f"| {name} | {found['worst']:+.2f} | {' | '.join(late)} | {share} | {valid} | {found['load']:.1f} |", flush=True)
+
+
+# What runs at the ends.
+
+def receive(_):
+    """Takes one stream; says how fast it came once everything had settled, and the processor time that this took."""
+    server = socket.create_server(("", PORT))
+    stream = server.accept()[0]
+    buffer, total, began, times, counts = bytearray(1 << 20), 0, time.monotonic(), [], []
+    while count := stream.recv_into(buffer):
+        total += count
+        now = time.monotonic() - began
+        if not times or now - times[-1] >= 0.01:
+            times.append(now)
+            counts.append(total)
+    print(json.dumps({"rate": steady(times, counts), "cpu_s": own()}), flush=True)
+
+
+def send(options):
+    stream = socket.create_connection((options.host, PORT))
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.control.encode())
+    piece, ends = bytes(1 << 18), time.monotonic() + options.time
+    while time.monotonic() < ends:
+        stream.sendall(piece)
+    stream.close()
+    print(json.dumps({"cpu_s": own()}), flush=True)
+
+
+def stamps(_):
+    """Takes datagrams with the time at which they left, until one of them says so."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("", PORT))
+        took = []
+        while len(message := server.recv(2048)) > 1:
+            took.append(time.monotonic_ns() - struct.unpack_from("<Q", message)[0])
+    print(json.dumps({"took_ns": took}), flush=True)
+
+
+def probe(options):
+    """Datagrams of 100 B, each at a time of its own within 5 ms."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect((options.host, PORT))
+        ends, number = time.monotonic() + options.time, 0
+        while time.monotonic() < ends:
+            time.sleep(0.002 + 0.003 * (number * 0.618 % 1))
+            client.send(struct.pack("<Q64x", time.monotonic_ns()))
+            number += 1
+        time.sleep(0.5)
+        client.send(b"e")
+
+
+def own():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+# Beside mahimahi.
+
+# Multiples of 12 Mbit/s are whole packets in each of its milliseconds.
+LINES = {"12 Mbit/s": 1, "96 Mbit/s": 8, "996 Mbit/s": 83}
+ONE_WAY = 10
+
+
+def children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def by_thalweg(options, rate, queue, server, client):
+    """The output of both programs."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file, said = Path(scratch) / "line.toml", Path(scratch) / "said.json"
+        file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario(rate, 1, options.time, f"{ONE_WAY} ms")))
+        words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={me()} {server} > {said}", "--", "sh", "-c",
+                 f"{me()} {client} s1; sleep 0.5"]
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+        return said.read_text(), done.stdout
+
+
+def by_mahimahi(options, rate, queue, server, client):
+    """mm-link sends up from within its shell: the server stays outside, at the address that its shell has for the outside."""
+    trace = Path(tempfile.gettempdir()) / f"mahimahi-{LINES[rate]}.trace"
+    trace.write_text("1\n" * LINES[rate])
+    listening = subprocess.Popen(["sh", "-c", f"{me()} {server}"], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    inner = ["mm-link", trace, trace, "--uplink-queue=droptail", f"--uplink-queue-args=packets={queue}", "--", "sh", "-c",
+             f"{me()} {client} $MAHIMAHI_BASE; sleep 0.5"]
+    # As a user: it refuses to be started by root.
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    done = subprocess.run([*user, "mm-delay", str(ONE_WAY), *inner], check=True, capture_output=True, text=True)
+    return listening.communicate()[0], done.stdout
+
+
+def me():
+    return f"{sys.executable} {Path(__file__).resolve()}"
+
+
+def beside(options):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
+    emulators = {"thalweg shell": by_thalweg}
+    if shutil.which("mm-link"):
+        emulators["mahimahi"] = by_mahimahi
+    else:
+        print("mahimahi is missing (mm-link): it has no package in Debian 12; README.md says how it is built\n")
+    print(f"{options.cores} cores, {ONE_WAY} ms one way, {options.time} s\n")
+    print("| line | emulator | rate error, % | processor, s a GB | idle: late, median | 99 % | most |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+    for rate in LINES:
+        queue = max(20, round(2 * bits(rate) * 2e-3 * ONE_WAY / 12000))
+        for name, run in emulators.items():
+            before = children()
+            outer, inner = run(options, rate, queue, "receive", f"send --time {options.time} --control {options.control} --host")
+            received, sent = json.loads(outer), json.loads(inner.strip().splitlines()[-1])
+            used = children() - before - received["cpu_s"] - sent["cpu_s"]
+            error = 100 * (received["rate"] / bits(rate) - 1)
+            stamped, _ = run(options, rate, queue, "stamps", f"probe --time {options.time} --host")
+            # 28 B of headers and 72 of data.
+            nominal = ONE_WAY * 1e6 + 100 * 8 / bits(rate) * 1e9
+            late = sorted((took - nominal) / 1e3 for took in json.loads(stamped)["took_ns"])
+            columns = [statistics.median(late), late[int(0.99 * len(late))], late[-1]]
+            cost = used / (received["rate"] * options.time / 8e9)
+            print(f"| {rate} | {name} | {error:+.2f} | {cost:.1f} | {' | '.join(f'{each:.0f} us' for each in columns)} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    do = {"goals": goals, "beside": beside, "receive": receive, "send": send, "stamps": stamps, "probe": probe}
+    parser.add_argument("what", choices=do)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(GOALS), help=", ".join(GOALS))
+    parser.add_argument("--time", type=int, default=12, help="seconds of a run")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--first", action="store_true", help="before all else that the machine does, where others work on it; needs root")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--control", default="cubic", help="the kernel's congestion control")
+    parser.add_argument("--host", help="of send and probe")
+    parser.add_argument("--thalweg", default=rig.THALWEG)
+    options = parser.parse_args()
+    if unknown := [name for name in options.only if name not in GOALS]:
+        parser.error(f"nothing is called {unknown[0]}; there are {', '.join(GOALS)}")
+    if options.time <= SETTLED + 1:
+        parser.error(f"a run takes more than {SETTLED + 1} s")
+    do[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+//! The file of a device: what the system sends through the device is read from it, what is written to it arrives.
+//!
+//! With offload a header stands before each packet (`struct virtio_net_hdr` of `linux/virtio_net.h`), in the byte order of this host. The
+//! system then leaves it to the reader to cut what TCP and UDP send into packets and to set checksums, as it does with network cards;
+//! and it takes a run of packets as one, as network cards hand it over.
+
+use rustix::io::Errno;
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The length of the header.
+const HEADER: usize = 10;
+/// Flags: the checksum is not there yet.
+const NEEDS_CHECKSUM: u8 = 1;
+/// Kinds of runs, and a bit of theirs: CWR is in it.
+const TCP4: u8 = 1;
+const TCP6: u8 = 4;
+const DATAGRAMS: u8 = 5;
+const WITH_CWR: u8 = 0x80;
+
+/// The packets that a run is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP.
+    Datagrams,
+}
+
+/// The part of the system's work that is still to be done on a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offload {
+    /// The checksum is of all from the first of these places on; its field is so far behind that, and has the sum of what else is in it.
+    pub checksum: Option<[u16; 2]>,
+    /// It is a run of packets with so many bytes of data each.
+    pub run: Option<(Kind, u16)>,
+}
+
+impl Offload {
+    fn parse(header: [u8; HEADER]) -> Self {
+        let [flags, kind, _, _, rest @ ..] = header;
+        let [size, start, offset] = [0, 2, 4].map(|at| u16::from_ne_bytes([rest[at], rest[at + 1]]));
+        let kind = match kind & !WITH_CWR {
+            TCP4 => Some(Kind::Tcp4),
+            TCP6 => Some(Kind::Tcp6),
+            DATAGRAMS => Some(Kind::Datagrams),
+            _ => None,
+        };
+        Self {
+            checksum: (flags & NEEDS_CHECKSUM != 0).then_some([start, offset]),
+            run: kind.map(|kind| (kind, size)),
+        }
+    }
+
+    /// The header before a packet whose own headers have so many bytes.
+    fn header(self, head: u16) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        if let Some((_, size)) = self.run {
+            put(2, head);
+            put(4, size);
+        }
+        if let Some([start, offset]) = self.checksum {
+            put(6, start);
+            put(8, offset);
+            header[0] = NEEDS_CHECKSUM;
+        }
+        header[1] = match self.run {
+            None => 0,
+            Some((Kind::Tcp4, _)) => TCP4,
+            Some((Kind::Tcp6, _)) => TCP6,
+            Some((Kind::Datagrams, _)) => DATAGRAMS,
+        };
+        header
+    }
+}
+
+/// The file of a device.
+#[derive(Debug)]
+pub struct Port {
+    file: OwnedFd,
+    has_headers: bool,
+}
+
+impl Port {
+    /// A file that gives and takes a packet at a time, without a header.
+    pub fn plain(file: OwnedFd) -> Self {
+        Self { file, has_headers: false }
+    }
+
+    /// A file with headers before packets.
+    pub(crate) fn with_headers(file: OwnedFd) -> Self {
+        Self { file, has_headers: true }
+    }
+
+    /// The same file once more.
+    ///
+    /// # Errors
+    ///
+    /// The system has no more files.
+    pub(crate) fn another(&self) -> std::io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, has_headers: self.has_headers })
+    }
+
+    /// Runs of packets can be written.
+    pub(crate) fn takes_runs(&self) -> bool {
+        self.has_headers
+    }
+
+    /// Reads a packet, or a run.
+    pub(crate) fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<(Offload, &'a [u8]), Errno> {
+        let length = rustix::io::read(&self.file, &mut *buffer)?;
+        let bytes = buffer.get(..length).unwrap_or_default();
+        if !self.has_headers {
+            return Ok((Offload::default(), bytes));
+        }
+        Ok(bytes
+            .split_first_chunk::<HEADER>()
+            .map_or((Offload::default(), &[]), |(header, packet)| (Offload::parse(*header), packet)))
+    }
+
+    /// Writes a packet.
+    pub(crate) fn write(&self, packet: &[u8]) -> Result<(), Errno> {
+        if self.has_headers {
+            let header = Offload::default().header(0);
+            rustix::io::writev(&self.file, &[IoSlice::new(&header), IoSlice::new(packet)]).map(drop)
+        } else {
+            rustix::io::write(&self.file, packet).map(drop)
+        }
+    }
+
+    /// Writes a run, whose headers have so many bytes, in parts.
+    pub(crate) fn write_run<'a>(
+        &self,
+        offload: Offload,
+        head: u16,
+        parts: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), Errno> {
+        let header = offload.header(head);
+        let mut slices = vec![IoSlice::new(&header)];
+        for part in parts {
+            slices.push(IoSlice::new(part));
+        }
+        rustix::io::writev(&self.file, &slices).map(drop)
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    /// What is written is what the system reads (`linux/virtio_net.h`), and the other way round.
+    #[test]
+    fn headers_stand_before_packets() {
+        let (one, other) = UnixDatagram::pair().unwrap();
+        let port = Port::with_headers(one.into());
+        let offload = Offload { checksum: Some([20, 16]), run: Some((Kind::Tcp4, 1448)) };
+        port.write_run(offload, 52, [b"head".as_slice(), b"data"].into_iter()).unwrap();
+        let mut bytes = [0; 64];
+        let length = other.recv(&mut bytes).unwrap();
+        let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        assert_eq!((bytes[0], bytes[1], [2, 4, 6, 8].map(half)), (1, 1, [52, 1448, 20, 16]));
+        assert_eq!(&bytes[HEADER..length], b"headdata");
+        // With CWR in it.
+        bytes[1] |= 0x80;
+        other.send(&bytes[..length]).unwrap();
+        assert_eq!(port.read(&mut [0; 64]).unwrap(), (offload, b"headdata".as_slice()));
+        port.write(b"one").unwrap();
+        let length = other.recv(&mut bytes).unwrap();
+        assert_eq!((&bytes[..HEADER], &bytes[HEADER..length]), ([0; HEADER].as_slice(), b"one".as_slice()));
+        // Shorter than a header.
+        other.send(b"shorter").unwrap();
+        assert_eq!(port.read(&mut [0; 64]).unwrap(), (Offload::default(), [].as_slice()));
+    }
+}
