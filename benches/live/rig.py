@@ -102,14 +102,16 @@ def tun(name):
 
 
 def emulated(words, first=False):
-    """A call of `thalweg shell`; with `first` before all else that the machine does, and its emulator before its programs (as root)."""
+    """The output of a call of `thalweg shell`; with `first` it comes before all else that the machine does, and its emulator before its
+    programs (as root)."""
     words = [*SECOND, *map(str, words)] if first else [*map(str, words)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         while first and running.poll() is None and not network_first():
             time.sleep(0.02)
-        said = running.communicate()[1]
+        printed, said = running.communicate()
     if running.returncode:
         raise SystemExit(f"{' '.join(words)}: {said}")
+    return printed
 
 
 def network_first():

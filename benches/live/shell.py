@@ -3,13 +3,19 @@
 
     shell.py goals                       one link of 100 Mbit/s, 1 and 3 Gbit/s, and 32 of 30 Mbit/s at once, on two cores
     shell.py goals --only 3G --time 20 --repeat 3
+    shell.py queues                      CUBIC and Reno of the kernel beside each other, by queue discipline, live and simulated
     shell.py beside                      the same line by `thalweg shell` and by mahimahi's mm-delay and mm-link
 
-Rates are what receiving programs got of the kernel's CUBIC in the last part of a run, when the line is full, with headers counted: 1448
+Rates are what receiving programs got of the kernel's TCP in the last part of a run, when the line is full, with headers counted: 1448
 of 1500 B are data. `goals` takes them from `--traffic`, with `--first` before all else that the machine does. Lateness is what the emulator itself counts (the certificate); where both
 emulators are compared it is how much later than the path says single datagrams arrive on an idle line.
-`shell.py receive`, `send`, `stamps` and `probe` are the programs that run at the ends. No root for `goals`; mm-link and mm-delay are
-programs that may become root. Only the standard library is used.
+`shell.py receive`, `send`, `stamps` and `probe` are the programs that run at the ends. Root is needed for `--first` and, as mm-delay
+and mm-link change the host's network, best a network of their own:
+
+    sysctl net.core.devconf_inherit_init_net=3
+    unshare --net sh -c "ip link set lo up; sysctl net.ipv4.ip_forward=1; benches/live/shell.py beside"
+
+Only the standard library is used.
 """
 
 import argparse
@@ -91,6 +97,43 @@ def goals(options):
             print(f"| {name} | {found['worst']:+.2f} | {' | '.join(late)} | {share} | {valid} | {found['load']:.1f} |", flush=True)
 
 
+# Disciplines on real packets.
+
+DISCIPLINES = ["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "dualpi2"]
+
+
+def queues(options):
+    """Two flows of the kernel on 20 Mbit/s, 20 ms there and back, and two simulated ones with Linux's usual values."""
+    print(f"{options.time} s a run\n")
+    print("| discipline | live: Mbit/s | Jain | mean queue, ms | drops | simulated: Mbit/s | Jain | mean queue, ms | drops | certificate |")
+    print("| --- |" + 8 * " ---: |" + " --- |")
+    text = "\n".join(['title = "Two flows on a line"', f'duration = "{options.time} s"', "[[link]]", 'name = "line"',
+                      'between = ["client", "server"]', 'rate = "20 Mbit/s"', 'delay = "10 ms"', 'queue = "100 kB"', "[[flow]]", "count = 2",
+                      'from = "client"', 'to = "server"', 'scheme = { base = "cubic", preset = "linux" }', 'workload = "bulk"', ""])
+    for name in options.disciplines:
+        change = ["--set", f"link.line.queue={{ discipline = '{name}', capacity = '100 kB' }}"]
+        with tempfile.TemporaryDirectory() as scratch:
+            file = Path(scratch) / "two.toml"
+            file.write_text(text)
+            rig.emulated([options.thalweg, "shell", file, "--quiet", "--traffic", f"kernel:{options.control}", "--out", f"{scratch}/out", *change],
+                         options.first)
+            simulated = subprocess.run([options.thalweg, "run", file, "--json", "--quiet", *change], check=True, capture_output=True, text=True)
+            of_live, of_simulation = [document["runs"][0] for document in (
+                json.loads(Path(f"{scratch}/out/results.json").read_text()), json.loads(simulated.stdout))]
+            traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
+            valid = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())["valid"]
+        columns = shown(of_live, [flow["goodput_bps"] for flow in traffic["flows"]])
+        columns += shown(of_simulation, [flow["goodput_bps"] for flow in of_simulation["flows"]])
+        print(f"| `{name}` | {' | '.join(columns)} | {'valid' if valid else 'not valid'} |", flush=True)
+
+
+def shown(run, rates):
+    line = run["links"][0]
+    jain = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+    queue = line["queue_mean_bytes"] * 8 / 20e6 * 1e3
+    return [f"{sum(rates) / 1e6:.2f}", f"{jain:.2f}", f"{queue:.1f}", f"{line['drops']}"]
+
+
 # What runs at the ends.
 
 def receive(_):
@@ -164,21 +207,23 @@ def by_thalweg(options, rate, queue, server, client):
         file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario(rate, 1, options.time, f"{ONE_WAY} ms")))
         words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={me()} {server} > {said}", "--", "sh", "-c",
                  f"{me()} {client} s1; sleep 0.5"]
-        done = subprocess.run(words, check=True, capture_output=True, text=True)
-        return said.read_text(), done.stdout
+        printed = rig.emulated(words, options.first)
+        return said.read_text(), printed
 
 
 def by_mahimahi(options, rate, queue, server, client):
-    """mm-link sends up from within its shell: the server stays outside, at the address that its shell has for the outside."""
+    """mm-link sends up from within its shell: the server stays outside, at the address that its shell has for the outside. Users may
+    have Reno on any host, so that both have it."""
     trace = Path(tempfile.gettempdir()) / f"mahimahi-{LINES[rate]}.trace"
     trace.write_text("1\n" * LINES[rate])
-    listening = subprocess.Popen(["sh", "-c", f"{me()} {server}"], stdout=subprocess.PIPE, text=True)
+    first = rig.SECOND if options.first else []
+    listening = subprocess.Popen([*first, "sh", "-c", f"{me()} {server}"], stdout=subprocess.PIPE, text=True)
     time.sleep(0.5)
     inner = ["mm-link", trace, trace, "--uplink-queue=droptail", f"--uplink-queue-args=packets={queue}", "--", "sh", "-c",
              f"{me()} {client} $MAHIMAHI_BASE; sleep 0.5"]
     # As a user: it refuses to be started by root.
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    done = subprocess.run([*user, "mm-delay", str(ONE_WAY), *inner], check=True, capture_output=True, text=True)
+    done = subprocess.run([*first, *user, "mm-delay", str(ONE_WAY), *inner], check=True, capture_output=True, text=True)
     return listening.communicate()[0], done.stdout
 
 
@@ -194,13 +239,13 @@ def beside(options):
     else:
         print("mahimahi is missing (mm-link): it has no package in Debian 12; README.md says how it is built\n")
     print(f"{options.cores} cores, {ONE_WAY} ms one way, {options.time} s\n")
-    print("| line | emulator | rate error, % | processor, s a GB | idle: late, median | 99 % | most |")
+    print("| line | emulator | rate error, % | processor | idle: late, median | 99 % | most |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for rate in LINES:
         queue = max(20, round(2 * bits(rate) * 2e-3 * ONE_WAY / 12000))
         for name, run in emulators.items():
             before = children()
-            outer, inner = run(options, rate, queue, "receive", f"send --time {options.time} --control {options.control} --host")
+            outer, inner = run(options, rate, queue, "receive", f"send --time {options.time} --control reno --host")
             received, sent = json.loads(outer), json.loads(inner.strip().splitlines()[-1])
             used = children() - before - received["cpu_s"] - sent["cpu_s"]
             error = 100 * (received["rate"] / bits(rate) - 1)
@@ -209,15 +254,15 @@ def beside(options):
             nominal = ONE_WAY * 1e6 + 100 * 8 / bits(rate) * 1e9
             late = sorted((took - nominal) / 1e3 for took in json.loads(stamped)["took_ns"])
             columns = [statistics.median(late), late[int(0.99 * len(late))], late[-1]]
-            cost = used / (received["rate"] * options.time / 8e9)
-            print(f"| {rate} | {name} | {error:+.2f} | {cost:.1f} | {' | '.join(f'{each:.0f} us' for each in columns)} |", flush=True)
+            print(f"| {rate} | {name} | {error:+.2f} | {100 * used / options.time:.0f} % | {' | '.join(f'{each:.0f} us' for each in columns)} |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"goals": goals, "beside": beside, "receive": receive, "send": send, "stamps": stamps, "probe": probe}
+    do = {"goals": goals, "queues": queues, "beside": beside, "receive": receive, "send": send, "stamps": stamps, "probe": probe}
     parser.add_argument("what", choices=do)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(GOALS), help=", ".join(GOALS))
+    parser.add_argument("--disciplines", type=lambda text: text.split(","), default=DISCIPLINES, help=", ".join(DISCIPLINES))
     parser.add_argument("--time", type=int, default=12, help="seconds of a run")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--first", action="store_true", help="before all else that the machine does, where others work on it; needs root")

@@ -4,6 +4,7 @@ use super::{INSIDE, LENDER, Network, ShellArguments, view};
 use crate::console::{Console, Done, Error};
 use crate::shell::children::{Signals, exit_code};
 use rustix::process::{Signal, set_parent_process_death_signal};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -24,6 +25,16 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
         && !exists(command)
     {
         return Err(Error::Usage(format!("there is no command `{}`", command.to_string_lossy())));
+    }
+    if let Some(node) = network.plan.outside
+        && let IpAddr::V4(own) = network.plan.nodes[node].addresses[0]
+    {
+        let routes = std::fs::read_to_string("/proc/net/route").unwrap_or_default();
+        for (network, bits) in taken(&routes, own) {
+            console.say(&format!(
+                "note: this host has a way to {network}/{bits}, and addresses of nodes here are in it: behind the way out they are not reached"
+            ));
+        }
     }
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
@@ -78,6 +89,27 @@ pub fn lend() -> Done {
         .map_err(|_| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
 }
 
+/// The bits with which all addresses of nodes begin.
+const NODES: u32 = 16;
+
+/// The networks of this host, but the way to everywhere, that have addresses as nodes have: by their first address and their bits, from
+/// the text of `/proc/net/route`.
+fn taken(routes: &str, own: Ipv4Addr) -> Vec<(Ipv4Addr, u32)> {
+    let route = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        // The system writes addresses as numbers in the byte order of this host.
+        let mut address = |skip| {
+            let number = u32::from_str_radix(words.nth(skip)?, 16).ok()?;
+            Some(u32::from_be_bytes(number.to_ne_bytes()))
+        };
+        let (to, mask) = (address(0)?, address(5)?);
+        let bits = mask.count_ones();
+        let is_shared = |bits: u32| (to ^ own.to_bits()).checked_shr(32 - bits).unwrap_or(0) == 0;
+        (bits > 0 && is_shared(bits.min(NODES))).then_some((Ipv4Addr::from_bits(to), bits))
+    };
+    routes.lines().skip(1).filter_map(route).collect()
+}
+
 /// A file of that name is where commands are.
 fn exists(command: &std::ffi::OsStr) -> bool {
     let path = std::path::Path::new(command);
@@ -86,4 +118,29 @@ fn exists(command: &std::ffi::OsStr) -> bool {
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|folder| folder.join(path).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of a host with the way to everywhere, a network of its own, one that has the nodes' and one within it.
+    #[test]
+    fn networks_with_the_addresses_of_nodes_are_found() {
+        let of = |to: [u8; 4], mask: [u8; 4]| {
+            let [to, mask] = [to, mask].map(u32::from_ne_bytes);
+            format!("eth0\t{to:08X}\t0100A8C0\t0003\t0\t0\t0\t{mask:08X}\t0\t0\t0\n")
+        };
+        let lines = [
+            of([0; 4], [0; 4]),
+            of([192, 168, 0, 0], [255, 255, 255, 0]),
+            of([10, 72, 0, 0], [255, 255, 0, 0]),
+            of([10, 0, 0, 0], [255, 0, 0, 0]),
+            of([10, 71, 3, 0], [255, 255, 255, 0]),
+        ];
+        let routes = format!("Iface\tDestination\tGateway\n{}", lines.concat());
+        let found = taken(&routes, Ipv4Addr::new(10, 71, 0, 2));
+        assert_eq!(found, [(Ipv4Addr::new(10, 0, 0, 0), 8), (Ipv4Addr::new(10, 71, 3, 0), 24)]);
+        assert_eq!(taken("", Ipv4Addr::LOCALHOST), []);
+    }
 }
