@@ -46,10 +46,10 @@ pub struct Driven {
 const BATCH: u64 = 64;
 /// The event of what ends the run.
 const STOP: u64 = u64::MAX;
-/// Where so many packets come and leave in each [`WHILE`], the thread naps for so long between two looks: what waits for its next look is
-/// then moved together, and whoever reads it is woken once for several packets. A timer and a wake-up cost some microseconds each,
-/// on virtual machines ten or more.
-const NAP: Duration = Duration::from_micros(20);
+/// The thread sleeps for so long between two looks where [`BUSY`] packets come and leave in each [`WHILE`] (wake-up coalescing): the packets
+/// that wait for its next look are then moved together, and their reader is woken once for several. A timer and a wake-up cost some
+/// microseconds each, on virtual machines ten or more.
+const PAUSE: Duration = Duration::from_micros(20);
 const BUSY: u64 = 100;
 const WHILE: Duration = Duration::from_millis(1);
 /// Devices that one call tells of.
@@ -141,11 +141,11 @@ pub fn drive(
         }
         events.clear();
         let now = clock.now();
-        let naps = pace.naps(now) && next.is_some_and(|next| next.since(now) < NAP);
+        let coalesces = pace.coalesces(now) && next.is_some_and(|next| next.since(now) < PAUSE);
         let wait = wait(next, now);
-        let slept = !naps && wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
-        if naps {
-            std::thread::sleep(std::time::Duration::from_nanos(NAP.as_picos() / 1000));
+        let slept = !coalesces && wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
+        if coalesces {
+            std::thread::sleep(std::time::Duration::from_nanos(PAUSE.as_picos() / 1000));
         } else if slept {
             // To the nanosecond; the wait for events alone would be one of whole milliseconds.
             match poll(&mut [PollFd::new(&waits, PollFlags::IN)], wait.as_ref()) {
@@ -198,7 +198,7 @@ pub fn drive(
     Ok(Driven { emulator, fidelity, capture })
 }
 
-/// How many packets are moved.
+/// The number of packets that are moved.
 #[derive(Debug, Default)]
 struct Pace {
     moved: u64,
@@ -208,8 +208,8 @@ struct Pace {
 }
 
 impl Pace {
-    /// True where there are so many that the thread may nap.
-    fn naps(&mut self, now: Time) -> bool {
+    /// True where there are so many that the thread may wait between looks.
+    fn coalesces(&mut self, now: Time) -> bool {
         if now.since(self.since) >= WHILE {
             self.is_busy = self.moved >= BUSY && now.since(self.since) < WHILE * 2;
             self.moved = 0;

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixDatagram;
 
-    /// What is written is what the system reads (`linux/virtio_net.h`), and the other way round.
+    /// The system reads it as `linux/virtio_net.h` says, and writes it so.
     #[test]
     fn headers_stand_before_packets() {
         let (one, other) = UnixDatagram::pair().unwrap();

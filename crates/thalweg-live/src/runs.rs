@@ -26,7 +26,7 @@ const ACK: u8 = 0x10;
 /// A packet, and the time at which it was to arrive.
 type Packet = (Time, Vec<u8>);
 
-/// What a packet that may be one of a run has.
+/// The headers of a packet that may be one of a run.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     kind: Kind,
@@ -188,7 +188,7 @@ fn dress(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
     first[place..place + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// How a run was written.
+/// The form in which a run was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Whole,
@@ -196,7 +196,7 @@ enum Written {
     InParts,
 }
 
-/// What becomes of packets.
+/// The fate of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// One that was to arrive at this time is handed over now.
@@ -318,7 +318,7 @@ mod tests {
         (0..length).map(|number| (number % 253) as u8).collect()
     }
 
-    /// What was cut is put together, and cut again is what it was: also at the wrap of sequence numbers.
+    /// The packets of a run are put together, and cut again they are the same: also at the wrap of sequence numbers.
     #[test]
     fn runs_are_what_was_cut() {
         for kind in [Kind::Tcp4, Kind::Tcp6, Kind::Datagrams] {

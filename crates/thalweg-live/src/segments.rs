@@ -1,4 +1,5 @@
-//! What the system sends in one piece for a network card to cut: it is cut here, before the network, so that each packet has its own fate.
+//! Runs of packets that the system sends in one piece, for a network card to cut: they are cut here, before the network, so that each
+//! packet has its own fate.
 
 use crate::packet::{Header, checksum, pseudo, seal_v4};
 use crate::port::{Kind, Offload};
