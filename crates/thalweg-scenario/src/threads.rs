@@ -52,7 +52,7 @@ mod tests {
     }
 
     const LINK: &str =
-        "duration = \"10 s\"\n[[link]]\nname = \"core\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\n";
+        "duration = \"10 s\"\n[[link]]\nname = \"core\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Gbit/s\"\n";
 
     /// The sentence names the link, the flows or the delay that keeps threads apart.
     #[test]
@@ -61,7 +61,7 @@ mod tests {
             "count = 100\nfrom = \"a\"\nto = \"b\"\naccess = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n";
         let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\n{apart}"));
         assert!(
-            text.starts_with("a run is about 3.") && text.contains("on 16: `core` from a to b"),
+            text.starts_with("a run is about 2.") && text.contains("on 16: `core` from a to b"),
             "{text}"
         );
         let text =

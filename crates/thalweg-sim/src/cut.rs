@@ -118,7 +118,7 @@ pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
 /// A gain below this is none.
 const WORTH: f64 = 1.05;
 /// A gain above this is there also where processors turn out to have something else to do now and then.
-const CLEAR: f64 = 1.5;
+const CLEAR: f64 = 1.4;
 /// The work of a run of some ten seconds on one thread, in hops.
 const LARGE: f64 = 1e8;
 
@@ -453,7 +453,7 @@ impl<'a> Cells<'a> {
             self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
         let most = loads.iter().copied().fold(0.0, f64::max);
-        let speedup = self.total / (most + rounds * HOPS_A_ROUND);
+        let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
         let heaviest = (heaviest, work[heaviest as usize] / self.total);
         (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest })
     }
@@ -519,7 +519,7 @@ impl<'a> Cells<'a> {
 
     fn bound(&self, best: &Grouping, threads: usize) -> Bound {
         let (cell, share) = best.heaviest;
-        if best.speedup >= 0.75 * threads as f64 {
+        if best.speedup * UNEVEN >= 0.75 * threads as f64 {
             Bound::Threads
         } else if best.speedup * share < 0.6 {
             Bound::Delays(Duration::from_picos(best.lookahead))
@@ -559,7 +559,9 @@ const OF_ANSWER: f64 = 0.7;
 const OF_SOURCE: f64 = 3.0;
 /// The same of a sink.
 const OF_SINK: f64 = 2.0;
-/// The hops that a thread could do while threads wait for each other once.
-const HOPS_A_ROUND: f64 = 10.0;
+/// The hops that a thread could do while threads wait for each other once: as it was measured, not as it would be if none were ever away.
+const HOPS_A_ROUND: f64 = 100.0;
+/// The part that has most to do in a round is another in the next: all wait for more than the heaviest part has on average.
+const UNEVEN: f64 = 1.3;
 /// The lookaheads that are tried at most.
 const MOST_TRIED: usize = 6;

@@ -65,6 +65,15 @@ fn parking_lot() -> Spec {
     }
 }
 
+/// The same at a hundred times the rate: there is much to do in the time of a delay.
+fn fast_lot() -> Spec {
+    let mut spec = parking_lot();
+    for direction in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        direction.rate = Rate::from_mbits_per_sec(5000);
+    }
+    spec
+}
+
 #[test]
 fn a_parking_lot_is_the_same_on_any_number_of_threads() {
     let spec = parking_lot();
@@ -79,8 +88,10 @@ fn a_parking_lot_is_the_same_on_any_number_of_threads() {
 /// Nobody is to wait longer for a large run because processors were idle, nor are small ones worth it.
 #[test]
 fn large_runs_take_the_idle_processors() {
-    let small = parking_lot();
-    let mut large = Spec { duration: Duration::from_secs(100_000), ..small.clone() };
+    let slow = Spec { duration: Duration::from_secs(100_000), ..parking_lot() };
+    assert_eq!(usual_threads(&slow, 4), 1, "parts would wait for each other most of the time");
+    let small = fast_lot();
+    let mut large = Spec { duration: Duration::from_secs(100), ..small.clone() };
     assert_eq!(usual_threads(&small, 4), 1);
     assert!(usual_threads(&large, 4) > 1);
     assert_eq!(usual_threads(&large, 1), 1);
@@ -184,6 +195,6 @@ fn what_nothing_separates_is_one() {
     let spec = Spec { groups: vec![group("g", 1, datagrams(), WorkloadSpec::Bulk)], ..still };
     assert!(!on(4, &spec).is_parallel());
     assert_eq!(outlook(&spec, [4])[0].parts, 1);
-    let [lot] = outlook(&parking_lot(), [3]);
+    let [lot] = outlook(&fast_lot(), [3]);
     assert!(lot.parts == 3 && lot.speedup > 2.0 && lot.bound == Bound::Threads, "{lot:?}");
 }
