@@ -29,7 +29,7 @@ fn why(bound: &Bound) -> Option<String> {
         Bound::Gates => "gates act at once on all flows of their nodes".to_owned(),
         Bound::Foreign(name) => format!("`{name}` is not of this project and may not expect several threads"),
         Bound::Transfers => {
-            "connections of transfers that arrive at random are numbered as they open, so that all flows stay together".to_owned()
+            "transfers that arrive at random are numbered as they open and end on both sides at once, so that all flows stay together".to_owned()
         }
         Bound::Link { name: [link, from, to], share } => {
             format!("`{link}` from {from} to {to}, with what no delay separates from it, has {} of the work", percent(*share))
