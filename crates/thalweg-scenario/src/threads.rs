@@ -70,6 +70,11 @@ mod tests {
         let random = "workload = { kind = \"poisson\", load = \"500 Mbit/s\", size = \"10 kB\" }\n";
         let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nname = \"g\"\n{apart}{random}"));
         assert!(text.contains("arrive at random"), "{text}");
+        let tree = "duration = \"1 s\"\nnetwork = \"fat-tree k=4 rate=10 Gbit/s delay=1 ms\"\n";
+        let random = "workload = { kind = \"poisson\", load = \"50 %\", size = \"1 MB\" }\n";
+        let all = "[[flow]]\nname = \"g\"\nfrom = \"h*\"\nto = \"h*\"\npattern = \"permutation\"\n";
+        let text = said(&format!("{tree}{all}{random}"));
+        assert!(text.contains("times as fast") && text.contains("arrive at random"), "{text}");
         let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
         assert!(short.contains("delays of 1 ns"), "{short}");
     }

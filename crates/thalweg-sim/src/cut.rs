@@ -247,6 +247,8 @@ struct Grouping {
     lookahead: u64,
     /// The heaviest of what is in one part in any case, and its share of the work.
     heaviest: (u32, f64),
+    /// The first flow's source is in it.
+    has_first: bool,
 }
 
 impl<'a> Cells<'a> {
@@ -454,8 +456,9 @@ impl<'a> Cells<'a> {
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
         let most = loads.iter().copied().fold(0.0, f64::max);
         let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
+        let has_first = sets.find(self.directions) == heaviest;
         let heaviest = (heaviest, work[heaviest as usize] / self.total);
-        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest })
+        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, has_first })
     }
 
     fn cut(&self, grouping: &Grouping) -> Cut {
@@ -523,7 +526,7 @@ impl<'a> Cells<'a> {
             Bound::Threads
         } else if best.speedup * share < 0.6 {
             Bound::Delays(Duration::from_picos(best.lookahead))
-        } else if !self.is_numbered && cell >= self.directions {
+        } else if !self.is_numbered && best.has_first {
             Bound::Transfers
         } else {
             self.name(cell, share)
