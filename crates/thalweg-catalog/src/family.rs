@@ -7,7 +7,7 @@ use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_proto::window::PauseConfig;
+use thalweg_proto::window::{Misbehaviour, PauseConfig};
 use thalweg_proto::{Ecn, Engine};
 
 /// An engine that is one end of a connection, with these PDUs and payloads.
@@ -170,6 +170,12 @@ pub trait Properties: Debug + Send + Sync {
     /// Says what a pause by a gate does to the sender's timer, where it has one.
     fn set_pause(&mut self, pause: PauseConfig) {
         let _ = pause;
+    }
+
+    /// Has the receiver act against the rules; false where it cannot.
+    fn misbehave(&mut self, how: Misbehaviour) -> bool {
+        let _ = how;
+        false
     }
 
     /// Values that are probably not meant on a path.

@@ -1,5 +1,6 @@
 //! The questions that drivers ask of an end of a connection, beside feeding and draining it.
 
+use crate::congestion::CongestionState;
 use crate::frames::MediaCounts;
 use crate::payload::Payload;
 use crate::random::Stream;
@@ -19,6 +20,11 @@ pub trait End {
     /// The counters and estimates of a sender; `None` for an end that only receives.
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         let _ = now;
+        None
+    }
+
+    /// The state that a sender's congestion controller is in, where it tells.
+    fn congestion_state(&self) -> Option<CongestionState> {
         None
     }
 

@@ -304,6 +304,7 @@ fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
             report_arrivals: sack,
             wait_for_consumption,
             background: wait_for_consumption.then_some(LedbatPlusPlusConfig::RECOMMENDED),
+            misbehaviour: None,
         },
     )
 }

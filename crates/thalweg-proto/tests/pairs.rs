@@ -103,6 +103,7 @@ fn receiver() -> impl Strategy<Value = ReceiverConfig> {
             report_arrivals: keep_out_of_order,
             wait_for_consumption,
             background: keep_out_of_order.then_some(LedbatPlusPlusConfig::RECOMMENDED),
+            misbehaviour: None,
         },
     )
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::{AckFilter, EcnTreatment, LossSpec, TokenBucketSpec};
@@ -156,6 +157,21 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     }
     if let Some(spec) = &group.reading {
         let _ = writeln!(out, "    {}", reading(spec));
+    }
+    if let Some(how) = group.misbehaviour {
+        let _ = writeln!(out, "    its receivers act against the rules: {}", misbehaviour(how));
+    }
+}
+
+fn misbehaviour(how: Misbehaviour) -> &'static str {
+    match how {
+        Misbehaviour::DividesAcks => "they acknowledge each segment in eight parts",
+        Misbehaviour::RepeatsAcks => "they acknowledge each segment four times",
+        Misbehaviour::ConcealsLoss => "they acknowledge what is missing, and never deliver it",
+        Misbehaviour::Optimistic => {
+            "they acknowledge what is missing, and eight segments that have not come yet"
+        }
+        Misbehaviour::ConcealsMarks => "they do not tell of marks of congestion",
     }
 }
 

@@ -241,6 +241,9 @@ impl<'a> Builder<'a> {
         if group.reading.is_some() {
             transport.ends.properties_mut().wait_for_reading();
         }
+        if let Some(how) = group.misbehaviour {
+            transport.ends.properties_mut().misbehave(how);
+        }
         let mut host = group.host;
         if let Some(host) = &mut host {
             transport.ends.properties_mut().expect_lateness();
@@ -433,7 +436,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         chosen.sort_unstable();
         for flow in chosen {
-            self.watched_flows.push(WatchedFlow { flow, recorders: self.recorders.len(), delivered: 0 });
+            self.watched_flows.push(WatchedFlow::new(flow, self.recorders.len()));
             self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, flow, bound)));
         }
         for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {

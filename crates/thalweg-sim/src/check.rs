@@ -83,6 +83,9 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     if let Some(why) = group.reading_fault() {
         return Err(SpecError::Reading { of: group.name.clone(), why });
     }
+    if let Some(why) = group.misbehaviour_fault() {
+        return Err(SpecError::Misbehaviour { of: group.name.clone(), why });
+    }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),
         WorkloadSpec::Transfer(size) | WorkloadSpec::Deliver(size) if *size == Bytes::ZERO => zero("size"),

@@ -43,6 +43,13 @@ pub enum SpecError {
         /// The reason.
         why: &'static str,
     },
+    /// The receivers of a group cannot misbehave as they are said to.
+    Misbehaviour {
+        /// The group.
+        of: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// The hosts of a group make no sense.
     Host {
         /// The group.
@@ -105,7 +112,10 @@ impl fmt::Display for SpecError {
             Self::Priority { of, found } => {
                 write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
             }
-            Self::Reading { of, why } | Self::Host { of, why } | Self::Routing { of, why } => {
+            Self::Reading { of, why }
+            | Self::Misbehaviour { of, why }
+            | Self::Host { of, why }
+            | Self::Routing { of, why } => {
                 write!(f, "`{of}`: {why}")
             }
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),

@@ -37,6 +37,7 @@ mod wheel;
 
 pub use error::SpecError;
 pub use event_loop::Status;
+pub use measure::{Known, StateVisit};
 pub use parts::segments::SegmentTimes;
 pub use result::{
     Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, MediaResult, Quantity, QueueResult,

@@ -1,6 +1,7 @@
 //! The results of a simulation: all that it measured.
 
 use crate::fairness::jain;
+use crate::measure::StateVisit;
 pub use thalweg_proto::histogram::Summary;
 use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;
@@ -235,6 +236,8 @@ pub struct FlowResult {
     pub unread_peak: Option<Bytes>,
     /// The time for which each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
     pub limits: [Duration; Limit::COUNT],
+    /// The states of its congestion controller, in order of time, where every change is recorded; none of one that tells none.
+    pub states: Vec<StateVisit>,
 }
 
 impl FlowResult {

@@ -15,7 +15,7 @@ use thalweg_proto::gate::GateConfig;
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::PauseConfig;
+use thalweg_proto::window::{Misbehaviour, PauseConfig};
 use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec};
 use thalweg_queue::{
@@ -197,6 +197,8 @@ pub struct GroupSpec {
     pub workload: WorkloadSpec,
     /// The pace at which the application at the sink reads; as fast as data is delivered without.
     pub reading: Option<Arc<ReadingSpec>>,
+    /// An act of the receivers against the rules.
+    pub misbehaviour: Option<Misbehaviour>,
     /// The times at which flows start.
     pub start: Time,
     /// Each flow starts at a random time, uniform in this span after `start`; zero for all at once.
@@ -238,6 +240,7 @@ impl GroupSpec {
             transport,
             workload,
             reading: None,
+            misbehaviour: None,
             start: Time::ZERO,
             spread: Duration::ZERO,
             stagger: Duration::ZERO,
@@ -289,6 +292,13 @@ impl GroupSpec {
         }
         let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
         (!is_ordered).then_some("the changes of the reading rate must be in order of time")
+    }
+
+    /// The reason for which the receivers of this group cannot misbehave as they are said to, if they cannot.
+    pub fn misbehaviour_fault(&self) -> Option<&'static str> {
+        let how = self.misbehaviour?;
+        let can = self.transport.clone().ends.properties_mut().misbehave(how);
+        (!can).then_some("the scheme has no receiver that could be made to misbehave: window schemes have")
     }
 
     /// The reason for which the hosts of this group make no sense beside these nodes, if they make none.

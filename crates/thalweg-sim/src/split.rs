@@ -250,6 +250,7 @@ pub(crate) fn join(rest: Rest, mut parts: Vec<Part>) -> Part {
         whole.endpoints = gather(endpoints, &owners.ends);
     }
     whole.recorders = recorders(&whole, &owners, &mut parts);
+    states(&mut whole, &owners, &mut parts);
     let mut left_out = 0;
     let mut ended: Vec<(Moment, usize, Transfer)> = Vec::new();
     for part in &mut parts {
@@ -285,6 +286,16 @@ pub(crate) fn join(rest: Rest, mut parts: Vec<Part>) -> Part {
         }
     }
     *whole
+}
+
+/// The states of controllers, each from the part that has the sender.
+fn states(whole: &mut Part, owners: &Owners, parts: &mut [Part]) {
+    for (place, watched) in whole.watched_flows.iter_mut().enumerate() {
+        let part = parts.get_mut(owners.sources[watched.flow as usize] as usize);
+        if let Some(own) = part.and_then(|part| part.watched_flows.get_mut(place)) {
+            watched.visits = core::mem::take(&mut own.visits);
+        }
+    }
 }
 
 /// The series of flows and links, each from the part that has its subject.

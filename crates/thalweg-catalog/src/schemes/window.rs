@@ -16,8 +16,8 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    Counting, CustomController, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery,
-    RttConfig, SenderConfig, Validation,
+    Counting, CustomController, DelayedAck, EndsConfig, Misbehaviour, PauseConfig, RackConfig,
+    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation,
 };
 use thalweg_proto::{Ecn, handshake};
 
@@ -540,6 +540,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         wait_for_consumption: is_live,
         background: rledbat.then_some(LedbatPlusPlusConfig::RECOMMENDED),
         report_arrivals: rack(values).is_some(),
+        misbehaviour: None,
     };
     let handshake = handshake(values);
     Ok(EndsConfig { handshake, ..EndsConfig::new(sender, receiver, controller) }.into())
@@ -656,6 +657,11 @@ impl Properties for EndsConfig {
 
     fn wait_for_reading(&mut self) {
         Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
+    }
+
+    fn misbehave(&mut self, how: Misbehaviour) -> bool {
+        Arc::make_mut(&mut self.receiver).misbehaviour = Some(how);
+        true
     }
 
     fn set_pause(&mut self, pause: PauseConfig) {

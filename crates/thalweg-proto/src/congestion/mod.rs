@@ -21,6 +21,7 @@ mod hystart;
 pub mod observe;
 mod recent;
 mod search;
+mod state;
 mod step;
 
 macro_rules! declare {
@@ -38,6 +39,7 @@ pub use config::{ControllerConfig, MadeSender};
 pub use configure::{CeResponse, ConfigureController};
 pub use exit::SlowStartExit;
 pub use feedback::FeedbackKind;
+pub use state::CongestionState;
 
 use crate::transport::{BreachKind, Feedback};
 use crate::units::{Duration, Rate, Time};
@@ -263,6 +265,11 @@ pub trait Controller: Clone {
 
     /// The slow-start threshold in segments, where there is one.
     fn threshold(&self) -> Option<f64> {
+        None
+    }
+
+    /// The state that it is in, for one that wants to be watched.
+    fn congestion_state(&self) -> Option<CongestionState> {
         None
     }
 }

@@ -1,5 +1,6 @@
 //! The settings of a window sender and a window receiver.
 
+use super::Misbehaviour;
 use crate::congestion::{ControllerConfig, LedbatPlusPlusConfig};
 use crate::handshake;
 use crate::units::Duration;
@@ -207,6 +208,8 @@ pub struct ReceiverConfig {
     /// Advertise no more than LEDBAT++ allows at the receiver (RFC 9840). The sender has to send
     /// [timestamps](SenderConfig::timestamps).
     pub background: Option<LedbatPlusPlusConfig>,
+    /// An act against the rules; none of a receiver as it should be.
+    pub misbehaviour: Option<Misbehaviour>,
 }
 
 impl Default for ReceiverConfig {
@@ -219,6 +222,7 @@ impl Default for ReceiverConfig {
             report_arrivals: false,
             wait_for_consumption: false,
             background: None,
+            misbehaviour: None,
         }
     }
 }

@@ -9,8 +9,8 @@
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample,
-    LossSample, LostSample, Path, SentSample,
+    AckSample, CeResponse, ConfigureController, CongestionState, Controller, Decision, FeedbackKind,
+    FeedbackSample, LossSample, LostSample, Path, SentSample,
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
@@ -30,6 +30,8 @@ pub trait AnySender<P: Payload>:
 {
     /// As [`Sender::stats`].
     fn stats(&self, now: Time) -> WindowStats;
+    /// As [`Sender::congestion_state`].
+    fn congestion_state(&self) -> Option<CongestionState>;
     /// As [`Sender::backlog`].
     fn backlog(&self) -> u64;
     /// As [`Sender::limit`].
@@ -258,6 +260,10 @@ impl<C: Controller> Controller for Checked<C> {
     fn threshold(&self) -> Option<f64> {
         self.threshold
     }
+
+    fn congestion_state(&self) -> Option<CongestionState> {
+        self.inner.congestion_state()
+    }
 }
 
 /// A sender whose controller may do anything.
@@ -334,6 +340,11 @@ where
 {
     fn stats(&self, now: Time) -> WindowStats {
         self.sound().map_or_else(WindowStats::default, |sender| sender.stats(now))
+    }
+
+    fn congestion_state(&self) -> Option<CongestionState> {
+        let sender = self.sound()?;
+        catch_unwind(AssertUnwindSafe(|| sender.congestion_state())).ok().flatten()
     }
 
     fn backlog(&self) -> u64 {

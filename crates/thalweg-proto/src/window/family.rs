@@ -1,7 +1,7 @@
 //! The window transport as a family among others: what drivers of all families ask of its PDUs and ends.
 
 use super::{AnySender, Pdu, Receiver, Sender, wire};
-use crate::congestion::Controller;
+use crate::congestion::{CongestionState, Controller};
 use crate::end::End;
 use crate::numbers::below;
 use crate::payload::{Payload, Slice};
@@ -72,6 +72,10 @@ macro_rules! sender {
     ($self:ident => $sender:expr) => {
         fn sender_stats(&$self, now: Time) -> Option<SenderStats> {
             Some($sender.stats(now).common)
+        }
+
+        fn congestion_state(&$self) -> Option<CongestionState> {
+            $sender.congestion_state()
         }
 
         fn backlog(&$self) -> u64 {

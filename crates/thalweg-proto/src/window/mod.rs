@@ -9,6 +9,7 @@ mod background;
 mod config;
 mod custom;
 mod family;
+mod misbehaving;
 mod pause;
 mod pdu;
 mod ranges;
@@ -24,6 +25,7 @@ pub use config::{
     SenderConfig, Validation,
 };
 pub use custom::{AnySender, Carried, CustomController};
+pub use misbehaving::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;

@@ -1,8 +1,9 @@
 //! The receiving end.
 
 use super::background::Background;
+use super::misbehaving::{Misbehaving, REPEATED};
 use super::ranges::Ranges;
-use super::{Ack, Arrival, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
+use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
@@ -70,6 +71,8 @@ pub struct Receiver<P: Payload> {
     advertised: u64,
     /// LEDBAT++ at this end, where it holds the sender back beside that.
     background: Option<Box<Background>>,
+    /// The state of one that acts against the rules.
+    misbehaving: Option<Box<Misbehaving<P>>>,
     // What [`ReceiverStats`] tells, here so that small fields share a word.
     new_segments: u64,
     duplicates: u32,
@@ -83,6 +86,7 @@ impl<P: Payload> Receiver<P> {
             // A window that is to become small is not promised before the first segment.
             advertised: if config.background.is_some() { 0 } else { config.window },
             background: config.background.as_ref().map(|config| Box::new(Background::new(config))),
+            misbehaving: config.misbehaviour.map(|how| Box::new(Misbehaving::new(how))),
             config,
             expected: 0,
             delivered: 0,
@@ -164,8 +168,57 @@ impl<P: Payload> Receiver<P> {
         opened > 0 && (was_closed || opened >= (self.config.window / 4).max(1))
     }
 
+    /// A segment comes to a receiver that acts against the rules.
+    #[cold]
+    fn misbehave(&mut self, now: Time, segment: Segment<P>, ecn: Ecn, how: Misbehaviour) {
+        let (before, length) = (self.expected, u64::from(segment.payload.len()));
+        match how {
+            Misbehaviour::ConcealsMarks => self.accept(now, segment, Ecn::NotEct),
+            how if how.conceals_loss() => self.conceal(now, &segment, ecn),
+            _ => self.accept(now, segment, ecn),
+        }
+        if how == Misbehaviour::RepeatsAcks {
+            self.owed += REPEATED;
+        }
+        if let Some(misbehaving) = &mut self.misbehaving
+            && self.expected > before
+        {
+            let further = misbehaving.advanced(before, self.expected, length);
+            self.owed = if further > 0 { self.owed.max(1) + further } else { self.owed };
+        }
+    }
+
+    /// Takes what is new of a segment for in order. What was missing before it is not waited for.
+    fn conceal(&mut self, now: Time, segment: &Segment<P>, ecn: Ecn) {
+        self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
+        self.delay = segment.sent_at.map(|sent_at| sent_at.until(now)).or(self.delay);
+        let (start, end) = (segment.sequence, segment.end().min(self.limit()));
+        let from = start.max(self.expected);
+        let Some(misbehaving) = self.misbehaving.as_mut().filter(|_| end > from) else {
+            self.duplicates = self.duplicates.saturating_add(1);
+            self.owed += 1;
+            return;
+        };
+        // Both differences are within the segment, whose length fits.
+        let piece = segment.payload.slice((from - start) as u32, (end - start) as u32);
+        misbehaving.pieces.push_back((from, piece));
+        // What is missing takes no room of the application's.
+        self.consumed += from - self.expected;
+        self.expected = end;
+        self.new_segments += 1;
+        self.acknowledge_in_order(now);
+    }
+
     #[inline(always)]
     fn on_segment(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
+        match self.config.misbehaviour {
+            None => self.accept(now, segment, ecn),
+            Some(how) => self.misbehave(now, segment, ecn, how),
+        }
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
         if let Some(sent_at) = segment.sent_at {
             let delay = sent_at.until(now);
@@ -295,6 +348,10 @@ impl<P: Payload> Receiver<P> {
 
     fn acknowledgement(&mut self, now: Time) -> Ack {
         self.owed -= 1;
+        if let Some(cumulative) = self.misbehaving.as_mut().and_then(|own| own.untrue.pop_front()) {
+            let window = self.limit().saturating_sub(cumulative);
+            return Ack { cumulative, window, ce: self.ce, ..Ack::default() };
+        }
         self.delayed = 0;
         self.ack_deadline = Time::MAX;
         let edge = self.edge();
@@ -330,12 +387,22 @@ impl<P: Payload> Receiver<P> {
         ack
     }
 
+    /// Data behind what a receiver that conceals losses never had.
+    fn next_behind_gap(&mut self) -> Option<P> {
+        let (start, piece) = self.misbehaving.as_mut()?.pieces.pop_front()?;
+        self.delivered = start;
+        Some(piece)
+    }
+
     fn next_delivery(&mut self) -> Option<P> {
         if self.delivered == self.expected {
             return None;
         }
-        let piece =
-            self.ready.take().or_else(|| self.store.take(self.delivered, self.expected - self.delivered))?;
+        let piece = self
+            .ready
+            .take()
+            .or_else(|| self.next_behind_gap())
+            .or_else(|| self.store.take(self.delivered, self.expected - self.delivered))?;
         self.delivered += u64::from(piece.len());
         Some(piece)
     }

@@ -25,7 +25,7 @@ use super::scoreboard::{AckOutcome, Record, Repair, Scoreboard, SegmentState};
 use super::wire::TIMESTAMP_LENGTH;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp};
 use crate::Ecn;
-use crate::congestion::{AckSample, Controller, Path, SentSample};
+use crate::congestion::{AckSample, CongestionState, Controller, Path, SentSample};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Failure, Input, Limit, LimitClock, SenderStats, Signal};
@@ -203,6 +203,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             mark_cuts: u64::from(self.marks.cuts()),
             invalid_acks: u64::from(self.invalid_acks),
         }
+    }
+
+    /// The state that the controller is in, where it tells.
+    pub fn congestion_state(&self) -> Option<CongestionState> {
+        self.controller.congestion_state()
     }
 
     pub(super) const fn controller(&self) -> &C {

@@ -8,6 +8,7 @@ mod metric;
 mod metrics;
 mod reference;
 mod run;
+mod states;
 mod summary;
 mod until;
 
@@ -18,6 +19,7 @@ pub use metric::{
 pub use metrics::Metric;
 pub use reference::reference;
 pub use run::{Conservation, Flow, Group, Link, Run, SizeClass};
+pub use states::{Known, StateVisit};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 pub use until::{Goal, LEAST_RUNS, Until};
 

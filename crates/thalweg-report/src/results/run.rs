@@ -2,6 +2,7 @@
 
 use super::metric::{FlowView, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
 use super::metrics::Metric;
+use super::states::StateVisit;
 use serde::{Deserialize, Serialize};
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim as sim;
@@ -128,6 +129,9 @@ pub struct Flow {
     /// to be repaired. Left out where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub arrived_before_bytes: u64,
+    /// The states of its congestion controller in order of time; left out where it tells none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateVisit>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -233,6 +237,7 @@ impl Flow {
             values: Values::of(|metric| metric.line().flow.and_then(|value| value(&view))),
             wanted_more: group.is_some_and(|group| group.wanted_more(flow)),
             arrived_before_bytes: flow.arrived_before.get(),
+            states: flow.states.iter().map(StateVisit::of).collect(),
         }
     }
 

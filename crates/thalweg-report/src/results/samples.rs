@@ -54,6 +54,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         media: None,
         unread_peak: None,
         limits: [71, 0, 0, 9, 20, 0, 0].map(Duration::from_millis),
+        states: Vec::new(),
     }
 }
 

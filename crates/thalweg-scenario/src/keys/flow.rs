@@ -12,10 +12,11 @@ use super::host::HostKey;
 use super::line::Line;
 use super::pattern::{Nodes, PatternName};
 use super::reading::Reading;
-use super::scheme::SchemeRef;
+use super::scheme::{SchemeRef, words};
 use super::workload::Workload;
 use serde_json::json;
 use thalweg_proto::units::Duration;
+use thalweg_proto::window::Misbehaviour;
 use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
 
 /// The priority of a flow: 1, the highest, to 6.
@@ -84,6 +85,17 @@ impl Decode for Match {
     }
 }
 
+words! {
+    /// An act of receivers against the rules, by its word.
+    MisbehaviourName: Misbehaviour {
+        "divides-acks" => Misbehaviour::DividesAcks,
+        "repeats-acks" => Misbehaviour::RepeatsAcks,
+        "conceals-loss" => Misbehaviour::ConcealsLoss,
+        "optimistic" => Misbehaviour::Optimistic,
+        "conceals-marks" => Misbehaviour::ConcealsMarks,
+    }
+}
+
 table! {
     /// What every group of flows shares that does not say otherwise.
     FlowDefaults "flow defaults" for GroupSpec {
@@ -93,6 +105,11 @@ table! {
         workload: Workload = "workload" or r#""bulk""#;
         /// How fast the application at the sink reads: a rate, or a table; at once without.
         reading: Reading = "reading" or r#""unlimited""#;
+        /// What the receivers do against the rules, to see what becomes of the flows and of others: "divides-acks" (a segment is
+        /// acknowledged in eight parts), "repeats-acks" (four times), "conceals-loss" (what is missing is acknowledged, and never delivered),
+        /// "optimistic" (that, and eight segments that are still on their way), or "conceals-marks" (of congestion). Of window schemes;
+        /// nothing without.
+        misbehaviour: MisbehaviourName = "misbehaviour" => misbehaviour;
         /// When the flows start.
         start: Duration = "start" or r#""0 s""# => start;
         /// Each flow starts at a random time, uniform in this span after `start`.

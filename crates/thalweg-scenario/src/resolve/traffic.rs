@@ -146,6 +146,11 @@ impl Resolver<'_> {
         if let Some(fault) = group.reading_fault() {
             self.report.error("scenario.reading", origin.reading, format!("`{}`: {fault}", group.name));
         }
+        if let Some(fault) = group.misbehaviour_fault() {
+            let span = keys.misbehaviour.as_ref().map_or(flow.span, |at| at.span);
+            let message = format!("`{}`: {fault}", group.name);
+            self.report.error("scenario.misbehaviour", own(span, flow.span), message);
+        }
         Some((group, origin))
     }
 

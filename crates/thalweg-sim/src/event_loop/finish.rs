@@ -140,9 +140,12 @@ impl<T: Tracing> EventLoop<T> {
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Lot);
         let unfinished = self.list_unfinished();
+        let mut watched = core::mem::take(&mut self.watched_flows).into_iter().peekable();
         let mut flows = Vec::with_capacity(self.flows.len());
         for flow in 0..self.flows.len() {
-            flows.push(self.flow_result(flow, counted));
+            let states = watched.next_if(|watched| watched.flow as usize == flow);
+            let states = states.map_or_else(Vec::new, |watched| watched.visits.finish());
+            flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
             for connection in self.flows[flow].connections() {
                 self.endpoints[connection as usize * 2].engine = Engine::Vacant;
                 self.endpoints[connection as usize * 2 + 1].engine = Engine::Vacant;
@@ -255,6 +258,7 @@ impl<T: Tracing> EventLoop<T> {
             media: self.media_result(number),
             unread_peak: flow.reader.as_ref().map(|reader| reader.unread_peak()),
             limits: since.limits,
+            states: Vec::new(),
         }
     }
 

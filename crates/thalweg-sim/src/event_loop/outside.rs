@@ -79,7 +79,7 @@ impl<T: Tracing> EventLoop<T> {
         });
         if self.measure.interval.is_some() && self.watched_flows.len() < self.measure.flows as usize {
             let (recorders, bound) = (self.recorders.len(), self.measure.points);
-            self.watched_flows.push(WatchedFlow { flow: number, recorders, delivered: 0 });
+            self.watched_flows.push(WatchedFlow::new(number, recorders));
             self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, number, bound)));
         }
         number

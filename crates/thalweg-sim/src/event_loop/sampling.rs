@@ -6,6 +6,7 @@ use crate::measure::Recorder;
 use crate::parts::flow::NO_CONNECTION;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, WatchedFlow, WatchedLink};
 use crate::tracing::Tracing;
+use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Discipline;
 
@@ -36,7 +37,7 @@ impl<T: Tracing> EventLoop<T> {
         let goodput = Rate::from_transfer(Bytes::new(flow.delivered - watched.delivered), interval);
         watched.delivered = flow.delivered;
         if !self.measure.every_event {
-            self.offer_flow(watched.flow, watched.recorders);
+            self.offer_flow(watched);
         }
         self.recorders[watched.recorders + 4].offer(now, goodput.as_f64());
     }
@@ -54,13 +55,15 @@ impl<T: Tracing> EventLoop<T> {
 
     /// True for a flow of which every change is recorded.
     pub(crate) fn is_watched(&self, flow: u32) -> bool {
-        self.measure.every_event && self.recorders_of_flow(flow).is_some()
+        self.measure.every_event && self.place_of_watched(flow).is_some()
     }
 
     /// Records what a flow's sender has become.
     pub(crate) fn record_flow_change(&mut self, flow: u32) {
-        if let Some(recorders) = self.recorders_of_flow(flow) {
-            self.offer_flow(flow, recorders);
+        if let Some(place) = self.place_of_watched(flow) {
+            let mut flows = core::mem::take(&mut self.watched_flows);
+            self.offer_flow(&mut flows[place]);
+            self.watched_flows = flows;
         }
     }
 
@@ -72,19 +75,25 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn recorders_of_flow(&self, flow: u32) -> Option<usize> {
-        let index = self.watched_flows.binary_search_by_key(&flow, |watched| watched.flow).ok()?;
-        Some(self.watched_flows[index].recorders)
+    fn place_of_watched(&self, flow: u32) -> Option<usize> {
+        self.watched_flows.binary_search_by_key(&flow, |watched| watched.flow).ok()
     }
 
-    fn offer_flow(&mut self, flow: u32, recorders: usize) {
+    fn offer_flow(&mut self, watched: &mut WatchedFlow) {
         let now = self.now;
+        let (flow, recorders) = (watched.flow, watched.recorders);
         let main = self.flows[flow as usize].main;
         if main == NO_CONNECTION {
             return;
         }
-        let Some(stats) = self.endpoints[main as usize * 2].engine.end().sender_stats(now) else { return };
+        let end = self.endpoints[main as usize * 2].engine.end();
+        let Some(stats) = end.sender_stats(now) else { return };
         let Some(window) = stats.window else { return };
+        if self.measure.every_event
+            && let Some(state) = end.congestion_state()
+        {
+            watched.visits.see(now, &state, self.known_by_all(flow, window, &stats).into_iter());
+        }
         let recorders: &mut [Recorder] = &mut self.recorders[recorders..recorders + FLOW_SERIES.len()];
         recorders[0].offer(now, window);
         recorders[1].offer(now, f64::from(stats.in_flight));
@@ -97,6 +106,20 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(reader) = &self.flows[flow as usize].reader {
             recorders[5].offer(now, reader.unread().get() as f64);
         }
+    }
+
+    /// The quantities that every sender knows, for the visits of its controller's states.
+    fn known_by_all(&self, flow: u32, window: f64, stats: &SenderStats) -> [(&'static str, f64); 7] {
+        let flow = &self.flows[flow as usize];
+        [
+            ("window_packets", window),
+            ("in_flight_packets", f64::from(stats.in_flight)),
+            ("pacing_bps", stats.pacing_rate.map_or(f64::INFINITY, Rate::as_f64)),
+            ("rtt_s", stats.rtt().map_or(f64::INFINITY, Duration::as_secs_f64)),
+            ("sent_packets", stats.sent as f64),
+            ("retransmissions", stats.retransmissions as f64),
+            ("delivered_bytes", flow.delivered as f64),
+        ]
     }
 
     fn offer_link(&mut self, link: u32, recorders: usize) {

@@ -1,10 +1,13 @@
-//! Measurement: distributions of delay, occupancy of queues, bounded series.
+//! Measurement: distributions of delay, occupancy of queues, bounded series, states of controllers.
 
 mod occupancy;
 mod ratios;
 mod series;
+mod states;
 
 pub(crate) use occupancy::Occupancy;
 pub(crate) use ratios::Ratios;
 pub(crate) use series::Recorder;
+pub(crate) use states::Visits;
+pub use states::{Known, StateVisit};
 pub(crate) use thalweg_proto::histogram::Histogram;

@@ -1,5 +1,6 @@
 //! The flows and links that have series, and the quantities of these.
 
+use crate::measure::Visits;
 use crate::result::Quantity;
 
 /// Core directions that have series at most; further ones only have totals.
@@ -29,6 +30,14 @@ pub(crate) struct WatchedFlow {
     pub flow: u32,
     pub recorders: usize,
     pub delivered: u64,
+    /// The states of its congestion controller.
+    pub visits: Visits,
+}
+
+impl WatchedFlow {
+    pub fn new(flow: u32, recorders: usize) -> Self {
+        Self { flow, recorders, delivered: 0, visits: Visits::default() }
+    }
 }
 
 /// A direction with series: its recorders are the six from `recorders` on.

@@ -49,7 +49,9 @@ pub use config::{BbrConfig, FilterAdvance, ProbeRttBasis};
 pub use state::BbrState;
 
 use super::delivery::{self, RateSample, Sampler, Stamp};
-use super::{AckSample, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample};
+use super::{
+    AckSample, CongestionState, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
+};
 use crate::units::{Duration, Rate, Time};
 
 /// BBR. Volumes are in bytes, rates in bytes a second, as the draft has them.
@@ -304,5 +306,22 @@ impl Controller for Bbr {
             pacing_rate: Some(Rate::from_bits_per_sec((self.pacing_rate * 8.0).max(1.0) as u64)),
             burst: (self.send_quantum / self.smss).max(1.0) as u32,
         }
+    }
+
+    fn congestion_state(&self) -> Option<CongestionState> {
+        let packets = |bytes: f64| bytes / self.smss.max(1.0);
+        Some(CongestionState {
+            name: self.state.name(),
+            known: [
+                ("bandwidth_bps", 8.0 * self.max_bw.get()),
+                ("bdp_packets", packets(self.bdp())),
+                ("rounds", self.sampler.rounds() as f64),
+                ("inflight_longterm_packets", packets(self.inflight_longterm)),
+                ("inflight_shortterm_packets", packets(self.inflight_shortterm)),
+                ("bandwidth_shortterm_bps", 8.0 * self.bw_shortterm),
+                ("extra_acked_packets", packets(self.aggregation.extra)),
+                ("full_bandwidth_rounds", f64::from(self.full_bw.count)),
+            ],
+        })
     }
 }

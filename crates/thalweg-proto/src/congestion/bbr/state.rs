@@ -21,6 +21,19 @@ pub enum BbrState {
 }
 
 impl BbrState {
+    /// The name, as the draft has it in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Drain => "drain",
+            Self::ProbeDown => "probe-down",
+            Self::ProbeCruise => "probe-cruise",
+            Self::ProbeRefill => "probe-refill",
+            Self::ProbeUp => "probe-up",
+            Self::ProbeRtt => "probe-rtt",
+        }
+    }
+
     /// The factor between the estimated bandwidth and the pacing rate (BBR.pacing_gain).
     pub(super) const fn pacing_gain(self) -> f64 {
         match self {

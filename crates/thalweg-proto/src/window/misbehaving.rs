@@ -1,0 +1,128 @@
+//! Receivers that act against the rules, for whoever wants to know what becomes of a scheme and of its neighbours then (RFC 9743,
+//! section 7.6). The first four are those of Savage et al. 1999 ("TCP Congestion Control with a Misbehaving Receiver"), the last one is
+//! that against which RFC 3540 was written.
+
+use crate::payload::Payload;
+use std::collections::VecDeque;
+
+/// An act against the rules of receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Misbehaviour {
+    /// A segment in order is acknowledged in eight parts (ACK division).
+    DividesAcks,
+    /// A segment is acknowledged four times (DupACK spoofing).
+    RepeatsAcks,
+    /// What is missing is acknowledged with what comes behind it, and never delivered.
+    ConcealsLoss,
+    /// That, and eight segments that are still on their way (optimistic acknowledgement).
+    Optimistic,
+    /// Marks of congestion are not told of.
+    ConcealsMarks,
+}
+
+impl Misbehaviour {
+    /// True where losses are concealed.
+    pub const fn conceals_loss(self) -> bool {
+        matches!(self, Self::ConcealsLoss | Self::Optimistic)
+    }
+}
+
+/// The parts in which a segment is acknowledged.
+const PARTS: u64 = 8;
+/// The acknowledgements of a segment beside the first.
+pub(super) const REPEATED: u32 = 3;
+/// The segments that are acknowledged before they come.
+const AHEAD: u64 = 8;
+
+/// The state of a receiver that misbehaves.
+#[derive(Clone, Debug)]
+pub(super) struct Misbehaving<P> {
+    pub how: Misbehaviour,
+    /// Data behind what was concealed, by its position.
+    pub pieces: VecDeque<(u64, P)>,
+    /// The cumulative numbers of acknowledgements beside those that are due by the rules, which they precede.
+    pub untrue: VecDeque<u64>,
+}
+
+impl<P: Payload> Misbehaving<P> {
+    pub fn new(how: Misbehaviour) -> Self {
+        Self { how, pieces: VecDeque::new(), untrue: VecDeque::new() }
+    }
+
+    /// Data of a segment of so many bytes moved the next one expected; gives the number of acknowledgements beside the usual one.
+    pub fn advanced(&mut self, from: u64, to: u64, segment: u64) -> u32 {
+        let before = self.untrue.len();
+        match self.how {
+            Misbehaviour::DividesAcks => {
+                let part = |number: u64| from + (to - from) * number / PARTS;
+                self.untrue.extend((1..PARTS).map(part).filter(|at| *at > from));
+            }
+            Misbehaviour::Optimistic => self.untrue.push_back(to.saturating_add(AHEAD * segment)),
+            Misbehaviour::RepeatsAcks | Misbehaviour::ConcealsLoss | Misbehaviour::ConcealsMarks => {}
+        }
+        // As many as there are parts at most.
+        (self.untrue.len() - before) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::engine::{Engine, Output};
+    use crate::payload::Length;
+    use crate::transport::{Event, Input};
+    use crate::units::Time;
+    use crate::window::{Pdu, Receiver, ReceiverConfig, Segment};
+    use std::sync::Arc;
+
+    /// The cumulative numbers and counts of marks of what is answered to marked segments of 1000 bytes that start there, and the sizes
+    /// of what is delivered.
+    fn answers(how: Misbehaviour, starts: &[u64]) -> (Vec<(u64, u16)>, Vec<u32>) {
+        let config = ReceiverConfig { misbehaviour: Some(how), ..ReceiverConfig::default() };
+        let mut receiver = Receiver::<Length>::new(Arc::new(config));
+        let (mut acks, mut pieces) = (Vec::new(), Vec::new());
+        for sequence in starts {
+            let segment =
+                Segment { sequence: *sequence, payload: Length(1000), retransmission: false, sent_at: None };
+            receiver.handle(Time::ZERO, Input::Pdu { pdu: Pdu::Segment(segment), ecn: Ecn::Ce });
+            loop {
+                match receiver.poll(Time::ZERO) {
+                    Output::Transmit(Pdu::Ack(ack)) => acks.push((ack.cumulative, ack.ce)),
+                    Output::Event(Event::Delivered(Length(bytes))) => pieces.push(bytes),
+                    Output::Idle => break,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        (acks, pieces)
+    }
+
+    #[test]
+    fn what_is_missing_is_acknowledged_and_never_delivered() {
+        let (acks, pieces) = answers(Misbehaviour::ConcealsLoss, &[0, 2000, 3000, 1000, 4000]);
+        assert_eq!(acks, [(1000, 1), (3000, 2), (4000, 3), (4000, 4), (5000, 5)]);
+        assert_eq!(pieces, [1000; 4], "what came late is not delivered");
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_acknowledged() {
+        let (acks, pieces) = answers(Misbehaviour::Optimistic, &[0, 2000]);
+        let numbers: Vec<u64> = acks.iter().map(|ack| ack.0).collect();
+        assert_eq!((numbers, pieces), (vec![9000, 1000, 11_000, 3000], vec![1000; 2]));
+    }
+
+    #[test]
+    fn a_segment_is_acknowledged_in_parts_or_again() {
+        let numbers = |how| answers(how, &[0]).0.iter().map(|ack| ack.0).collect::<Vec<_>>();
+        assert_eq!(numbers(Misbehaviour::DividesAcks), [125, 250, 375, 500, 625, 750, 875, 1000]);
+        assert_eq!(numbers(Misbehaviour::RepeatsAcks), [1000; 4]);
+        // Beyond that it takes data as it should.
+        assert_eq!(answers(Misbehaviour::DividesAcks, &[0, 2000, 1000]).1, [1000, 2000]);
+    }
+
+    #[test]
+    fn marks_are_not_told_of() {
+        assert_eq!(answers(Misbehaviour::ConcealsMarks, &[0, 1000]).0, [(1000, 0), (2000, 0)]);
+    }
+}

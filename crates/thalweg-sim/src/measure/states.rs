@@ -1,0 +1,132 @@
+//! The states of congestion controllers over time, with the quantities that they knew.
+
+use thalweg_proto::congestion::CongestionState;
+use thalweg_proto::units::Time;
+
+/// Visits of states that are kept of a flow; later ones are not.
+const MOST: usize = 4096;
+
+/// A stay of a controller in one of its states, as it was seen at the times at which series have points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateVisit {
+    /// The state's name.
+    pub state: &'static str,
+    /// The time at which it was first seen.
+    pub from: Time,
+    /// The time at which another one was seen, or the last time at which this was.
+    pub until: Time,
+    /// What the sender and its controller knew.
+    pub known: Vec<Known>,
+}
+
+/// A quantity during a visit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// Its name, which ends in its unit.
+    pub name: &'static str,
+    /// The value when the state was first seen.
+    pub first: f64,
+    /// The value when it was last seen.
+    pub last: f64,
+    /// The least value.
+    pub least: f64,
+    /// The greatest value.
+    pub most: f64,
+}
+
+impl Known {
+    fn new(name: &'static str, value: f64) -> Self {
+        Self { name, first: value, last: value, least: value, most: value }
+    }
+
+    fn see(&mut self, value: f64) {
+        self.last = value;
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
+}
+
+/// The visits of a flow so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visits {
+    visits: Vec<StateVisit>,
+    is_full: bool,
+}
+
+impl Visits {
+    /// The controller was seen in a state; `further` are the quantities that all senders know.
+    pub fn see(
+        &mut self,
+        now: Time,
+        state: &CongestionState,
+        further: impl Iterator<Item = (&'static str, f64)>,
+    ) {
+        if self.is_full {
+            return;
+        }
+        let values = further.chain(state.known());
+        let last = self.visits.last_mut();
+        if let Some(visit) = last {
+            visit.until = now;
+            if visit.state == state.name {
+                for (known, (_, value)) in visit.known.iter_mut().zip(values) {
+                    known.see(value);
+                }
+                return;
+            }
+        }
+        if self.visits.len() == MOST {
+            self.is_full = true;
+            return;
+        }
+        let known = values.map(|(name, value)| Known::new(name, value)).collect();
+        self.visits.push(StateVisit { state: state.name, from: now, until: now, known });
+    }
+
+    pub fn finish(self) -> Vec<StateVisit> {
+        self.visits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::Duration;
+
+    fn seen(of: &[(u64, &'static str, f64)]) -> Vec<StateVisit> {
+        let mut visits = Visits::default();
+        for (millis, name, value) in of {
+            let mut known = [("", 0.0); CongestionState::MOST];
+            known[0] = ("bandwidth_bps", *value);
+            let state = CongestionState { name, known };
+            visits.see(
+                Time::ZERO + Duration::from_millis(*millis),
+                &state,
+                [("window_packets", 2.0)].into_iter(),
+            );
+        }
+        visits.finish()
+    }
+
+    #[test]
+    fn a_visit_lasts_until_another_state_is_seen() {
+        let visits =
+            seen(&[(0, "startup", 3.0), (5, "startup", 1.0), (7, "drain", 4.0), (9, "startup", 5.0)]);
+        let times = |visit: &StateVisit| {
+            (visit.state, visit.from.as_picos() / 1_000_000_000, visit.until.as_picos() / 1_000_000_000)
+        };
+        let all: Vec<_> = visits.iter().map(times).collect();
+        assert_eq!(all, [("startup", 0, 7), ("drain", 7, 9), ("startup", 9, 9)]);
+        let known = visits[0].known[1];
+        assert_eq!(
+            (known.name, known.first, known.last, known.least, known.most),
+            ("bandwidth_bps", 3.0, 1.0, 1.0, 3.0)
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let many: Vec<_> = (0..10_000).map(|at| (at, if at % 2 == 0 { "on" } else { "off" }, 0.0)).collect();
+        assert_eq!(seen(&many).len(), MOST);
+    }
+}
