@@ -1,27 +1,17 @@
 //! `thalweg hunt` as a user meets it: what is found becomes a test, and mistakes are told.
 
+mod calls;
 mod children;
 
+use calls::{errors, place};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Output, Stdio};
 
 fn hunt(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = children::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("hunt").args(arguments).current_dir(folder).stdin(Stdio::null());
     command.output().unwrap()
-}
-
-fn errors(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// An empty folder of this test's own.
-fn place(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
 }
 
 #[test]
