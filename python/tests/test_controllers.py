@@ -291,3 +291,47 @@ def test_a_controller_moves_real_bytes() -> None:
     with pytest.raises(thalweg.RunError) as caught:
         thalweg.bench(Late, time="2 s")
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+class Stubborn(Controller):
+    """Keeps its window, and raises an exception where it has had enough."""
+
+    enough = 1e9
+
+    def __init__(self) -> None:
+        self.window = 400.0
+        self.had = 0
+
+    def on_ack(self, sample: Sample) -> None:
+        self.had += sample.acked
+        if self.had > self.enough:
+            raise ValueError("so much was not expected")
+
+    def on_loss(self, sample: Sample) -> None:
+        pass
+
+
+def test_a_controller_is_assessed_like_any_other(tmp_path: Path) -> None:
+    found = thalweg.assess(Stubborn, tmp_path / "assessed", only=["7.2"], quick=True, reps=2)
+    verdicts = {claim["text"]: claim["verdict"] for section in found["sections"] for e in section["experiments"] for claim in e["claims"]}
+    assert found["scheme"] == "stubborn" and verdicts["It loses at most twice what CUBIC loses"] == "does-not", verdicts
+    assert not found["failed"] and (tmp_path / "assessed" / "stubborn.html").exists()
+    with pytest.raises(thalweg.ScenarioError, match="no section `9.9`"):
+        thalweg.assess(Stubborn, tmp_path / "assessed", only=["9.9"])
+
+
+def test_an_exception_at_some_points_of_an_assessment_loses_no_others(tmp_path: Path) -> None:
+    class Patient(Stubborn):
+        # 40 s of 2 Mbit/s are 6800 packets at most, those of 10 Mbit/s five times as many.
+        enough = 10_000.0
+
+    found = thalweg.assess("patient", tmp_path, only=["7.2"], quick=True, reps=2, controllers={"patient": Patient})
+    assert {point["values"]["link.bottleneck.queue.rate"] for point in found["failed"]} == {"10 Mbit/s"}, found["failed"]
+    assert all("so much was not expected" in point["why"] or "patient" in point["why"] for point in found["failed"])
+    outcomes = [point["outcome"] for point in found["sections"][0]["experiments"][0]["claims"][0]["points"]]
+    assert sorted(outcomes) == ["does-not", "no-result"], outcomes
+
+
+def test_the_worst_is_hunted_for(tmp_path: Path) -> None:
+    found = thalweg.hunt(Aimd, "queue", tmp_path, kinds=["flows"], candidates=128, jobs=2)
+    assert found["goal"] == "queue" and 0 < found["score"] <= 1 and 'scheme = "aimd"' in found["scenario"], found

@@ -46,9 +46,11 @@ __all__ = [
     "StoredTable",
     "SweepResult",
     "Table",
+    "assess",
     "bench",
     "compare",
     "explore",
+    "hunt",
     "infer",
     "key",
     "models",
@@ -275,6 +277,53 @@ def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[lis
             yield ["--cluster", address]
     except _cluster.GoneError as error:
         raise RunError(str(error)) from error
+
+
+def assess(
+    scheme: str | type[Controller],
+    out: str | os.PathLike[str] = "assessment",
+    *,
+    only: Sequence[str] = (),
+    controllers: Controllers | None = None,
+    **options: int | str | bool,
+) -> dict[str, Any]:
+    """Asks of a scheme, or of a class, what RFC 9743 asks of a new congestion control; gives all of it as `SCHEME.json` in the folder `out`
+    has it, where the reports are. Options are those of the command: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
+    and points at which a controller raises an exception, are no error here: they are in what is given back, the latter under `failed`.
+    Runs are kept by the source text of a class, as those of a sweep are."""
+    own = dict(controllers or {})
+    words = ["assess", _named(scheme, own), "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
+    if only:
+        words += ["--only", ",".join(only)]
+    return _judged(words, own)
+
+
+def hunt(
+    scheme: str | type[Controller],
+    goal: str,
+    out: str | os.PathLike[str] = "hunt",
+    *,
+    kinds: Sequence[str] = (),
+    controllers: Controllers | None = None,
+    **options: int | str | bool,
+) -> dict[str, Any]:
+    """Looks for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
+    "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are its own: `candidates=4096`,
+    `against="cubic"`, `seed=2`."""
+    own = dict(controllers or {})
+    words = ["hunt", _named(scheme, own), "--goal", goal, "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
+    if kinds:
+        words += ["--with", ",".join(kinds)]
+    return _judged(words, own)
+
+
+def _judged(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
+    """The document of a command that ends with 1 where what it says is no good news."""
+    code, printed, said, cause = _thalweg.call(list(words), list(controllers.items()), _sources(controllers), _stop.get())
+    if code == 2 or not printed:
+        _fail(code or 1, said, cause)
+    answer: dict[str, Any] = json.loads(printed)
+    return answer
 
 
 def bench(
