@@ -92,6 +92,8 @@ struct Measured {
     /// By scheme, the number of runs that differ.
     different: Vec<u32>,
     has_failed: bool,
+    /// By claim of the sweep: its measure is of states, and the controller under test tells none.
+    without_states: Vec<bool>,
 }
 
 impl Assessment<'_> {
@@ -283,11 +285,15 @@ impl Assessment<'_> {
     ) -> Vec<Measured> {
         let point = |first: usize| {
             let (mut of, mut different) = (Vec::new(), Vec::new());
-            for made in &made[first..first + schemes.len()] {
+            let mut without_states = vec![true; claims.len()];
+            for (number, made) in made[first..first + schemes.len()].iter().enumerate() {
                 let runs: Vec<Run> = made.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
                 let own =
                     |claim: &&Claim| runs.iter().map(|run| claim.measure.value(run, &claim.of)).collect();
                 of.push(claims.iter().map(own).collect());
+                for (without, claim) in without_states.iter_mut().zip(claims).filter(|_| number == 0) {
+                    *without = runs.iter().all(|run| claim.measure.is_without_states(run, &claim.of));
+                }
                 let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
                 different.push(prints.len() as u32);
             }
@@ -296,6 +302,7 @@ impl Assessment<'_> {
                 command: self.command(sweep, first, sweep.seed),
                 of,
                 different,
+                without_states,
                 has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_whole),
             }
         };
@@ -351,7 +358,7 @@ impl Assessment<'_> {
             ClaimResults {
                 text: claim.text.clone(),
                 of: claim.of.clone(),
-                measure: claim.measure.name().to_owned(),
+                measure: claim.measure.name(),
                 margin: claim.margin.clone(),
                 less_is_better: band.is_some_and(less_is_better),
                 is_relative,
@@ -401,6 +408,7 @@ impl Assessment<'_> {
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
+                    _ if point.without_states[number] => None,
                     true => decide::test(&point.of[0][number], &point.of[reference][number], band),
                     false => decide::test(&point.of[reference][number], &[], band),
                 };
@@ -408,7 +416,11 @@ impl Assessment<'_> {
             })
             .collect();
         if !band.is_relative() {
-            tests.push(measured.iter().map(|point| decide::test(&point.of[0][number], &[], band)).collect());
+            let known = |point: &&Measured| !point.without_states[number];
+            let own = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
+            tests.push(
+                measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(own)).collect(),
+            );
         }
         let own = if band.is_relative() { tests.first() } else { tests.last() };
         let outcomes = decide::outcomes(own.map_or(&[], Vec::as_slice));

@@ -62,7 +62,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
     let mean = mean(&pairs.iter().map(|(_, reference)| *reference).collect::<Vec<_>>()).unwrap_or(0.0);
     let slack = |(value, reference): &(f64, f64)| band.slack(mean + (value - reference), mean);
     let slacks: Vec<f64> = pairs.iter().map(slack).collect();
-    if let Band::Worst(_) = band {
+    if let Band::Worst(_) | Band::Least(_) = band {
         let worst =
             if missing > 0 { Some(f64::NEG_INFINITY) } else { slacks.iter().copied().reduce(f64::min) };
         return worst.map(certain);

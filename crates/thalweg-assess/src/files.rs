@@ -17,6 +17,16 @@ macro_rules! files {
 const BUILT_IN: &[(&str, &str)] = files! {
     "alone.toml",
     "aqm.sweep.toml",
+    "attack.sweep.toml",
+    "attack.toml",
+    "bbr-appendix-aggregation.sweep.toml",
+    "bbr-appendix-limited.sweep.toml",
+    "bbr-appendix-margins.toml",
+    "bbr-appendix-path.toml",
+    "bbr-appendix-pauses.sweep.toml",
+    "bbr-appendix-policer.sweep.toml",
+    "bbr-appendix.sweep.toml",
+    "bbr-appendix.toml",
     "beside-bbr.sweep.toml",
     "beside-cubic.sweep.toml",
     "beside-newreno.sweep.toml",
@@ -31,6 +41,7 @@ const BUILT_IN: &[(&str, &str)] = files! {
     "c4-margins.toml",
     "c4-path.toml",
     "c4-wifi-beside.sweep.toml",
+    "c4-wifi-itself.sweep.toml",
     "c4-wifi.sweep.toml",
     "c4.toml",
     "call.sweep.toml",
@@ -42,6 +53,8 @@ const BUILT_IN: &[(&str, &str)] = files! {
     "itself.sweep.toml",
     "losses.sweep.toml",
     "margins.toml",
+    "misbehaving.sweep.toml",
+    "misbehaving.toml",
     "no-feedback.sweep.toml",
     "onset.sweep.toml",
     "onset.toml",
@@ -68,7 +81,7 @@ const BUILT_IN: &[(&str, &str)] = files! {
 };
 
 /// The packs that are part of the program, by name.
-pub const PACKS: &[&str] = &["rfc9743", "c4"];
+pub const PACKS: &[&str] = &["rfc9743", "c4", "bbr-appendix"];
 
 /// The place where a pack and all that it names are.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ mod measure;
 mod pack;
 mod page;
 mod sample;
+mod states;
 mod transients;
 mod words;
 

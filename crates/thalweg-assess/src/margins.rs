@@ -44,6 +44,8 @@ pub enum Band {
     AtMost(f64),
     /// No run above this.
     Worst(f64),
+    /// No run below this.
+    Least(f64),
 }
 
 impl Band {
@@ -57,7 +59,7 @@ impl Band {
         match self {
             Self::NotBelow { share, floor } => value - (reference * (1.0 - share) - floor),
             Self::NotAbove { share, floor } => reference * (1.0 + share) + floor - value,
-            Self::AtLeast(least) => value - least,
+            Self::AtLeast(least) | Self::Least(least) => value - least,
             Self::AtMost(most) | Self::Worst(most) => most - value,
         }
     }
@@ -74,6 +76,7 @@ struct Said {
     at_least: Option<String>,
     at_most: Option<String>,
     worst: Option<String>,
+    least: Option<String>,
 }
 
 impl Margins {
@@ -98,29 +101,33 @@ impl Margins {
             };
             let share = number(&said.share)?.unwrap_or(0.0);
             let floor = number(&said.floor)?.unwrap_or(0.0);
-            let bounds = (number(&said.at_least)?, number(&said.at_most)?, number(&said.worst)?);
+            let bounds =
+                (number(&said.at_least)?, number(&said.at_most)?, number(&said.worst)?, number(&said.least)?);
             let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "0".to_owned());
             let (band, words) = match (said.better.as_deref(), bounds) {
-                (Some("more"), (None, None, None)) => (
+                (Some("more"), (None, None, None, None)) => (
                     Band::NotBelow { share, floor },
                     format!("at most {} and {} lower", text(&said.share), text(&said.floor)),
                 ),
-                (Some("less"), (None, None, None)) => (
+                (Some("less"), (None, None, None, None)) => (
                     Band::NotAbove { share, floor },
                     format!("at most {} and {} higher", text(&said.share), text(&said.floor)),
                 ),
-                (None, (Some(least), None, None)) => {
+                (None, (Some(least), None, None, None)) => {
                     (Band::AtLeast(least), format!("at least {}", text(&said.at_least)))
                 }
-                (None, (None, Some(most), None)) => {
+                (None, (None, Some(most), None, None)) => {
                     (Band::AtMost(most), format!("at most {}", text(&said.at_most)))
                 }
-                (None, (None, None, Some(most))) => {
+                (None, (None, None, Some(most), None)) => {
                     (Band::Worst(most), format!("at most {} in every run", text(&said.worst)))
+                }
+                (None, (None, None, None, Some(least))) => {
+                    (Band::Least(least), format!("at least {} in every run", text(&said.least)))
                 }
                 _ => {
                     let help = "either `better` (\"more\" or \"less\") with `share` and `floor`, or one of `at-least`, \
-                                `at-most` and `worst`";
+                                `at-most`, `worst` and `least`";
                     return Err(fault(format!("expected {help}")));
                 }
             };

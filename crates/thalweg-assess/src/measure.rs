@@ -1,5 +1,6 @@
 //! Measures: the quantities of a run that claims are about.
 
+use crate::states::{self, OfStates};
 use serde::{Deserialize, Deserializer};
 use thalweg_report::output::value;
 use thalweg_report::results::{Flow, Metric, Of, Run};
@@ -7,25 +8,46 @@ use thalweg_report::statistics::mean;
 use thalweg_scenario::nearest;
 
 /// A quantity that decides a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
     /// A metric of a group of flows, or of the first direction of a link, by the name that results have for it.
     Of(Metric),
     /// The goodput of the flow that has least of some groups, over the mean of all of them.
     LeastShare,
+    /// The mean goodput of the flows of the first of some groups, over that of all of them.
+    ShareOfMean,
+    /// What the congestion controller of a group's first flow did and knew in its states.
+    States(OfStates),
 }
 
 /// The name of [`Measure::LeastShare`].
 const LEAST_SHARE: &str = "least_share";
+/// The name of [`Measure::ShareOfMean`].
+const SHARE_OF_MEAN: &str = "share_of_mean";
+
+/// A measure as packs say it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given {
+    Name(String),
+    States(OfStates),
+}
 
 impl<'de> Deserialize<'de> for Measure {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(from)?;
+        let name = match Given::deserialize(from)? {
+            Given::Name(name) => name,
+            Given::States(own) => {
+                own.check().map_err(serde::de::Error::custom)?;
+                return Ok(Self::States(own));
+            }
+        };
         let all = || Metric::all_of(Of::Group).chain(Metric::all_of(Of::Link));
         let found = all().find(|metric| metric.line().name == name).map(Self::Of);
         let found = found.or_else(|| (name == LEAST_SHARE).then_some(Self::LeastShare));
+        let found = found.or_else(|| (name == SHARE_OF_MEAN).then_some(Self::ShareOfMean));
         found.ok_or_else(|| {
-            let names = all().map(|metric| metric.line().name).chain([LEAST_SHARE]);
+            let names = all().map(|metric| metric.line().name).chain([LEAST_SHARE, SHARE_OF_MEAN]);
             let help = nearest(&name, names).map(|near| format!("; did you mean `{near}`?"));
             serde::de::Error::custom(format!("there is no measure `{name}`{}", help.unwrap_or_default()))
         })
@@ -34,44 +56,67 @@ impl<'de> Deserialize<'de> for Measure {
 
 impl Measure {
     /// True where several groups are measured together.
-    pub fn is_of_many(self) -> bool {
-        self == Self::LeastShare
+    pub fn is_of_many(&self) -> bool {
+        matches!(self, Self::LeastShare | Self::ShareOfMean)
     }
 
     /// The name, as packs say it.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Self::Of(metric) => metric.line().name,
-            Self::LeastShare => LEAST_SHARE,
+            Self::Of(metric) => metric.line().name.to_owned(),
+            Self::LeastShare => LEAST_SHARE.to_owned(),
+            Self::ShareOfMean => SHARE_OF_MEAN.to_owned(),
+            Self::States(states) => states.name(),
         }
     }
 
+    /// True where nothing can be said of a run whose controller tells no states.
+    pub fn is_without_states(&self, run: &Run, of: &[String]) -> bool {
+        matches!(self, Self::States(_)) && first_flow(run, of).is_none_or(|flow| flow.states.is_empty())
+    }
+
     /// Its value in a run; none where there is none.
-    pub fn value(self, run: &Run, of: &[String]) -> Option<f64> {
+    pub fn value(&self, run: &Run, of: &[String]) -> Option<f64> {
         match self {
             Self::Of(metric) => {
                 let name = of.first()?;
                 let group = run.groups.iter().find(|group| group.name == *name);
                 match group {
-                    Some(group) => group.get(metric),
-                    None => run.links.iter().find(|link| link.name == *name)?.get(metric),
+                    Some(group) => group.get(*metric),
+                    None => run.links.iter().find(|link| link.name == *name)?.get(*metric),
                 }
             }
+            Self::States(states) => states.value(run, first_flow(run, of)?),
             Self::LeastShare => {
-                let goodput = |flow: &Flow| flow.or_zero(Metric::Goodput);
-                let own = run.flows.iter().filter(|flow| of.contains(&flow.group));
-                let values: Vec<f64> = own.map(goodput).collect();
+                let values = goodput(run, of);
                 let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                 mean(&values).filter(|mean| *mean > 0.0).map(|mean| least / mean)
+            }
+            Self::ShareOfMean => {
+                let own = mean(&goodput(run, of.get(..1)?))?;
+                mean(&goodput(run, of)).filter(|mean| *mean > 0.0).map(|mean| own / mean)
             }
         }
     }
 
     /// A value with its unit.
-    pub fn words(self, of: f64) -> String {
+    pub fn words(&self, of: f64) -> String {
         match self {
-            Self::Of(metric) => value(metric, of),
-            Self::LeastShare => format!("{:.1} %", of * 100.0),
+            Self::Of(metric) => value(*metric, of),
+            Self::States(own) => states::words(&own.name(), of).unwrap_or_default(),
+            Self::LeastShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
         }
     }
+}
+
+/// The goodput of the flows of some groups.
+fn goodput(run: &Run, of: &[String]) -> Vec<f64> {
+    let own = run.flows.iter().filter(|flow| of.contains(&flow.group));
+    own.map(|flow| flow.or_zero(Metric::Goodput)).collect()
+}
+
+/// The first flow of a group.
+fn first_flow<'r>(run: &'r Run, of: &[String]) -> Option<&'r Flow> {
+    let name = of.first()?;
+    run.flows.iter().find(|flow| flow.group == *name)
 }

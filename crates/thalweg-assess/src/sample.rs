@@ -66,6 +66,7 @@ fn can_be_carried(spec: &Spec) -> bool {
         matches!(group.workload, WorkloadSpec::Bulk)
             && group.transport.properties().is_reliable()
             && group.reading.is_none()
+            && group.misbehaviour.is_none()
             && group.control_channel.is_none()
     };
     let flows: u32 = spec.groups.iter().map(|group| group.count).sum();

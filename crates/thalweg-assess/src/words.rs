@@ -3,6 +3,7 @@
 use crate::decide::Outcome;
 use crate::document::{ClaimResults, Document, PointResults, Verdict};
 use crate::measure::Measure;
+use crate::states;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
@@ -16,7 +17,8 @@ fn measure(name: &str) -> Option<Measure> {
 
 /// A value of a claim's measure with its unit.
 pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
-    measure(&claim.measure).map_or_else(|| of.to_string(), |measure| measure.words(of))
+    let own = measure(&claim.measure).map(|measure| measure.words(of));
+    own.or_else(|| states::words(&claim.measure, of)).unwrap_or_else(|| of.to_string())
 }
 
 /// The values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.
@@ -156,14 +158,22 @@ pub(crate) fn frame(document: &Document) -> String {
     } else {
         ""
     };
+    let beside = if others.is_empty() {
+        String::new()
+    } else {
+        format!(" and with {} in its place under the same random numbers", others.join(" and "))
+    };
+    let by = if document.claims().any(|(.., claim)| claim.is_relative) {
+        document.references.first().map_or("nothing", String::as_str)
+    } else {
+        "a bound"
+    };
     format!(
-        "{} under {} each from {first} on, with {} and with {} in its place under the same random numbers: {}; {} decides.{quick}",
+        "{} under {} each from {first} on, with {}{beside}: {}; {by} decides.{quick}",
         counted(document.points as u64, "point"),
         counted(u64::from(count), "seed"),
         document.scheme,
-        others.join(" and "),
         counted(document.runs as u64, "run"),
-        document.references.first().map_or("nothing", String::as_str),
     )
 }
 

@@ -1,0 +1,285 @@
+//! Measures of what a congestion controller did and knew in its states, for plans that are about one kind of controller.
+
+use serde::Deserialize;
+use thalweg_proto::units::Duration;
+use thalweg_report::results::{Flow, Known, Run, StateVisit};
+
+/// A value of the visits of a state.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OfStates {
+    /// The state's name; every state without.
+    #[serde(default)]
+    pub state: Option<String>,
+    /// Only visits that begin from the first of these times on and before the second.
+    #[serde(default)]
+    pub between: Option<[String; 2]>,
+    /// The visits that count: all, or the first or last of them.
+    #[serde(default)]
+    pub visits: Which,
+    /// The value of a visit: `from_s`, `until_s`, `length_s`, or what was known with a point and `first`, `last`, `least`, `most`, or
+    /// `change`, the last value less the first: `window_packets.least`. Without, the number of visits.
+    #[serde(default)]
+    pub value: Option<String>,
+    /// The value is divided by another one of the visit, or by `rate_bps` of the first link.
+    #[serde(default)]
+    pub over: Option<String>,
+    /// The share of visits that are followed by one of these states, in place of a value. The last visit of a run, which the end cut off,
+    /// does not count.
+    #[serde(default)]
+    pub next: Option<Vec<String>>,
+    /// Which of several visits' values: the greatest without.
+    #[serde(default)]
+    pub take: Take,
+}
+
+/// The visits that count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// All.
+    #[default]
+    All,
+    /// The first.
+    First,
+    /// The last.
+    Last,
+}
+
+/// One value of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Take {
+    /// The greatest.
+    #[default]
+    Most,
+    /// The least.
+    Least,
+}
+
+/// The rate of the first link, as a divisor.
+const LINK_RATE: &str = "rate_bps";
+
+impl OfStates {
+    /// Looks whether it makes sense.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(between) = &self.between {
+            let seconds = between.iter().map(|time| time.parse::<Duration>());
+            if seconds.into_iter().any(|time| time.is_err()) {
+                return Err("`between` needs two times, such as [\"5 s\", \"10 s\"]".to_owned());
+            }
+        }
+        if self.next.is_some() && (self.value.is_some() || self.over.is_some()) {
+            return Err("`next` stands in the place of `value`".to_owned());
+        }
+        let known = |name: &String| {
+            matches!(name.as_str(), "from_s" | "until_s" | "length_s") || parts(name).is_some()
+        };
+        if let Some(wrong) = self.value.iter().find(|name| !known(name)) {
+            return Err(format!(
+                "`{wrong}` is no value of a visit; expected `from_s`, `until_s`, `length_s`, or what was known, such as \
+                 `window_packets.least`"
+            ));
+        }
+        if let Some(wrong) = self.over.iter().find(|name| *name != LINK_RATE && parts(name).is_none()) {
+            return Err(format!(
+                "`over` needs `{LINK_RATE}` or what was known, such as `bdp_packets.last`: `{wrong}`"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The name of the measure.
+    pub fn name(&self) -> String {
+        let state = self.state.as_deref().unwrap_or("any state");
+        let what = match (&self.next, &self.value, &self.over) {
+            (Some(next), ..) => format!("followed by {}", next.join(" or ")),
+            (_, Some(value), Some(over)) => format!("{value} over {over}"),
+            (_, Some(value), None) => value.clone(),
+            (_, None, _) => "visits".to_owned(),
+        };
+        format!("{state}: {what}")
+    }
+
+    /// The value in a run; none where no visit has one.
+    pub fn value(&self, run: &Run, flow: &Flow) -> Option<f64> {
+        let visits: Vec<(usize, &StateVisit)> = self.chosen(&flow.states);
+        if let Some(next) = &self.next {
+            let ended: Vec<&StateVisit> =
+                visits.iter().filter_map(|(place, _)| flow.states.get(place + 1)).collect();
+            let followed = ended.iter().filter(|visit| next.contains(&visit.state)).count();
+            return (!ended.is_empty()).then(|| followed as f64 / ended.len() as f64);
+        }
+        let Some(name) = &self.value else { return Some(visits.len() as f64) };
+        let values = visits.iter().filter_map(|(_, visit)| {
+            let value = value_of(visit, name)?;
+            match self.over.as_deref() {
+                None => Some(value),
+                Some(LINK_RATE) => {
+                    let rate = run.links.first()?.get(thalweg_report::results::Metric::LinkRate)?;
+                    Some(value / rate)
+                }
+                Some(over) => value_of(visit, over).filter(|over| *over != 0.0).map(|over| value / over),
+            }
+        });
+        match self.take {
+            Take::Most => values.reduce(f64::max),
+            Take::Least => values.reduce(f64::min),
+        }
+    }
+
+    fn chosen<'v>(&self, visits: &'v [StateVisit]) -> Vec<(usize, &'v StateVisit)> {
+        let seconds = |time: &String| time.parse::<Duration>().map_or(0.0, Duration::as_secs_f64);
+        let [from, until] = self
+            .between
+            .as_ref()
+            .map_or([0.0, f64::INFINITY], |[from, until]| [seconds(from), seconds(until)]);
+        let is_of = |visit: &StateVisit| {
+            self.state.as_ref().is_none_or(|state| *state == visit.state)
+                && visit.from_s >= from
+                && visit.from_s < until
+        };
+        let mut chosen: Vec<_> = visits.iter().enumerate().filter(|(_, visit)| is_of(visit)).collect();
+        match self.visits {
+            Which::All => {}
+            Which::First => chosen.truncate(1),
+            Which::Last => chosen = chosen.split_off(chosen.len().saturating_sub(1)),
+        }
+        chosen
+    }
+}
+
+/// A value of a measure of states, which has this [name](OfStates::name), with its unit.
+pub fn words(name: &str, of: f64) -> Option<String> {
+    let (_, what) = name.split_once(": ")?;
+    let known = what.split('.').next().unwrap_or_default();
+    Some(match () {
+        () if what.starts_with("followed by ") => format!("{:.1} %", of * 100.0),
+        () if what.contains(" over ") => format!("{of:.3}"),
+        () if known.ends_with("_s") => format!("{of:.3} s"),
+        () if known.ends_with("_bps") => format!("{:.2} Mbit/s", of / 1e6),
+        () => format!("{of:.1}"),
+    })
+}
+
+/// A value of what was known.
+type OfKnown = fn(&Known) -> Option<f64>;
+
+/// A name such as `window_packets.least` in its two parts.
+fn parts(name: &str) -> Option<(&str, OfKnown)> {
+    let (name, which) = name.split_once('.')?;
+    let of: OfKnown = match which {
+        "first" => |known| known.first,
+        "last" => |known| known.last,
+        "least" => |known| known.least,
+        "most" => |known| known.most,
+        "change" => |known| Some(known.last? - known.first?),
+        _ => return None,
+    };
+    Some((name, of))
+}
+
+fn value_of(visit: &StateVisit, name: &str) -> Option<f64> {
+    match name {
+        "from_s" => Some(visit.from_s),
+        "until_s" => Some(visit.until_s),
+        "length_s" => Some(visit.until_s - visit.from_s),
+        _ => {
+            let (name, of) = parts(name)?;
+            visit.known.get(name).and_then(of)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use thalweg_report::batch::{Job, one};
+    use thalweg_scenario::toml_as_json;
+
+    fn of(text: &str) -> Result<OfStates, String> {
+        let value = toml_as_json("m", &format!("of = {text}"))?;
+        let own: OfStates = serde_json::from_value(value["of"].clone()).map_err(|error| error.to_string())?;
+        own.check().map(|()| own)
+    }
+
+    fn visit(state: &str, from_s: f64, until_s: f64, window: [f64; 4]) -> StateVisit {
+        let [first, last, least, most] = window.map(Some);
+        let known = Known { first, last, least, most };
+        let unbounded = Known { first: None, last: None, least: None, most: None };
+        let known = [("window_packets", known), ("bound_packets", unbounded)];
+        let known: BTreeMap<String, Known> = known.map(|(name, of)| (name.to_owned(), of)).into();
+        StateVisit { state: state.to_owned(), from_s, until_s, known }
+    }
+
+    fn value(text: &str) -> Option<f64> {
+        let scenario = "duration = \"1 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                        [[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+        let loaded = thalweg_scenario::load_text("s", scenario, std::path::Path::new(""), &[]).unwrap();
+        let spec = Arc::new(loaded.scenario.spec);
+        let mut run = one(&Job { spec, seed: 1, events: None, threads: 1 }, &Arc::default()).unwrap().1;
+        run.flows[0].states = vec![
+            visit("up", 0.0, 2.0, [4.0, 8.0, 3.0, 9.0]),
+            visit("down", 2.0, 3.0, [8.0, 6.0, 6.0, 8.0]),
+            visit("up", 3.0, 7.0, [6.0, 7.0, 5.0, 20.0]),
+            visit("rest", 7.0, 8.0, [7.0, 7.0, 7.0, 7.0]),
+        ];
+        of(text).unwrap().value(&run, &run.flows[0])
+    }
+
+    /// Values by hand from the four visits above.
+    #[test]
+    fn visits_are_chosen_and_measured() {
+        assert_eq!(value("{ state = \"up\" }"), Some(2.0));
+        assert_eq!(value("{ state = \"up\", value = \"length_s\" }"), Some(4.0));
+        assert_eq!(value("{ state = \"up\", value = \"length_s\", take = \"least\" }"), Some(2.0));
+        assert_eq!(
+            value("{ state = \"up\", visits = \"first\", value = \"window_packets.most\" }"),
+            Some(9.0)
+        );
+        assert_eq!(
+            value("{ state = \"up\", visits = \"last\", value = \"window_packets.change\" }"),
+            Some(1.0)
+        );
+        let over = "{ state = \"down\", value = \"window_packets.last\", over = \"window_packets.first\" }";
+        assert_eq!(value(over), Some(0.75));
+        assert_eq!(
+            value("{ state = \"down\", value = \"window_packets.last\", over = \"rate_bps\" }"),
+            Some(6e-6)
+        );
+        assert_eq!(value("{ between = [\"2 s\", \"7 s\"], value = \"from_s\" }"), Some(3.0));
+        // What is unbounded has no value, and a state that was not visited has none.
+        assert_eq!(value("{ value = \"bound_packets.last\" }"), None);
+        assert_eq!(value("{ state = \"sideways\", value = \"length_s\" }"), None);
+        assert_eq!(value("{ state = \"sideways\" }"), Some(0.0));
+    }
+
+    #[test]
+    fn what_follows_is_a_share_of_visits_that_ended() {
+        assert_eq!(value("{ state = \"up\", next = [\"down\"] }"), Some(0.5));
+        assert_eq!(value("{ state = \"up\", next = [\"down\", \"rest\"] }"), Some(1.0));
+        assert_eq!(value("{ state = \"rest\", next = [\"up\"] }"), None, "the end of the run cut it off");
+    }
+
+    #[test]
+    fn mistakes_say_what_is_expected() {
+        let fault = |text: &str| of(text).unwrap_err();
+        assert!(fault("{ value = \"window\" }").contains("such as `window_packets.least`"));
+        assert!(fault("{ value = \"from_s\", over = \"rate\" }").contains("`over` needs `rate_bps`"));
+        assert!(fault("{ between = [\"now\", \"1 s\"] }").contains("two times"));
+        assert!(fault("{ next = [\"up\"], value = \"from_s\" }").contains("in the place of `value`"));
+        assert!(fault("{ sate = \"up\" }").contains("unknown field `sate`"));
+    }
+
+    #[test]
+    fn values_have_units() {
+        let words = |text: &str, value: f64| words(&of(text).unwrap().name(), value).unwrap();
+        assert_eq!(words("{ state = \"up\", value = \"length_s\" }", 0.25), "0.250 s");
+        assert_eq!(words("{ state = \"up\", value = \"pacing_bps.last\" }", 5e6), "5.00 Mbit/s");
+        assert_eq!(words("{ state = \"up\", value = \"a.last\", over = \"b.last\" }", 0.5), "0.500");
+        assert_eq!(words("{ state = \"up\", next = [\"down\"] }", 0.5), "50.0 %");
+        assert_eq!(words("{ state = \"up\" }", 2.0), "2.0");
+    }
+}
