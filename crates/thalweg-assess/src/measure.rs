@@ -16,7 +16,7 @@ pub enum Measure {
     LeastShare,
     /// The mean goodput of the flows of the first of some groups, over that of all of them.
     ShareOfMean,
-    /// What the congestion controller of a group's first flow did and knew in its states.
+    /// A value of the states of the congestion controller of a group's first flow.
     States(OfStates),
 }
 

@@ -28,7 +28,7 @@ pub struct OfStates {
     /// does not count.
     #[serde(default)]
     pub next: Option<Vec<String>>,
-    /// Which of several visits' values: the greatest without.
+    /// The one of several visits' values: the greatest without.
     #[serde(default)]
     pub take: Take,
 }

@@ -1,10 +1,9 @@
 //! The questions that drivers ask of an end of a connection, beside feeding and draining it.
 
-use crate::congestion::CongestionState;
 use crate::frames::MediaCounts;
 use crate::payload::Payload;
 use crate::random::Stream;
-use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
+use crate::transport::{CongestionState, Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 
 /// The least that a piece of data counts where it is kept, in bytes: what keeps it takes as much.

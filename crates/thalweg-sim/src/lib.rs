@@ -37,11 +37,11 @@ mod wheel;
 
 pub use error::SpecError;
 pub use event_loop::Status;
-pub use measure::{Known, StateVisit};
 pub use parts::segments::SegmentTimes;
 pub use result::{
-    Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, MediaResult, Quantity, QueueResult,
-    Ratios, RunResult, SegmentDelay, Series, SizeClass, Summary, Transfer, Transfers, TwoLevelCounts,
+    Conservation, FlowCounts, FlowResult, GroupResult, Known, LinkResult, MediaResult, Quantity, QueueResult,
+    Ratios, RunResult, SegmentDelay, Series, SizeClass, StateVisit, Summary, Transfer, Transfers,
+    TwoLevelCounts,
 };
 pub use simulation::Simulation;
 

@@ -1,7 +1,6 @@
 //! The results of a simulation: all that it measured.
 
 use crate::fairness::jain;
-use crate::measure::StateVisit;
 pub use thalweg_proto::histogram::Summary;
 use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;
@@ -252,6 +251,34 @@ impl FlowResult {
         let known: u64 = self.limits.iter().map(|time| time.as_picos()).sum();
         self.finished.is_none() && self.failed.is_none() && known > 0 && held <= known / 10
     }
+}
+
+/// A stay of a controller in one of its states, as it was seen at the times at which series have points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateVisit {
+    /// The state's name.
+    pub state: &'static str,
+    /// The time at which it was first seen.
+    pub from: Time,
+    /// The time at which another one was seen, or the last time at which this was.
+    pub until: Time,
+    /// The quantities that the sender and its controller knew.
+    pub known: Vec<Known>,
+}
+
+/// A quantity during a visit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// Its name, which ends in its unit.
+    pub name: &'static str,
+    /// The value when the state was first seen.
+    pub first: f64,
+    /// The value when it was last seen.
+    pub last: f64,
+    /// The least value.
+    pub least: f64,
+    /// The greatest value.
+    pub most: f64,
 }
 
 /// The frames of live media.

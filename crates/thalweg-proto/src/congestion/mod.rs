@@ -21,7 +21,6 @@ mod hystart;
 pub mod observe;
 mod recent;
 mod search;
-mod state;
 mod step;
 
 macro_rules! declare {
@@ -34,12 +33,12 @@ macro_rules! declare {
 }
 controllers!(declare);
 
+pub use crate::transport::CongestionState;
 pub use any::Any;
 pub use config::{ControllerConfig, MadeSender};
 pub use configure::{CeResponse, ConfigureController};
 pub use exit::SlowStartExit;
 pub use feedback::FeedbackKind;
-pub use state::CongestionState;
 
 use crate::transport::{BreachKind, Feedback};
 use crate::units::{Duration, Rate, Time};

@@ -12,7 +12,7 @@ pub enum Misbehaviour {
     DividesAcks,
     /// A segment is acknowledged four times (DupACK spoofing).
     RepeatsAcks,
-    /// What is missing is acknowledged with what comes behind it, and never delivered.
+    /// Missing data is acknowledged with what comes behind it, and never delivered.
     ConcealsLoss,
     /// That, and eight segments that are still on their way (optimistic acknowledgement).
     Optimistic,

@@ -9,5 +9,4 @@ pub(crate) use occupancy::Occupancy;
 pub(crate) use ratios::Ratios;
 pub(crate) use series::Recorder;
 pub(crate) use states::Visits;
-pub use states::{Known, StateVisit};
 pub(crate) use thalweg_proto::histogram::Histogram;

@@ -1,38 +1,11 @@
 //! The states of congestion controllers over time, with the quantities that they knew.
 
+use crate::result::{Known, StateVisit};
 use thalweg_proto::congestion::CongestionState;
 use thalweg_proto::units::Time;
 
 /// Visits of states that are kept of a flow; later ones are not.
 const MOST: usize = 4096;
-
-/// A stay of a controller in one of its states, as it was seen at the times at which series have points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StateVisit {
-    /// The state's name.
-    pub state: &'static str,
-    /// The time at which it was first seen.
-    pub from: Time,
-    /// The time at which another one was seen, or the last time at which this was.
-    pub until: Time,
-    /// What the sender and its controller knew.
-    pub known: Vec<Known>,
-}
-
-/// A quantity during a visit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
-    /// Its name, which ends in its unit.
-    pub name: &'static str,
-    /// The value when the state was first seen.
-    pub first: f64,
-    /// The value when it was last seen.
-    pub last: f64,
-    /// The least value.
-    pub least: f64,
-    /// The greatest value.
-    pub most: f64,
-}
 
 impl Known {
     fn new(name: &'static str, value: f64) -> Self {
