@@ -456,7 +456,7 @@ impl<'a> Cells<'a> {
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
         let most = loads.iter().copied().fold(0.0, f64::max);
         let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
-        let has_first = sets.find(self.directions) == heaviest;
+        let has_first = self.flows > 0 && sets.find(self.directions) == heaviest;
         let heaviest = (heaviest, work[heaviest as usize] / self.total);
         (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, has_first })
     }
