@@ -45,6 +45,9 @@ use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Output, window};
 
+/// What fewer endpoints need stays in the second-level cache, so that nothing of it has to be asked for ahead.
+const MANY_ENDPOINTS: usize = 512;
+
 /// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -155,6 +158,9 @@ impl<T: Tracing> EventLoop<T> {
     /// what the engine keeps elsewhere one before. The next one has been taken already.
     #[inline]
     fn look_ahead(&mut self) {
+        if self.endpoints.len() < MANY_ENDPOINTS {
+            return;
+        }
         let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };
         if let Some(link) = arrival(fifth) {
             prefetch(&self.network.transmitters[link]);

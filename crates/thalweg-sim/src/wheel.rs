@@ -37,8 +37,10 @@ const LOW: usize = 6;
 /// the list, which must stay short. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
 /// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
-const LONG: usize = 48;
-const SHORT: usize = 16;
+const LONG: usize = 20;
+const SHORT: usize = 10;
+/// Room for that many, and for some that have been taken: these are removed when it is full.
+const ROOM: usize = 8 * LONG;
 
 /// The bits of a key that say which of its kind it is; those above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
@@ -57,8 +59,10 @@ fn rank(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
 /// A queue of (time, key) pairs.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
-    /// The next entries, the first of them last. None in the wheel is earlier than any of these, or as early.
+    /// The next entries in order, from `head` on; those before it have been taken. None in the wheel is earlier than any of these, or
+    /// as early.
     near: Vec<Entry>,
+    head: usize,
     /// Keys that were added for the time of the entry taken last, in order.
     late: VecDeque<(u32, Origin)>,
     /// The time of the entry taken last.
@@ -115,7 +119,8 @@ struct Chunk {
 impl Wheel {
     pub fn new(ties: Ties) -> Self {
         Self {
-            near: Vec::with_capacity(2 * LONG),
+            near: Vec::with_capacity(ROOM),
+            head: 0,
             late: VecDeque::new(),
             taken: 0,
             origin: Origin::default(),
@@ -145,53 +150,85 @@ impl Wheel {
         self.add(time, key, true);
     }
 
-    #[inline(never)]
+    // In the caller, as it only chooses: each of the three saves its registers by itself.
+    #[inline(always)]
     fn add(&mut self, time: Time, key: u32, is_successor: bool) {
         let entry = Entry { time: time.as_picos(), key };
         debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
         if entry.time == self.taken {
             self.add_now(entry, is_successor);
-        } else if entry.time < self.base || self.near.first().is_some_and(|last| entry.time <= last.time) {
+        } else if entry.time < self.base || self.near.last().is_some_and(|last| entry.time <= last.time) {
             self.insert(entry);
         } else {
-            self.place(entry);
+            self.place_later(entry);
         }
     }
 
     #[inline(never)]
     fn add_now(&mut self, entry: Entry, is_successor: bool) {
         match (is_successor, self.origin.steps) {
-            (true, 0) => self.near.push(entry),
+            (true, 0) => self.put_first(entry),
             (true, _) => self.late.push_front((entry.key, self.origin)),
             (false, steps) => self.late.push_back((entry.key, Origin { steps: steps + 1, ..self.origin })),
         }
     }
 
-    /// Adds an entry to the list.
+    /// The entries of the list.
+    #[inline]
+    fn list(&self) -> &[Entry] {
+        &self.near[self.head..]
+    }
+
+    /// Removes those that have been taken.
+    fn tidy_up(&mut self) {
+        self.near.drain(..self.head);
+        self.head = 0;
+    }
+
+    /// Adds an entry to the list, before all others.
+    fn put_first(&mut self, entry: Entry) {
+        if let Some(taken) = self.head.checked_sub(1) {
+            self.head = taken;
+            self.near[taken] = entry;
+        } else {
+            self.near.insert(0, entry);
+        }
+    }
+
+    /// Adds an entry to the list. Mostly it is later than nearly all others, so that few are looked at and moved.
+    #[inline(never)]
     fn insert(&mut self, entry: Entry) {
-        let order = entry.order(self.lots);
-        let position = self.near.iter().position(|other| {
-            other.time < entry.time || (other.time == entry.time && other.order(self.lots) < order)
-        });
-        self.near.insert(position.unwrap_or(self.near.len()), entry);
-        if self.near.len() > LONG {
+        if self.near.len() >= ROOM {
+            self.tidy_up();
+        }
+        let lots = self.lots;
+        let earlier = self.list().iter().rev().take_while(|other| entry.goes_before(**other, lots)).count();
+        let at = self.near.len() - earlier;
+        self.near.push(entry);
+        self.near.copy_within(at..at + earlier, at + 1);
+        self.near[at] = entry;
+        if self.list().len() > LONG {
             self.shorten();
         }
     }
 
     /// Gives the later entries back to the wheel, those of one time together; those before the wheel's time stay.
+    #[cold]
     fn shorten(&mut self) {
-        let mut end = self.near.len() - SHORT;
-        let stays = |near: &[Entry], end: usize| {
-            near[end - 1].time == near[end].time || near[end - 1].time < self.base
-        };
-        while end > 0 && stays(&self.near, end) {
-            end -= 1;
+        let mut end = self.head + SHORT;
+        let stays = |near: &[Entry], at: usize| near[at - 1].time == near[at].time || near[at].time < self.base;
+        while end < self.near.len() && stays(&self.near, end) {
+            end += 1;
         }
-        for index in 0..end {
+        for index in end..self.near.len() {
             self.place(self.near[index]);
         }
-        self.near.drain(..end);
+        self.near.truncate(end);
+    }
+
+    #[inline(never)]
+    fn place_later(&mut self, entry: Entry) {
+        self.place(entry);
     }
 
     #[inline(always)]
@@ -229,19 +266,19 @@ impl Wheel {
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u32)> {
         let is_late = |near: &Entry| near.time > self.taken;
-        if !self.late.is_empty() && self.near.last().is_none_or(is_late) {
+        if !self.late.is_empty() && self.list().first().is_none_or(is_late) {
             let (key, origin) = self.late.pop_front()?;
             self.origin = origin;
             return Some((Time::from_picos(self.taken), key));
         }
-        if self.near.len() <= LOW && self.levels != 0 {
+        if self.list().len() <= LOW && self.levels != 0 {
             self.fill();
         }
-        let entry = *self.near.last()?;
+        let entry = *self.near.get(self.head)?;
         if entry.time > self.limit {
             return None;
         }
-        self.near.pop();
+        self.head += 1;
         self.taken = entry.time;
         self.origin = Origin { steps: 0, key: entry.key };
         Some((Time::from_picos(entry.time), entry.key))
@@ -268,7 +305,7 @@ impl Wheel {
         if !self.late.is_empty() {
             return Some(Time::from_picos(self.taken));
         }
-        if let Some(entry) = self.near.last() {
+        if let Some(entry) = self.list().first() {
             return Some(Time::from_picos(entry.time));
         }
         let level = (self.levels != 0).then(|| self.levels.trailing_zeros() as usize)?;
@@ -279,13 +316,14 @@ impl Wheel {
     /// The keys of the next entries in the list, if there are so many.
     #[inline]
     pub fn coming<const COUNT: usize>(&self) -> Option<[u32; COUNT]> {
-        let last: &[Entry; COUNT] = self.near.last_chunk()?;
-        Some(core::array::from_fn(|ahead| last[COUNT - 1 - ahead].key))
+        let first: &[Entry; COUNT] = self.list().first_chunk()?;
+        Some(first.each_ref().map(|entry| entry.key))
     }
 
     /// Moves the wheel's earliest slots to the list.
     #[inline(never)]
     fn fill(&mut self) {
+        self.tidy_up();
         while self.levels != 0 && self.near.len() <= LOW {
             let level = self.levels.trailing_zeros() as usize;
             if level >= NEAR_LEVELS && !self.near.is_empty() {
@@ -326,10 +364,9 @@ impl Wheel {
             if later.len() > 1 {
                 let lots = self.lots;
                 later.sort_unstable_by(|a, b| {
-                    b.time.cmp(&a.time).then_with(|| b.order(lots).cmp(&a.order(lots)))
+                    a.time.cmp(&b.time).then_with(|| a.order(lots).cmp(&b.order(lots)))
                 });
             }
-            self.near.rotate_left(before);
         }
     }
 }
@@ -338,6 +375,12 @@ impl Entry {
     #[inline]
     fn order(self, lots: u64) -> (u32, u64, u32) {
         rank(self.time, self.key, lots)
+    }
+
+    /// True if it comes out before `other`.
+    #[inline]
+    fn goes_before(self, other: Self, lots: u64) -> bool {
+        self.time < other.time || self.time == other.time && self.order(lots) <= other.order(lots)
     }
 }
 
