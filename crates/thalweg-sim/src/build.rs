@@ -15,7 +15,7 @@ use crate::parts::reader::{READS, Reader};
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
 use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
-use crate::parts::transmitter::{Station, Transmitter, picos_per_byte};
+use crate::parts::transmitter::{Station, Transmitter, Speed};
 use crate::parts::workload::Workload;
 use crate::result::Conservation;
 use crate::route::Routes;
@@ -142,7 +142,7 @@ impl<'a> Builder<'a> {
     }
 
     fn describe(&mut self, direction: DirectionSpec) -> u32 {
-        self.network.speeds.push(picos_per_byte(&direction));
+        self.network.speeds.push(Speed::of(&direction));
         self.network.directions.push(direction);
         self.network.directions.len() as u32 - 1
     }

@@ -293,11 +293,31 @@ impl<T: Tracing> EventLoop<T> {
         let network = &mut self.network;
         network.hops += 1;
         let transmitter = &mut network.transmitters[link as usize];
-        let spec = &network.directions[transmitter.spec as usize];
         let speed = network.speeds[transmitter.spec as usize];
+        if speed.picos_per_byte == 0 {
+            return self.transmit_in_general(link, packet, size);
+        }
+        let arrives = transmitter.serve(self.now, size, speed);
+        if let Some(number) = transmitter.station() {
+            network.stations[number].count(size);
+        }
+        self.put_on_wire(link, packet, arrives);
+    }
+
+    /// The same where more is to be looked at than a speed.
+    #[inline(never)]
+    fn transmit_in_general(&mut self, link: u32, packet: u32, size: u32) {
+        let network = &mut self.network;
+        let transmitter = &mut network.transmitters[link as usize];
+        let spec = &network.directions[transmitter.spec as usize];
         let mut station = transmitter.station().map(|number| &mut network.stations[number]);
-        let arrives = transmitter.serve(self.now, size, spec, speed, station.as_deref_mut());
-        if station.is_some_and(|station| station.count(size)) {
+        let extra = station.as_deref_mut().and_then(|station| station.extra.as_deref_mut());
+        let arrives = transmitter.serve_in_general(self.now, size, spec, extra);
+        let may_impair = station.is_some_and(|station| {
+            station.count(size);
+            station.may_impair()
+        });
+        if may_impair {
             self.impair(link, packet, size, arrives);
         } else {
             self.put_on_wire(link, packet, arrives);

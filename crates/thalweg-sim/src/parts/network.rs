@@ -4,7 +4,7 @@ use crate::parts::feedback::MessageWays;
 use crate::parts::forks::{Branch, FORK, Forks};
 use crate::parts::names::Names;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packets};
-use crate::parts::transmitter::{Station, Transmitter, Wait, Waiting};
+use crate::parts::transmitter::{Speed, Station, Transmitter, Wait, Waiting};
 use crate::spec::{Change, DirectionSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -25,8 +25,8 @@ pub(crate) struct Network {
     pub stations: Vec<Station>,
     /// The descriptions of transmitters; those of access links share theirs.
     pub directions: Vec<DirectionSpec>,
-    /// [`picos_per_byte`](crate::parts::transmitter::picos_per_byte) of each of those.
-    pub speeds: Vec<u64>,
+    /// The speed of each of those.
+    pub speeds: Vec<Speed>,
     /// Routes: transmitters, places where there is a choice, and perhaps [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
     pub forks: Forks,
@@ -77,7 +77,7 @@ impl Network {
     #[inline]
     pub(crate) fn can_send(&self, link: u32) -> bool {
         // A speed is a rate above zero that never changes.
-        self.speeds[self.transmitters[link as usize].spec as usize] != 0 || !self.rate(link).is_zero()
+        self.speeds[self.transmitters[link as usize].spec as usize].picos_per_byte != 0 || !self.rate(link).is_zero()
     }
 
     /// True for a transmitter that may send a packet at once, unseen by its queue.
@@ -85,7 +85,7 @@ impl Network {
     pub fn can_pass(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
         // One whose queue sees all, or that is watched, has no speed.
-        self.speeds[transmitter.spec as usize] != 0
+        self.speeds[transmitter.spec as usize].picos_per_byte != 0
             || transmitter.wait != Wait::Watched
                 && !self.direction(link).queue.sees_all()
                 && !self.rate(link).is_zero()

@@ -31,15 +31,21 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.ack_filter == AckFilter::None
 }
 
-/// The picoseconds that a transmitter takes for a byte, where they are a whole number and never change, and where
-/// packets that find the line free may pass its queue unseen; 0 otherwise.
-pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
-    let bits = spec.rate.as_bits_per_sec();
-    let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
-    if whole && is_plain(spec) && !spec.queue.sees_all() && spec.feedback.is_none() {
-        PICOS_PER_BYTE_AT_ONE_BIT / bits
-    } else {
-        0
+/// The time that a plain transmitter and its wire take: all that most packets meet there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Speed {
+    /// The picoseconds that the transmitter takes for a byte, where they are a whole number and never change, and where
+    /// packets that find the line free may pass its queue unseen; 0 otherwise.
+    pub picos_per_byte: u64,
+    pub delay: Duration,
+}
+
+impl Speed {
+    pub fn of(spec: &DirectionSpec) -> Self {
+        let bits = spec.rate.as_bits_per_sec();
+        let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
+        let is_one = whole && is_plain(spec) && !spec.queue.sees_all() && spec.feedback.is_none();
+        Self { picos_per_byte: if is_one { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }, delay: spec.delay }
     }
 }
 
@@ -185,35 +191,29 @@ impl Transmitter {
         (self.wait != Wait::Line).then_some(self.line_first as usize)
     }
 
-    /// A packet of `size` bytes enters service at `now`: when it is at the far end. `picos` is what [`picos_per_byte`]
-    /// says.
+    /// A packet of `size` bytes enters service at `now`: when it is at the far end.
     #[inline]
-    pub fn serve(
+    pub fn serve(&mut self, now: Time, size: u32, speed: Speed) -> Time {
+        self.busy_until = now + Duration::from_picos(speed.picos_per_byte * u64::from(size));
+        self.busy_until + speed.delay
+    }
+
+    /// The same for one without a [`Speed`].
+    pub fn serve_in_general(
         &mut self,
         now: Time,
         size: u32,
         spec: &DirectionSpec,
-        picos: u64,
-        station: Option<&mut Station>,
+        extra: Option<&mut Extra>,
     ) -> Time {
-        let (leaves, delay) = if picos != 0 {
-            (now + Duration::from_picos(picos * u64::from(size)), spec.delay)
-        } else {
-            serve_in_general(
-                now,
-                self.busy_until,
-                size,
-                spec,
-                station.and_then(|station| station.extra.as_deref_mut()),
-            )
-        };
+        let (leaves, delay) = service(now, self.busy_until, size, spec, extra);
         self.busy_until = leaves;
         leaves + delay
     }
 }
 
 /// The time at which a packet has left that is served after nothing since `idle`, and the time for which it then is on its way.
-fn serve_in_general(
+fn service(
     now: Time,
     idle: Time,
     size: u32,
@@ -263,11 +263,15 @@ impl Station {
         Self { extra, ..Self::default() }
     }
 
-    /// Counts a packet of `size` bytes that leaves; tells whether the wire may do something to it.
+    /// Counts a packet of `size` bytes that leaves.
     #[inline]
-    pub fn count(&mut self, size: u32) -> bool {
+    pub fn count(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
+    }
+
+    /// True if the wire may do something to packets.
+    pub fn may_impair(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| {
             !extra.impairment.is_transparent()
                 || extra.jitter.is_some()
