@@ -344,7 +344,7 @@ impl<P: Payload> AnyEngine<P> {
     }
 
     /// A PDU arrived. One that the engine does not speak is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {
         match (self, pdu) {
             (Self::WindowSender(engine), AnyPdu::Window(pdu)) => {
@@ -358,7 +358,7 @@ impl<P: Payload> AnyEngine<P> {
     }
 
     /// The next thing to do at `now`.
-    #[inline]
+    #[inline(always)]
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll(&mut self, now: Time) -> AnyOutput<P> {
         match self {
