@@ -15,7 +15,7 @@ use crate::parts::reader::{READS, Reader};
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
 use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
-use crate::parts::transmitter::{Station, Transmitter, Speed};
+use crate::parts::transmitter::{Speed, Station, Transmitter};
 use crate::parts::workload::Workload;
 use crate::result::Conservation;
 use crate::route::Routes;

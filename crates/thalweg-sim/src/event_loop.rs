@@ -37,7 +37,7 @@ use crate::result::Conservation;
 use crate::spec::{MeasureSpec, TransportSpec};
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
+use crate::wheel::{ENTITY_BITS, Wheel};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 use thalweg_proto::payload::Length;
@@ -475,7 +475,7 @@ fn is_first_time(pdu: &Pdu) -> bool {
 /// The link of an event that is an arrival.
 #[inline]
 fn arrival(key: u32) -> Option<usize> {
-    (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
+    (key >> ENTITY_BITS == Kind::Arrive as u32).then_some((key & (MAX_ENTITIES - 1)) as usize)
 }
 
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.

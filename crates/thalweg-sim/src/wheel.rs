@@ -361,11 +361,11 @@ impl Wheel {
             }
             // All of these are later than what was in the list.
             let later = &mut self.near[before..];
-            if later.len() > 1 {
+            // Times alone are compared without a branch; ties are few.
+            later.sort_unstable_by_key(|entry| entry.time);
+            if later.windows(2).any(|pair| pair[0].time == pair[1].time) {
                 let lots = self.lots;
-                later.sort_unstable_by(|a, b| {
-                    a.time.cmp(&b.time).then_with(|| a.order(lots).cmp(&b.order(lots)))
-                });
+                later.sort_unstable_by_key(|entry| (entry.time, entry.order(lots)));
             }
         }
     }

@@ -44,7 +44,7 @@ fn filter_acks(
 
 impl<T: Tracing> EventLoop<T> {
     /// Sends a packet on its next hop.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, packet: u32) {
         let header = self.network.packets.get_mut(packet);
         let size = header.size;
@@ -68,7 +68,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// A packet comes to a transmitter.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
@@ -80,6 +80,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// A packet meets a busy transmitter, or one that sees every packet.
+    #[inline(never)]
     fn enqueue(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
             Wait::Queue => {
@@ -243,6 +244,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// The first of a line enters service.
+    #[inline(never)]
     fn serve_line(&mut self, link: u32) {
         let transmitter = &mut self.network.transmitters[link as usize];
         let packet = transmitter.line_first;
@@ -287,7 +289,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// A packet enters service, and then the wire.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, link: u32, packet: u32, size: u32) {
         self.trace(Step::Transmitted, link, packet);
         let network = &mut self.network;

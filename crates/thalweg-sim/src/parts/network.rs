@@ -81,14 +81,18 @@ impl Network {
     }
 
     /// True for a transmitter that may send a packet at once, unseen by its queue.
-    #[inline]
+    #[inline(always)]
     pub fn can_pass(&self, link: u32) -> bool {
-        let transmitter = &self.transmitters[link as usize];
         // One whose queue sees all, or that is watched, has no speed.
-        self.speeds[transmitter.spec as usize].picos_per_byte != 0
-            || transmitter.wait != Wait::Watched
-                && !self.direction(link).queue.sees_all()
-                && !self.rate(link).is_zero()
+        self.speeds[self.transmitters[link as usize].spec as usize].picos_per_byte != 0
+            || self.can_pass_in_general(link)
+    }
+
+    #[inline(never)]
+    fn can_pass_in_general(&self, link: u32) -> bool {
+        self.transmitters[link as usize].wait != Wait::Watched
+            && !self.direction(link).queue.sees_all()
+            && !self.rate(link).is_zero()
     }
 
     /// The queue of a transmitter with a station, made if there was none.
