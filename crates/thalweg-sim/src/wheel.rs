@@ -216,7 +216,8 @@ impl Wheel {
     #[cold]
     fn shorten(&mut self) {
         let mut end = self.head + SHORT;
-        let stays = |near: &[Entry], at: usize| near[at - 1].time == near[at].time || near[at].time < self.base;
+        let stays =
+            |near: &[Entry], at: usize| near[at - 1].time == near[at].time || near[at].time < self.base;
         while end < self.near.len() && stays(&self.near, end) {
             end += 1;
         }

@@ -77,7 +77,8 @@ impl Network {
     #[inline]
     pub(crate) fn can_send(&self, link: u32) -> bool {
         // A speed is a rate above zero that never changes.
-        self.speeds[self.transmitters[link as usize].spec as usize].picos_per_byte != 0 || !self.rate(link).is_zero()
+        self.speeds[self.transmitters[link as usize].spec as usize].picos_per_byte != 0
+            || !self.rate(link).is_zero()
     }
 
     /// True for a transmitter that may send a packet at once, unseen by its queue.
