@@ -37,10 +37,10 @@ const LOW: usize = 6;
 /// the list, which must stay short. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
 /// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
-const LONG: usize = 20;
-const SHORT: usize = 10;
+const LONG: usize = 48;
+const SHORT: usize = 16;
 /// Room for that many, and for some that have been taken: these are removed when it is full.
-const ROOM: usize = 8 * LONG;
+const ROOM: usize = 4 * LONG;
 
 /// The bits of a key that say which of its kind it is; those above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
