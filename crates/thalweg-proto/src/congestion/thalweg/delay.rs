@@ -1,5 +1,6 @@
 //! The delay of the queue: how much longer packets take than on an empty path.
 
+use super::overflow::Overflow;
 use crate::congestion::AckSample;
 use crate::units::{Duration, Time};
 use crate::window::RelativeDelay;
@@ -40,6 +41,7 @@ pub(super) struct Delay {
     last_piece: f64,
     /// The mean by which the mean of a round trip exceeds its shortest, beyond what the delay moved by meanwhile.
     spread: f64,
+    overflow: Overflow,
 }
 
 /// The shortest delay of a while: of this half of it, and of the last.
@@ -106,6 +108,7 @@ impl Delay {
             piece_began: Time::ZERO,
             last_piece: f64::INFINITY,
             spread: 0.0,
+            overflow: Overflow::NONE,
         }
     }
 
@@ -128,6 +131,7 @@ impl Delay {
         if value <= self.base.get() + tolerance + self.spread {
             self.seen = now;
         }
+        self.overflow.sample(sample.sent_at, value, sample.path.smoothed_rtt);
         self.base.add(value);
         self.lasting.add(value);
         self.round.add(value);
@@ -158,6 +162,16 @@ impl Delay {
 
     fn beyond(&self, base: f64, shortest: f64) -> f64 {
         if shortest.is_finite() { (shortest - base - self.doubt()).max(0.0) } else { 0.0 }
+    }
+
+    /// A packet that left then is lost.
+    pub fn lost(&mut self, sent_at: Time) {
+        self.overflow.lost(sent_at);
+    }
+
+    /// The queueing delay at which a queue overflows that loses the packets, if one does.
+    pub fn full(&self) -> Option<f64> {
+        self.overflow.full().map(|delay| (delay - self.base.get()).max(0.0))
     }
 
     /// The queueing delay of the last round trip, beside the shortest delay of one to two minutes.

@@ -128,8 +128,9 @@ impl Thalweg {
                 self.pace.slow_down();
             }
         }
-        let useful = USEFUL * rate * rtt / (1.0 - self.path_loss.share());
-        self.window = self.window.min(useful.max(last.in_flight) + self.least()).max(self.least());
+        let useful = USEFUL * last.arrives(rate) * rtt / (1.0 - self.path_loss.share());
+        let used = last.in_flight.max(last.before.in_flight);
+        self.window = self.window.min(useful.max(used) + self.least()).max(self.least());
         self.refresh(now, self.window * queueing / rtt);
     }
 

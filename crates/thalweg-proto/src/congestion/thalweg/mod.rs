@@ -9,6 +9,7 @@
 //!   Hold:   the window goes to where the flow has the queue that it asks for      (hold)
 //!           losses beyond the path's own: a lower rate, taken back where they go on (trial)
 //!           and beside a queue that stays: a lower rate                           (crowd)
+//!           a queue that overflows before it is so long: half of that at most          (overflow)
 //!           a queue that stays longer than it asks for: some of it is given away  (give)
 //!           and one that stays much longer: the window of CUBIC                   (rival)
 //!           and a queue that marks: the same                                      (marks)
@@ -24,6 +25,7 @@ mod give;
 mod hold;
 mod loss;
 mod marks;
+mod overflow;
 mod rival;
 mod start;
 mod target;
@@ -35,7 +37,7 @@ pub use config::ThalwegConfig;
 
 use super::delivery::{Sampler, Stamp};
 use super::{AckSample, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample};
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 use crowd::Crowd;
 use delay::Delay;
 use give::Giving;
@@ -57,6 +59,10 @@ const QUANTUM: f64 = 250e-6;
 const BURST: (f64, f64) = (2.0, 64.0);
 /// The share of the shortest round trip that a round trip takes at least: a packet that comes late may seem to end one at once.
 const SHORTEST: f64 = 0.75;
+/// The share of the rate of the round trip before below which a host, and no path, is held to have taken the time.
+const ASLEEP: f64 = 0.5;
+/// The share of a queue that overflows which a flow asks for at most.
+const FULL: f64 = 0.5;
 /// The share of the shortest queue that is asked for which the delay of an empty path may differ by.
 const TOLERANCE: f64 = 0.1;
 
@@ -112,6 +118,14 @@ struct Round {
     rtts: (f64, f64),
     app_limited: bool,
     before: Before,
+}
+
+impl Round {
+    /// The rate at which packets arrive if it was `rate` in this round trip: a host that sleeps has little arrive in one round trip, which
+    /// comes with the next.
+    fn arrives(&self, rate: f64) -> f64 {
+        if rate < ASLEEP * self.before.rate { self.before.rate } else { rate }
+    }
 }
 
 /// The figures that remain of the round trip before.
@@ -177,7 +191,8 @@ impl Thalweg {
 
     /// The queueing delay that a flow of this rate asks for.
     fn target(&self, rate: f64) -> f64 {
-        self.target_rule().at(rate, self.segment, self.min_rtt)
+        let wanted = self.target_rule().at(rate, self.segment, self.min_rtt);
+        self.delay.full().map_or(wanted, |full| wanted.min((FULL * full).max(self.segment / rate.max(1.0))))
     }
 
     fn target_rule(&self) -> Target {
@@ -231,7 +246,7 @@ impl Thalweg {
         let empty = (rtt - queueing).max(0.0);
         if let Phase::Start { .. } = self.phase {
             self.end_round_of_start(now, &last, rate, empty);
-        } else if self.answer_losses(&last, path, rate * empty) {
+        } else if self.answer_losses(&last, path, last.arrives(rate) * empty) {
             // Whatever the queue was, it is not what matters now.
         } else if let Some(window) = self.rival.window() {
             self.window = window * self.segment;
@@ -291,6 +306,7 @@ impl Controller for Thalweg {
 
     fn on_packet_lost(&mut self, sample: &LostSample, info: ThalwegStamp) {
         self.sampler.on_packet_lost(sample);
+        self.delay.lost(sample.sent_at);
         let events = if sample.sequence == self.lost_until { 0.0 } else { 1.0 };
         self.lost_until = sample.sequence + u64::from(sample.bytes);
         let one = Tally { sent: 1.0, lost: 1.0, events };
@@ -315,6 +331,8 @@ impl Controller for Thalweg {
             // Half of it each time: where many start at once, the first windows together may be what is too much.
             self.window =
                 (self.window.min(self.config.initial_window * self.segment) / 2.0).max(self.least());
+            // What was in flight may fill the queue for as long, and be lost for that: it says nothing of smaller windows.
+            self.epoch = sample.path.now + Duration::from_secs_f64(self.rtt);
             self.round.tally = Tally::default();
             self.trial = None;
             (self.rival, self.giving) = (Rival::default(), Giving::default());

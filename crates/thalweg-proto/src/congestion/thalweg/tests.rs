@@ -233,6 +233,21 @@ fn a_time_out_starts_anew() {
     flow.thalweg.on_loss(&sample);
     assert_eq!(flow.thalweg.phase, Phase::Start { until: before / 2.0 });
     assert_eq!(flow.thalweg.decision().window, 16.0);
+    assert!(flow.thalweg.epoch > flow.now, "what was in flight counts no more");
+}
+
+/// A host that sleeps for a round trip has hardly anything arrive in it: the window stays where it was.
+#[test]
+fn a_host_that_sleeps_is_no_path_that_carries_less() {
+    for (before, expected) in [(2e6, 2e5), (1e4, 5e4 + 4e3)] {
+        let mut flow = Flow::steady().thalweg;
+        flow.pace = Pace::default();
+        flow.window = 2e5;
+        let before = Before { rate: before, in_flight: 4e4, ..Before::default() };
+        let round = Round { in_flight: 5e4, before, ..Round::default() };
+        flow.steer(Time::ZERO, &round, 0.0, 1e4, 0.1);
+        assert_eq!(flow.window, expected);
+    }
 }
 
 /// "Losses", the last guard: no window is more than twice what arrives. And none grows that is not used.

@@ -1,0 +1,150 @@
+//! Losses of a queue that overflows: they come where delays are longest.
+//!
+//! A path loses packets whatever the delay is; a full queue loses those whose neighbours waited as long as anybody. So the delay around
+//! a loss is ranked among those of packets that left within a round trip of it, before and after: none of them can be an answer to it.
+//! Ranks are even where losses are the path's, and high where they are a queue's. (Delays around losses tell radio from congestion in Cen,
+//! Cosman and Voelker 2003, too, by thresholds.)
+
+use crate::units::{Duration, Time};
+
+/// The slices of a round trip, and those that are remembered: the middle one is ranked.
+const SLICES: u32 = 8;
+const REMEMBERED: usize = 2 * SLICES as usize + 1;
+/// Ranks that a mean is taken of, about, and those that are enough to say something.
+const MEMORY: f32 = 32.0;
+const ENOUGH: f32 = 12.0;
+/// The mean rank from which on losses are a queue's: half-way from chance to always the longest.
+const HIGH: f32 = 0.75;
+
+/// The delays of packets by when they left, and where among them losses are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overflow {
+    /// The oldest comes first.
+    slices: [Slice; REMEMBERED],
+    /// The mean rank of slices in which packets were lost, from 0, the shortest delay, to 1, and their number.
+    rank: f32,
+    ranked: f32,
+    /// The mean delay of these.
+    delay: f32,
+}
+
+/// The packets that left in an eighth of a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    began: Time,
+    delay: f32,
+    count: f32,
+    lost: bool,
+}
+
+impl Overflow {
+    pub const NONE: Self = Self {
+        slices: [Slice { began: Time::ZERO, delay: 0.0, count: 0.0, lost: false }; REMEMBERED],
+        rank: 0.0,
+        ranked: 0.0,
+        delay: 0.0,
+    };
+
+    /// A packet that left then took so many seconds.
+    pub fn sample(&mut self, sent_at: Time, delay: f64, rtt: Duration) {
+        let delay = delay as f32;
+        let newest = &mut self.slices[REMEMBERED - 1];
+        if newest.count > 0.0 && sent_at < newest.began + rtt / u64::from(SLICES) {
+            if sent_at >= newest.began {
+                newest.count += 1.0;
+                newest.delay += (delay - newest.delay) / newest.count;
+            }
+            return;
+        }
+        self.slices.copy_within(1.., 0);
+        self.slices[REMEMBERED - 1] = Slice { began: sent_at, delay, count: 1.0, lost: false };
+        self.rank_middle();
+    }
+
+    /// A packet that left then is lost.
+    pub fn lost(&mut self, sent_at: Time) {
+        let slice = self.slices.iter_mut().rev().find(|slice| slice.count > 0.0 && slice.began <= sent_at);
+        if let Some(slice) = slice {
+            slice.lost = true;
+        }
+    }
+
+    fn rank_middle(&mut self) {
+        let middle = self.slices[REMEMBERED / 2];
+        // The newest has begun only.
+        let others = &self.slices[..REMEMBERED - 1];
+        if !middle.lost || self.slices[0].count == 0.0 {
+            return;
+        }
+        let below = others.iter().filter(|slice| slice.delay < middle.delay).count() as f32;
+        let same = others.iter().filter(|slice| slice.delay == middle.delay).count() as f32 - 1.0;
+        let rank = (below + same / 2.0) / (others.len() - 1) as f32;
+        self.ranked = (self.ranked + 1.0).min(MEMORY);
+        self.rank += (rank - self.rank) / self.ranked;
+        self.delay += (middle.delay - self.delay) / self.ranked;
+    }
+
+    /// The delay at which the queue overflows that loses the packets, if one does.
+    pub fn full(&self) -> Option<f64> {
+        (self.ranked >= ENOUGH && self.rank > HIGH).then_some(f64::from(self.delay))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    const RTT: Duration = Duration::from_millis(80);
+
+    /// Sixteen thousand packets, ten in a slice, of delays that swing by 20 ms: those are lost of which `is_lost` says so, by the delay as a
+    /// share of the longest.
+    fn full(mut is_lost: impl FnMut(f64) -> bool) -> Option<f64> {
+        let mut overflow = Overflow::NONE;
+        for packet in 0..16_000u64 {
+            let sent_at = Time::ZERO + Duration::from_millis(packet);
+            let share = (1.0 + libm::sin(packet as f64 / 30.0)) / 2.0;
+            if is_lost(share) {
+                overflow.lost(sent_at);
+            } else {
+                overflow.sample(sent_at, 0.02 * share, RTT);
+            }
+        }
+        overflow.full()
+    }
+
+    #[test]
+    fn losses_where_delays_are_longest_are_a_queues() {
+        let delay = full(|share| share > 0.98).expect("a queue overflows");
+        assert!((0.015..0.02).contains(&delay), "{delay}");
+    }
+
+    #[test]
+    fn losses_at_any_delay_are_the_paths() {
+        for percent in [1, 10] {
+            let mut stream = Stream::new(3, "losses", percent);
+            assert_eq!(full(|_| stream.below(100) < percent), None, "{percent} %");
+        }
+    }
+
+    /// Delays that are all the same tell nothing, and neither do a few losses.
+    #[test]
+    fn too_little_tells_nothing() {
+        let mut overflow = Overflow::NONE;
+        for packet in 0..2_000u64 {
+            let sent_at = Time::ZERO + Duration::from_millis(packet);
+            overflow.sample(sent_at, 0.01, RTT);
+            overflow.lost(sent_at);
+        }
+        assert!(overflow.ranked > ENOUGH);
+        assert_eq!(overflow.full(), None);
+        let mut losses = 0;
+        assert_eq!(
+            full(|share| {
+                losses += u32::from(share > 0.999);
+                share > 0.999 && losses < 3
+            }),
+            None
+        );
+    }
+}
