@@ -224,6 +224,7 @@ def by_mahimahi(options, rate, queue, server, client):
     # As a user: it refuses to be started by root.
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     done = subprocess.run([*first, *user, "mm-delay", str(ONE_WAY), *inner], check=True, capture_output=True, text=True)
+    trace.unlink()
     return listening.communicate()[0], done.stdout
 
 
