@@ -45,7 +45,7 @@ use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Output, window};
 
-/// What fewer endpoints need stays in the second-level cache, so that nothing of it has to be asked for ahead.
+/// The endpoints from which on they are asked for ahead: fewer of them stay in the second-level cache.
 const MANY_ENDPOINTS: usize = 512;
 
 /// The status of a simulation: whether it has more to do.
