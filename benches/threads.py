@@ -10,8 +10,10 @@
     threads.py --same FILE ...      these scenarios
 
 A row tells the least wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
-time; beside them what `thalweg validate` expects on 4 and 16 threads. The results of all numbers of threads are compared: one
-byte of difference ends the measurement. Processors must have nothing else to do, or threads wait for those that are away.
+time; beside them what `thalweg validate` expects on 4 and 16 threads. "Apart" is what this machine has to give: how many times the work
+of one run as many runs at once do, on one thread each, that know nothing of each other. Processors that share caches, memory or the
+halves of a core have less than their number. The results of all numbers of threads are compared: one byte of difference ends the
+measurement. Processors must have nothing else to do, or threads wait for those that are away.
 """
 
 import argparse
@@ -131,6 +133,15 @@ def measure(command):
     return wall, cpu, done.stdout
 
 
+def apart(command, number):
+    """The wall time of so many runs at once on one thread each."""
+    began = time.monotonic()
+    for running in [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(number)]:
+        if running.wait() != 0:
+            sys.exit(f"{' '.join(command)} ended with {running.returncode}")
+    return time.monotonic() - began
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
@@ -153,11 +164,12 @@ def main():
             told = subprocess.run([arguments.thalweg, "validate"] + known[name], stdout=subprocess.PIPE, text=True, check=True)
             expected = re.search(r"^Threads[^:]*: (.*(?:\n  .*)*)", told.stdout, re.M)
             print(f"{name}: validate says \"{' '.join(expected[1].split()) if expected else 'nothing'}\"")
-            print("| threads | wall s | speed-up | CPU s | M hops/s |\n| ---: | ---: | ---: | ---: | ---: |")
+            print("| threads | wall s | speed-up | apart | CPU s | M hops/s |\n| ---: | ---: | ---: | ---: | ---: | ---: |")
             document, single = None, None
             for number in threads:
-                command = [arguments.thalweg, "run"] + known[name] + ["--quiet", "--json", "--threads", str(number)]
-                runs = [measure(command) for _ in range(arguments.repeat)]
+                command = [arguments.thalweg, "run"] + known[name] + ["--quiet", "--json", "--threads"]
+                runs = [measure(command + [str(number)]) for _ in range(arguments.repeat)]
+                beside = min(apart(command + ["1"], number) for _ in range(arguments.repeat))
                 for *_, text in runs:
                     document = document or text
                     if text != document:
@@ -165,7 +177,8 @@ def main():
                 wall, cpu, _ = min(runs)
                 single = single or wall
                 hops = json.loads(document)["runs"][0]["hops"]
-                print(f"| {number} | {wall:.2f} | {single / wall:.2f} | {cpu:.2f} | {hops / wall / 1e6:.1f} |", flush=True)
+                columns = [f"{wall:.2f}", f"{single / wall:.2f}", f"{number * single / beside:.2f}", f"{cpu:.2f}", f"{hops / wall / 1e6:.1f}"]
+                print(f"| {number} | {' | '.join(columns)} |", flush=True)
 
 
 if __name__ == "__main__":
