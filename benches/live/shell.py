@@ -4,12 +4,13 @@
     shell.py goals                       one link of 100 Mbit/s, 1 and 3 Gbit/s, and 32 of 30 Mbit/s at once, on two cores
     shell.py goals --only 3G --time 20 --repeat 3
     shell.py queues                      CUBIC and Reno of the kernel beside each other, by queue discipline, live and simulated
+    shell.py hour                        memory each minute, while connections of TCP and UDP are opened and closed all the time
     shell.py beside                      the same line by `thalweg shell` and by mahimahi's mm-delay and mm-link
 
 Rates are what receiving programs got of the kernel's TCP in the last part of a run, when the line is full, with headers counted: 1448
 of 1500 B are data. `goals` takes them from `--traffic`, with `--first` before all else that the machine does. Lateness is what the emulator itself counts (the certificate); where both
 emulators are compared it is how much later than the path says single datagrams arrive on an idle line.
-`shell.py receive`, `send`, `stamps` and `probe` are the programs that run at the ends. Root is needed for `--first` and, as mm-delay
+`shell.py receive`, `send`, `stamps`, `probe`, `answer` and `ask` are the programs that run at the ends. Root is needed for `--first` and, as mm-delay
 and mm-link change the host's network, best a network of their own:
 
     sysctl net.core.devconf_inherit_init_net=3
@@ -19,6 +20,7 @@ Only the standard library is used.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -30,6 +32,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -183,9 +186,121 @@ def probe(options):
         client.send(b"e")
 
 
+def answer(_):
+    """Answers each connection of TCP with as many bytes as it asks for, and each datagram with itself."""
+    def echo():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("", PORT))
+            while True:
+                server.sendto(*server.recvfrom(2048))
+
+    threading.Thread(target=echo, daemon=True).start()
+    server = socket.create_server(("", PORT), backlog=128)
+    while True:
+        stream = server.accept()[0]
+        with stream:
+            stream.sendall(bytes(int(stream.recv(16))))
+
+
+def ask(options):
+    """Ten times a second a connection of TCP for 1 to 40 kB, and five datagrams from a port of their own; says what came of them."""
+    began, number, connections, failed, answers = time.monotonic(), 0, 0, 0, 0
+    while (now := time.monotonic() - began) < options.time:
+        time.sleep(max(0, number / 10 - now))
+        number += 1
+        try:
+            with socket.create_connection((options.host, PORT), timeout=10) as stream:
+                wanted = 1000 + 39_000 * number * 618 // 1000 % 39_000
+                stream.sendall(b"%d" % wanted)
+                while piece := stream.recv(1 << 16):
+                    wanted -= len(piece)
+            connections += wanted == 0
+            failed += wanted != 0
+        except OSError:
+            failed += 1
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+            asker.settimeout(1)
+            asker.connect((options.host, PORT))
+            for _ in range(5):
+                asker.send(bytes(1000))
+            with contextlib.suppress(OSError):
+                for _ in range(5):
+                    answers += len(asker.recv(2048)) == 1000
+    print(json.dumps({"connections": connections, "failed": failed, "sent": 5 * number, "answers": answers}), flush=True)
+
+
 def own():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+# Memory over a long time.
+
+HOUR = """
+title = "Two hosts behind a router, for a long time"
+
+[[link]]
+name = "access"
+between = ["client", "router"]
+rate = "20 Mbit/s"
+delay = "2 ms"
+queue = "60 kB"
+
+[[link]]
+name = "line"
+between = ["router", "server"]
+rate = "4 Mbit/s"
+delay = "10 ms"
+queue = { discipline = "fq-codel", capacity = "60 kB" }
+loss = 0.005
+
+[[flow]]
+from = "client"
+to = "server"
+"""
+
+
+def below(process):
+    """A process and all below it, with their command lines."""
+    found, todo = {}, [process]
+    while todo:
+        number = todo.pop()
+        with contextlib.suppress(OSError):
+            place = Path(f"/proc/{number}")
+            found[number] = (place / "cmdline").read_bytes().split(b"\0")
+            todo += (int(child) for thread in (place / "task").iterdir() for child in (thread / "children").read_text().split())
+    return found
+
+
+def memory(process):
+    """Of the emulator's processes (the one outside and the one within): resident kB that are their own, and open files."""
+    kept, files = [], 0
+    for number, words in sorted(below(process).items()):
+        if b"shell" in words[:2]:
+            with contextlib.suppress(OSError):
+                status = dict(line.split(":", 1) for line in Path(f"/proc/{number}/status").read_text().splitlines())
+                kept.append(int(status["RssAnon"].split()[0]))
+                files += len(list(Path(f"/proc/{number}/fd").iterdir()))
+    return kept, files
+
+
+def hour(options):
+    """A line for each minute, as it comes, and what came of all connections at the end."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file, said = Path(scratch) / "hour.toml", Path(scratch) / "said.json"
+        file.write_text(HOUR)
+        words = [options.thalweg, "shell", file, "--quiet", "--out", f"{scratch}/out", "--run", f"server={me()} answer", "--", "sh", "-c",
+                 f"{me()} ask --time {options.time} --host server > {said}"]
+        print("| minute | outside, kB | within, kB | files | load |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
+        running, began, minute = subprocess.Popen([*map(str, words)]), time.monotonic(), 0
+        while running.poll() is None:
+            if time.monotonic() - began >= 60 * minute + 5:
+                kept, files = memory(running.pid)
+                print(f"| {minute} | {' | '.join(map(str, kept))} | {files} | {os.getloadavg()[0]:.1f} |", flush=True)
+                minute += 1
+            time.sleep(0.5)
+        print(f"\nexit code {running.returncode}; {said.read_text().strip()}")
+        print(json.dumps(json.loads(Path(f"{scratch}/out/fidelity.json").read_text())))
 
 
 # Beside mahimahi.
@@ -260,18 +375,19 @@ def beside(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"goals": goals, "queues": queues, "beside": beside, "receive": receive, "send": send, "stamps": stamps, "probe": probe}
+    do = {"goals": goals, "queues": queues, "beside": beside, "hour": hour, "answer": answer, "ask": ask, "receive": receive, "send": send, "stamps": stamps, "probe": probe}
     parser.add_argument("what", choices=do)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(GOALS), help=", ".join(GOALS))
     parser.add_argument("--disciplines", type=lambda text: text.split(","), default=DISCIPLINES, help=", ".join(DISCIPLINES))
-    parser.add_argument("--time", type=int, default=12, help="seconds of a run")
+    parser.add_argument("--time", type=int, help="seconds of a run; 12, or 3600 of `hour`")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--first", action="store_true", help="before all else that the machine does, where others work on it; needs root")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--control", default="cubic", help="the kernel's congestion control")
-    parser.add_argument("--host", help="of send and probe")
+    parser.add_argument("--host", help="of send, probe and ask")
     parser.add_argument("--thalweg", default=rig.THALWEG)
     options = parser.parse_args()
+    options.time = options.time or (3600 if options.what == "hour" else 12)
     if unknown := [name for name in options.only if name not in GOALS]:
         parser.error(f"nothing is called {unknown[0]}; there are {', '.join(GOALS)}")
     if options.time <= SETTLED + 1:

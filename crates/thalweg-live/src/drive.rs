@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use thalweg_proto::units::{Duration, Time};
 
@@ -28,8 +29,8 @@ pub struct Device {
     pub door: Option<Door>,
 }
 
-/// A capture in a file.
-pub type FileCapture = Capture<BufWriter<File>>;
+/// A capture in a file, of all threads that move packets.
+pub type FileCapture = Mutex<Capture<BufWriter<File>>>;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -38,8 +39,15 @@ pub struct Driven {
     pub emulator: Emulator,
     /// The account of how late this host was.
     pub fidelity: Fidelity,
-    /// The capture.
-    pub capture: Option<FileCapture>,
+}
+
+/// Those who look at a network beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Onlookers {
+    /// What hosts send and get is written there.
+    pub capture: Option<Arc<FileCapture>>,
+    /// How it goes is shown there.
+    pub watch: Option<Arc<Watch>>,
 }
 
 /// Packets that are taken from a device before others have their turn.
@@ -58,7 +66,7 @@ const EVENTS: usize = 64;
 const LARGEST: usize = 1 << 17;
 
 /// Moves packets between devices and network until `stop` can be read, or the run has come to its end. `began` is when its time is
-/// zero. `watch` shows how it goes.
+/// zero.
 ///
 /// # Errors
 ///
@@ -68,8 +76,7 @@ pub fn drive(
     devices: &[Device],
     stop: BorrowedFd<'_>,
     began: Instant,
-    mut capture: Option<FileCapture>,
-    watch: Option<&Watch>,
+    onlookers: &Onlookers,
 ) -> io::Result<Driven> {
     urgent::make_urgent();
     let waits = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -77,6 +84,17 @@ pub fn drive(
         epoll::add(&waits, file, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
     };
     add(stop, STOP)?;
+    let (capture, watch) = (onlookers.capture.as_deref(), onlookers.watch.as_deref());
+    // In captures hosts are numbered.
+    let mut numbers = vec![None; emulator.plan().nodes.len()];
+    (0..).zip(emulator.plan().hosts()).for_each(|(number, (node, _))| numbers[node] = Some(number));
+    let clock = Clock(began);
+    let captured = |node: usize, inbound: bool, bytes: &[u8]| {
+        if let (Some(capture), Some(number)) = (capture, numbers[node]) {
+            let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+            capture.packet(number, clock.now().as_picos() / 1000, inbound, bytes);
+        }
+    };
     let mut interfaces = Vec::new();
     for (number, device) in (0..).zip(devices) {
         add(device.port.as_fd(), number)?;
@@ -84,7 +102,6 @@ pub fn drive(
         // The first of a node is the one that its packets go to.
         interfaces[device.node].get_or_insert((number as usize, device));
     }
-    let clock = Clock(began);
     let processor = rustix::time::ClockId::ThreadCPUTime;
     let mut fidelity = Fidelity::default();
     let mut events = Vec::with_capacity(EVENTS);
@@ -108,9 +125,7 @@ pub fn drive(
         emulator.advance(clock.now(), |Delivery { node, at, bytes }| {
             let Some((interface, device)) = interfaces.get(node).copied().flatten() else { return };
             out += 1;
-            if let Some(capture) = &mut capture {
-                capture.packet(interface as u32, clock.now().as_picos() / 1000, true, &bytes);
-            }
+            captured(node, true, &bytes);
             if device.door.as_ref().is_some_and(|door| door.keeps(&bytes)) {
                 return told(Told::Leaves(at));
             }
@@ -167,7 +182,6 @@ pub fn drive(
         let mut came = 0;
         for event in &events {
             let Some(device) = devices.get(event.data.u64() as usize) else { continue };
-            let interface = interfaces[device.node].map(|(interface, _)| interface as u32);
             let most = came + BATCH;
             while came < most {
                 let (offload, bytes) = match device.port.read(&mut buffer) {
@@ -178,9 +192,7 @@ pub fn drive(
                 let now = clock.now();
                 cut(offload, bytes, |packet| {
                     came += 1;
-                    if let (Some(capture), Some(interface)) = (&mut capture, interface) {
-                        capture.packet(interface, now.as_picos() / 1000, false, &packet);
-                    }
+                    captured(device.node, false, &packet);
                     emulator.enter(now, device.node, packet);
                 });
             }
@@ -195,7 +207,7 @@ pub fn drive(
     fidelity.elapsed = clock.now().since(Time::ZERO);
     let busy = rustix::time::clock_gettime(processor);
     fidelity.busy = Duration::from_secs(busy.tv_sec as u64) + Duration::from_nanos(busy.tv_nsec as u64);
-    Ok(Driven { emulator, fidelity, capture })
+    Ok(Driven { emulator, fidelity })
 }
 
 /// The number of packets that are moved.

@@ -30,7 +30,7 @@ mod urgent;
 mod watch;
 
 pub use capture::Capture;
-pub use drive::{Device, Driven, FileCapture, drive};
+pub use drive::{Device, Driven, FileCapture, Onlookers, drive};
 pub use emulator::{Counts, Delivery, Emulator, Line};
 pub use fidelity::{Fidelity, Lateness, Verdict};
 pub use port::Port;

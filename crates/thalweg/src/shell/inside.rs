@@ -13,11 +13,11 @@ use std::io::{BufWriter, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_live::forward::{Lender, open, take};
 use thalweg_live::host::{Host, HostError, make, serve, settle};
-use thalweg_live::{Capture, Device, Driven, Emulator, Watch, drive};
+use thalweg_live::{Capture, Device, Driven, Emulator, Onlookers, Watch, drive};
 
 /// The time for which the commands of `--run` have a start.
 const START: Duration = Duration::from_millis(300);
@@ -55,15 +55,15 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         let capture = file.and_then(|file| Capture::new(file, wall::nanos(), &names));
         capture.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
     });
-    let capture = capture.transpose()?;
+    let capture = capture.transpose()?.map(|capture| Arc::new(Mutex::new(capture)));
     let (stop, stopped) =
         UnixStream::pair().map_err(|error| Error::Failed(format!("cannot make a pipe: {error}")))?;
     let began = Instant::now();
     let watch = view::is_wanted(console).then(Arc::<Watch>::default);
     let view = watch.clone().map(|watch| LiveView::new(watch, console));
+    let onlookers = Onlookers { capture: capture.clone(), watch };
     let driver = std::thread::Builder::new().name("network".to_owned());
-    let driver =
-        driver.spawn(move || drive(emulator, &devices, stopped.as_fd(), began, capture, watch.as_deref()));
+    let driver = driver.spawn(move || drive(emulator, &devices, stopped.as_fd(), began, &onlookers));
     let driver = driver.map_err(|error| Error::Failed(format!("cannot start the network: {error}")))?;
     let view = RefCell::new(view);
     let show = || view.borrow_mut().as_mut().map(LiveView::show);
@@ -92,13 +92,13 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     drop(stop);
     let driven =
         driver.join().map_err(|_| Error::Failed("the network broke off; please report it".to_owned()))?;
-    let Driven { emulator, mut fidelity, capture } =
+    let Driven { emulator, mut fidelity } =
         driven.map_err(|error| Error::Failed(format!("a device of the network failed: {error}")))?;
     for host in &hosts {
         fidelity.lost_before += host.dropped().map_err(|error| refused(&error))?;
     }
-    if let (Some(capture), Some(path)) = (capture, &arguments.pcap) {
-        let written = capture.finish();
+    if let (Some(capture), Some(path)) = (capture.and_then(Arc::into_inner), &arguments.pcap) {
+        let written = capture.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
     }
     let code = ran?;
