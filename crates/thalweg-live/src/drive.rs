@@ -103,7 +103,7 @@ pub fn drive(
         interfaces[device.node].get_or_insert((number as usize, device));
     }
     let processor = rustix::time::ClockId::ThreadCPUTime;
-    let mut fidelity = Fidelity::default();
+    let mut fidelity = Fidelity { threads: 1, ..Fidelity::default() };
     let mut events = Vec::with_capacity(EVENTS);
     let mut buffer = vec![0; LARGEST];
     let mut runs: Vec<Runs> = devices.iter().map(|_| Runs::default()).collect();

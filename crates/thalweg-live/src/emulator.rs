@@ -31,6 +31,8 @@ fn priority(class: u8) -> u8 {
 pub struct Line {
     /// Its name, as results have it.
     pub name: String,
+    /// The time.
+    pub at: Time,
     /// Its state.
     pub now: LineNow,
 }
@@ -71,6 +73,23 @@ pub struct Counts {
     pub copies: u64,
     /// Packets for which gates had no room.
     pub gate_drops: u64,
+}
+
+impl Counts {
+    /// Adds what another part of the network counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.came += other.came;
+        self.ignored += other.ignored;
+        self.unreachable += other.unreachable;
+        self.expired += other.expired;
+        self.too_big += other.too_big;
+        self.messages += other.messages;
+        self.stopped += other.stopped;
+        self.told += other.told;
+        self.held += other.held;
+        self.copies += other.copies;
+        self.gate_drops += other.gate_drops;
+    }
 }
 
 /// A way between two nodes.
@@ -198,15 +217,15 @@ impl Emulator {
         self.gates.on_congested(program, target, signal, &mut self.live);
     }
 
-    /// The directions of links that carried something, or have something to carry.
-    pub fn lines(&self) -> Vec<Line> {
+    /// The directions of links that carried something, or have something to carry, at this time.
+    pub(crate) fn lines(&self, at: Time) -> Vec<Line> {
         let links = self.plan.spec.links.iter().zip((0..).step_by(2));
         let both = links.flat_map(|(link, number)| [(link, number), (link, number + 1)]);
         both.filter_map(|(link, number)| {
             let now = self.live.line(number).filter(|now| now.bytes > 0 || now.waiting > 0)?;
             let ends = if number.is_multiple_of(2) { [link.a, link.b] } else { [link.b, link.a] };
             let [from, to] = ends.map(|node| &self.plan.spec.nodes[node.0 as usize].name);
-            Some(Line { name: format!("{}: {from} -> {to}", link.name), now })
+            Some(Line { name: format!("{}: {from} -> {to}", link.name), at, now })
         })
         .collect()
     }

@@ -102,6 +102,8 @@ pub struct Fidelity {
     pub elapsed: Duration,
     /// The processor time of the emulator.
     pub busy: Duration,
+    /// The threads that it had.
+    pub threads: u32,
 }
 
 /// The judgement of a run.
@@ -114,12 +116,45 @@ pub enum Verdict {
 }
 
 impl Fidelity {
+    /// The account of several threads, each of which had a part of the network. What was late is that of the thread which was
+    /// latest for what it carried: the others' packets are no excuse.
+    pub(crate) fn of_threads(threads: Vec<Self>) -> Self {
+        let mut whole = Self::default();
+        let mut latest = None;
+        for thread in threads {
+            whole.burst = whole.burst.max(thread.burst);
+            whole.gulp = whole.gulp.max(thread.gulp);
+            whole.lost_before += thread.lost_before;
+            whole.refused += thread.refused;
+            whole.elapsed = whole.elapsed.max(thread.elapsed);
+            whole.busy += thread.busy;
+            whole.threads += thread.threads;
+            let share = thread.late.quantile(0.99).as_secs_f64() / thread.bound().as_secs_f64();
+            whole.late.max = whole.late.max.max(thread.late.max);
+            whole.unseen.max = whole.unseen.max.max(thread.unseen.max);
+            if latest.as_ref().is_none_or(|(most, _)| share > *most) {
+                latest = Some((share, thread));
+            }
+        }
+        if let Some((_, latest)) = latest {
+            // The most is that of all.
+            whole.late = Lateness { max: whole.late.max, ..latest.late };
+            whole.unseen = Lateness { max: whole.unseen.max, ..latest.unseen };
+            whole.shortest = latest.shortest;
+        }
+        whole
+    }
+
+    /// One packet in a hundred may be this late.
+    fn bound(&self) -> Duration {
+        let [least, most] = MAY_BE_LATE;
+        Duration::from_picos(self.shortest.as_picos() / 10).clamp(least, most)
+    }
+
     /// The judgement.
     pub fn verdict(&self) -> Verdict {
         let mut why = Vec::new();
-        let late = self.late.quantile(0.99);
-        let [least, most] = MAY_BE_LATE;
-        let bound = Duration::from_picos(self.shortest.as_picos() / 10).clamp(least, most);
+        let (late, bound) = (self.late.quantile(0.99), self.bound());
         if late > bound {
             let [late, bound] = [late, bound].map(Rounded);
             why.push(format!("one packet in a hundred left {late} late or more; {bound} do no harm here"));
@@ -178,7 +213,9 @@ impl fmt::Display for Fidelity {
             f,
             "bursts: {} in, {} out at most; the emulator used {share:.0} % of a processor",
             self.gulp, self.burst
-        )
+        )?;
+        // Each has links that nothing connects with those of the others.
+        if self.threads > 1 { write!(f, ", in {} threads", self.threads) } else { Ok(()) }
     }
 }
 

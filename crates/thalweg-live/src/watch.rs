@@ -19,7 +19,19 @@ pub struct View {
     pub late: Duration,
 }
 
-/// A place where the thread that moves packets leaves what it sees, four times a second.
+impl View {
+    /// The state of a network of which several threads have a part each.
+    pub fn of_threads(views: impl Iterator<Item = Self>) -> Self {
+        views.fold(Self::default(), |mut whole, view| {
+            whole.at = whole.at.max(view.at);
+            whole.late = whole.late.max(view.late);
+            whole.lines.extend(view.lines);
+            whole
+        })
+    }
+}
+
+/// A place where a thread that moves packets leaves what it sees, four times a second.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<View>);
 
@@ -30,7 +42,7 @@ impl Watch {
     }
 
     pub(crate) fn look(&self, at: Time, emulator: &Emulator, fidelity: &Fidelity) {
-        let view = View { at, lines: emulator.lines(), late: fidelity.late.quantile(0.99) };
+        let view = View { at, lines: emulator.lines(at), late: fidelity.late.quantile(0.99) };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }
 }

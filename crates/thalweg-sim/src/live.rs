@@ -6,10 +6,11 @@
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
 use crate::parts::gate::NO_GATE;
-use crate::result::RunResult;
+use crate::result::{FlowResult, LinkResult, RunResult};
 use crate::route::{DirectionId, shortest_path};
 use crate::spec::{LOWEST_PRIORITY, NodeId, Spec};
 use crate::tracing::Untraced;
+use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
@@ -179,4 +180,50 @@ impl Live {
         self.run.finished = true;
         self.run.finish().0
     }
+}
+
+/// The results of a network that several [`Live`]s had a part of each, in which a flow is a group. `owners` says of each direction of a link
+/// whose it is, by position among `parts`, of which there is one at least.
+pub fn join(parts: Vec<RunResult>, owners: &[usize]) -> RunResult {
+    let mut whole = RunResult { ended: Time::ZERO, complete: true, ..RunResult::default() };
+    // As they began, as if one had them all.
+    let mut flows = Vec::new();
+    let mut links: Vec<Option<LinkResult>> = vec![None; owners.len()];
+    let mut series = Vec::new();
+    for (number, part) in parts.into_iter().enumerate() {
+        (whole.seed, whole.warmup) = (part.seed, part.warmup);
+        whole.ended = whole.ended.max(part.ended);
+        whole.complete &= part.complete;
+        whole.events += part.events;
+        whole.hops += part.hops;
+        whole.fingerprint = whole.fingerprint.wrapping_add(part.fingerprint);
+        whole.conservation.add(&part.conservation);
+        let own = |link: usize| owners.get(link) == Some(&number);
+        for (place, link) in part.links.into_iter().enumerate().filter(|(place, _)| own(*place)) {
+            links[place] = Some(link);
+        }
+        flows.extend(
+            part.flows.into_iter().zip(part.groups).zip(0..).map(|(both, flow)| (number, flow, both)),
+        );
+        let kept = part.series.into_iter();
+        let kept = kept.filter(|series| series.quantity.is_of_flow() || own(series.subject as usize));
+        series.extend(kept.map(|series| (number, series)));
+    }
+    whole.links = links.into_iter().flatten().collect();
+    flows.sort_by_key(|(number, flow, (result, _))| (result.start, *number, *flow));
+    let places: BTreeMap<(usize, u32), u32> =
+        (0..).zip(&flows).map(|(place, (number, flow, _))| ((*number, *flow), place)).collect();
+    for (place, (.., (flow, group))) in (0..).zip(flows) {
+        whole.flows.push(FlowResult { group: place, ..flow });
+        whole.groups.push(group);
+    }
+    for (number, mut one) in series {
+        if one.quantity.is_of_flow() {
+            let Some(place) = places.get(&(number, one.subject)) else { continue };
+            one.subject = *place;
+        }
+        whole.series.push(one);
+    }
+    whole.series.sort_by_key(|series| (series.quantity.is_of_flow(), series.subject));
+    whole
 }

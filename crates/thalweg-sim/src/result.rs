@@ -7,7 +7,7 @@ use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// Everything that one run measured. Counts are of the time after the warm-up unless said otherwise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
     /// The seed of the run.
     pub seed: u64,

@@ -3,6 +3,7 @@
 
 use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
 use super::results::Outcome;
+use super::threads::Threads;
 use super::view::{self, LiveView};
 use super::{INSIDE, Network, ShellArguments, results};
 use crate::console::{Console, Done, Error};
@@ -11,13 +12,12 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_live::forward::{Lender, open, take};
 use thalweg_live::host::{Host, HostError, make, serve, settle};
-use thalweg_live::{Capture, Device, Driven, Emulator, Onlookers, Watch, drive};
+use thalweg_live::{Capture, Device, Groups, Joined};
 
 /// The time for which the commands of `--run` have a start.
 const START: Duration = Duration::from_millis(300);
@@ -32,8 +32,10 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     let mut lender = plan.outside.map(|_| borrow()).transpose()?;
     let signals = Signals::new()?;
     settle(plan).map_err(|error| refused(&error))?;
-    let emulator = Emulator::new(plan.clone());
-    let emulator = emulator.map_err(|error| Error::Usage(format!("the scenario cannot be live: {error}")))?;
+    let groups = Groups::new(plan, std::thread::available_parallelism().map_or(1, usize::from));
+    let emulators = groups.emulators(plan);
+    let emulators =
+        emulators.map_err(|error| Error::Usage(format!("the scenario cannot be live: {error}")))?;
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
     for (node, _) in plan.hosts() {
         let (host, port) = make(plan, node).map_err(|error| refused(&error))?;
@@ -56,16 +58,9 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         capture.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
     });
     let capture = capture.transpose()?.map(|capture| Arc::new(Mutex::new(capture)));
-    let (stop, stopped) =
-        UnixStream::pair().map_err(|error| Error::Failed(format!("cannot make a pipe: {error}")))?;
-    let began = Instant::now();
-    let watch = view::is_wanted(console).then(Arc::<Watch>::default);
-    let view = watch.clone().map(|watch| LiveView::new(watch, console));
-    let onlookers = Onlookers { capture: capture.clone(), watch };
-    let driver = std::thread::Builder::new().name("network".to_owned());
-    let driver = driver.spawn(move || drive(emulator, &devices, stopped.as_fd(), began, &onlookers));
-    let driver = driver.map_err(|error| Error::Failed(format!("cannot start the network: {error}")))?;
-    let view = RefCell::new(view);
+    let is_watched = view::is_wanted(console);
+    let threads = Threads::start(emulators, groups.share(devices), capture.as_ref(), is_watched)?;
+    let view = RefCell::new(is_watched.then(|| LiveView::new(threads.watches.clone(), console)));
     let show = || view.borrow_mut().as_mut().map(LiveView::show);
     let mut commands = Commands { arguments, network, hosts: &hosts, running: Vec::new() };
     let mut carried = None;
@@ -75,7 +70,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
             let is_over = || {
                 show();
                 interrupted.set(interrupted.get() || signals.was_interrupted() || signals.is_to_end());
-                interrupted.get() || driver.is_finished()
+                interrupted.get() || threads.has_one_ended()
             };
             let result = traffic.run(&hosts, is_over);
             result.map(|result| {
@@ -83,17 +78,14 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
                 if interrupted.get() { INTERRUPTED } else { 0 }
             })
         }
-        None => commands.run(&signals, || driver.is_finished(), show, console),
+        None => commands.run(&signals, || threads.has_one_ended(), show, console),
     };
     end(&mut commands.running, &signals);
     // Results are printed where it was.
     view.take();
-    // The network sees that the other end is gone, if it has not come to an end by itself.
-    drop(stop);
-    let driven =
-        driver.join().map_err(|_| Error::Failed("the network broke off; please report it".to_owned()))?;
-    let Driven { emulator, mut fidelity } =
-        driven.map_err(|error| Error::Failed(format!("a device of the network failed: {error}")))?;
+    let driven = threads.end()?;
+    let broken = driven.iter().find_map(|driven| driven.emulator.error().map(ToString::to_string));
+    let Joined { result, counts, mut fidelity } = groups.join(driven);
     for host in &hosts {
         fidelity.lost_before += host.dropped().map_err(|error| refused(&error))?;
     }
@@ -102,11 +94,10 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
     }
     let code = ran?;
-    if let Some(error) = emulator.error() {
+    if let Some(error) = broken {
         return Err(Error::Failed(format!("the network broke off: {error}")));
     }
-    let counts = emulator.counts();
-    let outcome = Outcome { result: emulator.finish(), counts, fidelity, carried };
+    let outcome = Outcome { result, counts, fidelity, carried };
     let is_valid = results::show(&outcome, arguments, network, console)?;
     if let Some(carried) = outcome.carried.as_ref().filter(|carried| !carried.failures.is_empty()) {
         return Err(Error::Failed(carried.failures.join("; ")));

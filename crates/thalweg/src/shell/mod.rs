@@ -10,6 +10,7 @@ pub mod gate;
 mod inside;
 mod outside;
 mod results;
+mod threads;
 mod traffic;
 mod view;
 

@@ -159,5 +159,6 @@ fn json(fidelity: &Fidelity) -> Value {
         "refused_by_devices": fidelity.refused,
         "elapsed_s": fidelity.elapsed.as_secs_f64(),
         "processor_s": fidelity.busy.as_secs_f64(),
+        "threads": fidelity.threads,
     })
 }

@@ -27,7 +27,8 @@ pub const AWAY: &str = "\u{1b}7\u{1b}[r\u{1b}8";
 
 /// The view.
 pub struct LiveView {
-    watch: Arc<Watch>,
+    /// One for each thread.
+    watches: Vec<Arc<Watch>>,
     before: View,
     style: Style,
     next: Instant,
@@ -43,11 +44,11 @@ pub fn is_wanted(console: &Console) -> bool {
 }
 
 impl LiveView {
-    /// A view of what `watch` sees.
-    pub fn new(watch: Arc<Watch>, console: &Console) -> Self {
+    /// A view of what these see.
+    pub fn new(watches: Vec<Arc<Watch>>, console: &Console) -> Self {
         let style = Style { colour: false, ..console.style };
         let next = Instant::now() + EVERY;
-        Self { watch, before: View::default(), style, next, since: None, panel: Panel::default() }
+        Self { watches, before: View::default(), style, next, since: None, panel: Panel::default() }
     }
 
     /// Shows what is, if it is time; the time of the next look.
@@ -64,7 +65,7 @@ impl LiveView {
         let size = size.filter(|(rows, _)| *rows >= FEWEST_ROWS);
         let text = match size {
             Some((rows, columns)) if is_free => {
-                let view = self.watch.view();
+                let view = View::of_threads(self.watches.iter().map(|watch| watch.view()));
                 let most = MOST_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
                 let lines = lines(&self.before, &view, most, Style { columns, ..self.style });
@@ -97,14 +98,14 @@ fn write(text: &str) {
 
 /// The view in words: `now`, and rates since `before`.
 fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
-    let span = now.at.since(before.at).as_secs_f64();
     let mut links: Vec<(f64, [String; 6])> = now
         .lines
         .iter()
         .map(|line| {
-            let sent =
-                before.lines.iter().find(|other| other.name == line.name).map_or(0, |other| other.now.bytes);
+            let earlier = before.lines.iter().find(|other| other.name == line.name);
+            let (since, sent) = earlier.map_or((before.at, 0), |other| (other.at, other.now.bytes));
             let bits = (line.now.bytes.saturating_sub(sent)) as f64 * 8.0;
+            let span = line.at.since(since).as_secs_f64();
             let bps = if span > 0.0 { bits / span } else { 0.0 };
             let of = line.now.rate.as_f64();
             // What is in service was counted when its service began.
@@ -199,6 +200,7 @@ mod tests {
         let rate = Rate::from_bits_per_sec(10_000_000);
         let line = |&(name, bytes, waiting): &(&str, u64, u64)| Line {
             name: name.to_owned(),
+            at: Time::ZERO + Duration::from_millis(millis),
             now: LineNow { rate, bytes, waiting, lost: 3, marks: 0 },
         };
         View {

@@ -1,0 +1,201 @@
+//! The network in groups of links that nothing connects: no packet passes from one to another, so that each thread can have some.
+//!
+//! A thread has a network of its own, in which all has the number that it has in the whole. Links of others are there, too, so that
+//! names and random numbers are the same, but nothing ever happens on them.
+
+use crate::drive::{Device, Driven};
+use crate::emulator::{Counts, Emulator};
+use crate::fidelity::Fidelity;
+use crate::plan::Plan;
+use std::collections::BTreeMap;
+use thalweg_proto::units::Duration;
+use thalweg_sim::spec::{DirectionSpec, LinkSpec};
+use thalweg_sim::{RunResult, SpecError, live};
+
+/// The share of each thread in a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// The thread of each node.
+    nodes: Vec<usize>,
+    /// The number of threads.
+    count: usize,
+}
+
+/// The outcome of all threads.
+#[derive(Debug)]
+pub struct Joined {
+    /// The measurements of the network.
+    pub result: RunResult,
+    /// The packets that it did not carry from host to host.
+    pub counts: Counts,
+    /// The account of how late this host was.
+    pub fidelity: Fidelity,
+}
+
+impl Groups {
+    /// Shares the groups of a network out to so many threads at most, so that all have about as much to carry.
+    pub fn new(plan: &Plan, most: usize) -> Self {
+        let group_of = connected(plan);
+        // A host is taken to carry what the slowest link of its group does.
+        let mut groups: BTreeMap<usize, (u128, u64)> = BTreeMap::new();
+        for (node, _) in plan.hosts() {
+            groups.entry(group_of[node]).or_insert((0, u64::MAX)).0 += 1;
+        }
+        for link in &plan.spec.links {
+            let slowest = link.forward.rate.min(link.backward.rate).as_bits_per_sec();
+            groups.entry(group_of[link.a.0 as usize]).and_modify(|(_, rate)| *rate = slowest.min(*rate));
+        }
+        let mut groups: Vec<(u128, usize)> = groups
+            .into_iter()
+            .map(|(group, (hosts, slowest))| (hosts * (u128::from(slowest) + 1), group))
+            .collect();
+        groups.sort_by_key(|&(work, group)| (core::cmp::Reverse(work), group));
+        let count = groups.len().min(most).max(1);
+        let mut loads = vec![0u128; count];
+        let mut threads = BTreeMap::new();
+        for (work, group) in groups {
+            // The largest first, each to the thread that has least.
+            let least = (0..count).min_by_key(|&thread| loads[thread]).unwrap_or(0);
+            loads[least] = loads[least].saturating_add(work);
+            threads.insert(group, least);
+        }
+        let nodes = group_of.iter().map(|group| threads.get(group).copied().unwrap_or(0)).collect();
+        Self { nodes, count }
+    }
+
+    /// The number of threads.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The devices of each thread.
+    pub fn share(&self, devices: Vec<Device>) -> Vec<Vec<Device>> {
+        let mut shares: Vec<Vec<Device>> = (0..self.count).map(|_| Vec::new()).collect();
+        devices.into_iter().for_each(|device| shares[self.of(device.node)].push(device));
+        shares
+    }
+
+    /// The thread that has a node.
+    fn of(&self, node: usize) -> usize {
+        self.nodes[node]
+    }
+
+    /// The network of each thread.
+    ///
+    /// # Errors
+    ///
+    /// When the network makes no sense.
+    pub fn emulators(&self, plan: &Plan) -> Result<Vec<Emulator>, SpecError> {
+        (0..self.count).map(|thread| Emulator::new(self.part(plan, thread))).collect()
+    }
+
+    /// The results of all threads, in their order.
+    pub fn join(&self, driven: Vec<Driven>) -> Joined {
+        let mut counts = Counts::default();
+        let (mut results, mut accounts) = (Vec::new(), Vec::new());
+        let (mut owners, mut most) = (Vec::new(), 0);
+        for Driven { emulator, fidelity } in driven {
+            counts.add(&emulator.counts());
+            let spec = &emulator.plan().spec;
+            most = spec.measure.flows;
+            owners = spec.links.iter().flat_map(|link| [self.of_link(link); 2]).collect();
+            results.push(emulator.finish());
+            accounts.push(fidelity);
+        }
+        let mut result = live::join(results, &owners);
+        // Each thread has watched as many flows as one may.
+        result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < most);
+        Joined { result, counts, fidelity: Fidelity::of_threads(accounts) }
+    }
+
+    fn of_link(&self, link: &LinkSpec) -> usize {
+        self.of(link.a.0 as usize)
+    }
+
+    /// The plan of what a thread has.
+    fn part(&self, plan: &Plan, thread: usize) -> Plan {
+        let mut part = plan.clone();
+        for link in part.spec.links.iter_mut().filter(|link| self.of_link(link) != thread) {
+            for direction in [&mut link.forward, &mut link.backward] {
+                *direction = DirectionSpec::of_any_rate(Duration::ZERO);
+            }
+        }
+        let nodes = part.spec.nodes.iter_mut().zip(&self.nodes);
+        nodes.filter(|(_, of)| **of != thread).for_each(|(node, _)| node.gate = None);
+        part
+    }
+}
+
+/// The group of each node: the lowest number of a node that links lead to from it.
+fn connected(plan: &Plan) -> Vec<usize> {
+    let mut group: Vec<usize> = (0..plan.spec.nodes.len()).collect();
+    fn first(group: &mut [usize], mut node: usize) -> usize {
+        while group[node] != node {
+            // Each look makes the way shorter.
+            group[node] = group[group[node]];
+            node = group[node];
+        }
+        node
+    }
+    for link in &plan.spec.links {
+        let [a, b] = [link.a, link.b].map(|node| first(&mut group, node.0 as usize));
+        group[a.max(b)] = a.min(b);
+    }
+    (0..group.len()).map(|node| first(&mut group, node)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Wishes, plan};
+    use thalweg_proto::units::Rate;
+    use thalweg_sim::spec::{NodeId, NodeSpec, Processing, Spec};
+
+    /// Lines of two hosts each, with these rates in Mbit/s.
+    fn lines(rates: &[u64]) -> Plan {
+        let mut spec = Spec { seed: 1, ..Spec::default() };
+        for (line, rate) in (0..).zip(rates) {
+            let direction = DirectionSpec {
+                rate: Rate::from_mbits_per_sec(*rate),
+                ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+            };
+            spec.links.push(LinkSpec {
+                name: format!("line{line}"),
+                a: NodeId(2 * line),
+                b: NodeId(2 * line + 1),
+                forward: direction.clone(),
+                backward: direction,
+                middlebox: Default::default(),
+                weight: 1,
+            });
+            for end in ["a", "b"] {
+                let name = format!("{end}{line}");
+                spec.nodes.push(NodeSpec { name, processing: Processing::default(), gate: None });
+            }
+        }
+        plan(&spec, &Wishes::default()).unwrap()
+    }
+
+    fn threads(rates: &[u64], most: usize) -> Vec<usize> {
+        let groups = Groups::new(&lines(rates), most);
+        assert_eq!(groups.count(), most.min(rates.len()));
+        (0..rates.len()).map(|line| groups.of(2 * line + 1)).collect()
+    }
+
+    #[test]
+    fn all_have_about_as_much_to_carry() {
+        assert_eq!(threads(&[30; 8], 4), [0, 1, 2, 3, 0, 1, 2, 3]);
+        // The third is as much as all others.
+        assert_eq!(threads(&[10, 10, 40, 10, 10], 2), [1, 1, 0, 1, 1]);
+        assert_eq!(threads(&[1, 2, 3], 64), [2, 1, 0]);
+    }
+
+    #[test]
+    fn what_is_connected_has_one_thread() {
+        let mut spec = lines(&[1, 1, 1]).spec;
+        spec.links[2].a = NodeId(0);
+        let groups = Groups::new(&plan(&spec, &Wishes::default()).unwrap(), 64);
+        // Nothing leads to the fifth, which is no host any more.
+        assert_eq!((0..6).map(|node| groups.of(node)).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0]);
+    }
+}
