@@ -106,27 +106,37 @@ def emulated(words, first=False):
     programs (as root)."""
     words = [*SECOND, *map(str, words)] if first else [*map(str, words)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        # A live network has a thread for each group of links that nothing connects: all start at once.
-        while first and running.poll() is None and not network_first():
-            time.sleep(0.02)
-        if first:
-            time.sleep(0.1)
-            network_first()
+        # A live network has a thread for each group of links that nothing connects: all start at once, and then say what they want.
+        left = 10 if first else 0
+        while left and running.poll() is None:
+            time.sleep(0.05)
+            left -= network_first(running.pid)
         printed, said = running.communicate()
     if running.returncode:
         raise SystemExit(f"{' '.join(words)}: {said}")
     return printed
 
 
-def network_first():
-    """Gives threads that move packets of live networks the first priority; true if there is one that had it not."""
-    found = False
-    for name in Path("/proc").glob("[0-9]*/task/[0-9]*/comm"):
-        thread = name.parent
-        # A thread may end while it is looked at.
+def below(process):
+    """A process and all below it, with their command lines."""
+    found, todo = {}, [process]
+    while todo:
+        number = todo.pop()
+        # It may end while it is looked at.
         with contextlib.suppress(OSError):
-            if name.read_text() == "network\n" and "shell" in (thread / "cmdline").read_text():
-                if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
+            place = Path(f"/proc/{number}")
+            found[number] = (place / "cmdline").read_bytes().split(b"\0")
+            todo += (int(child) for thread in (place / "task").iterdir() for child in (thread / "children").read_text().split())
+    return found
+
+
+def network_first(process):
+    """Gives the threads that move packets for a process the first priority; true if there are any."""
+    found = False
+    for number in below(process):
+        with contextlib.suppress(OSError):
+            for thread in Path(f"/proc/{number}/task").iterdir():
+                if (thread / "comm").read_text() == "network\n":
                     os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(FIRST[-1])))
                     found = True
     return found

@@ -260,22 +260,10 @@ to = "server"
 """
 
 
-def below(process):
-    """A process and all below it, with their command lines."""
-    found, todo = {}, [process]
-    while todo:
-        number = todo.pop()
-        with contextlib.suppress(OSError):
-            place = Path(f"/proc/{number}")
-            found[number] = (place / "cmdline").read_bytes().split(b"\0")
-            todo += (int(child) for thread in (place / "task").iterdir() for child in (thread / "children").read_text().split())
-    return found
-
-
 def memory(process):
     """Of the emulator's processes (the one outside and the one within): resident kB that are their own, and open files."""
     kept, files = [], 0
-    for number, words in sorted(below(process).items()):
+    for number, words in sorted(rig.below(process).items()):
         if b"shell" in words[:2]:
             with contextlib.suppress(OSError):
                 status = dict(line.split(":", 1) for line in Path(f"/proc/{number}/status").read_text().splitlines())

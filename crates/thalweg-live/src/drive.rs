@@ -44,9 +44,9 @@ pub struct Driven {
 /// Those who look at a network beside it.
 #[derive(Clone, Debug, Default)]
 pub struct Onlookers {
-    /// What hosts send and get is written there.
+    /// The file for all that hosts send and get.
     pub capture: Option<Arc<FileCapture>>,
-    /// How it goes is shown there.
+    /// The place for the state of the network, four times a second.
     pub watch: Option<Arc<Watch>>,
 }
 
@@ -57,8 +57,8 @@ const STOP: u64 = u64::MAX;
 /// The thread sleeps for so long between two looks where [`BUSY`] packets come and leave in each [`WHILE`] (wake-up coalescing): the packets
 /// that wait for its next look are then moved together, and their reader is woken once for several. A timer and a wake-up cost some
 /// microseconds each, on virtual machines ten or more.
-const PAUSE: Duration = Duration::from_micros(20);
-const BUSY: u64 = 100;
+const PAUSE: Duration = Duration::from_micros(60);
+const BUSY: u64 = 40;
 const WHILE: Duration = Duration::from_millis(1);
 /// Devices that one call tells of.
 const EVENTS: usize = 64;

@@ -33,6 +33,9 @@ const MOST_FLOWS: usize = 256;
 const LOOK: Duration = Duration::from_millis(100);
 /// A call that waits for the network looks after this whether all is over.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// A receiver that got fewer bytes than this rests for so long: to wake it for each packet is work of the thread that carries packets.
+const FEW: usize = 1 << 14;
+const REST: Duration = Duration::from_millis(1);
 
 /// The transport of the flows.
 #[derive(Clone, Debug)]
@@ -389,6 +392,9 @@ impl Course {
                 Ok(0) => return Ok(()),
                 Ok(count) => {
                     self.delivered.fetch_add(count as u64, Ordering::Relaxed);
+                    if count < FEW {
+                        std::thread::sleep(REST);
+                    }
                 }
                 Err(error) if is_patience(&error) || over.load(Ordering::Relaxed) => {}
                 Err(error) => return Err(error.to_string()),
