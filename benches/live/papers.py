@@ -131,9 +131,10 @@ def liang91(options, file):
     columns = [simulated(options, file, []),
                live(options, file, [], "seif", *OURS),
                live(options, file, [], "kernel:reno", *small, "--mark-feedback"),
+               live(options, file, [], "kernel:reno", *small, "--hold-acks", "500ms"),
                live(options, file, [], "kernel:reno", *small)]
     print("\nSEIF's routers, kbit/s\n")
-    table(["SEIF, simulated", "SEIF, live", "kernel:reno, told by marks", "kernel:reno, not told"], ["forward", "reverse"], columns)
+    table(["SEIF, simulated", "SEIF, live", "kernel:reno, told by marks", "told by held acknowledgements", "not told"], ["forward", "reverse"], columns)
 
 
 def main():

@@ -3,6 +3,7 @@
 //! A packet that comes in is followed along its path at once: it goes to its target, or to the router where it is too large or has
 //! passed too many others. There it arrives when the links say, and that router tells its source.
 
+use crate::acks::Acks;
 use crate::connections::{Connections, Key};
 use crate::gates::{Fate, Gates};
 use crate::icmp::{self, Trouble};
@@ -67,6 +68,8 @@ pub struct Counts {
     pub stopped: u64,
     /// Messages about congestion that routers had for sources.
     pub told: u64,
+    /// Acknowledgements that were held back to tell something.
+    pub waited: u64,
     /// Packets that waited at a gate.
     pub held: u64,
     /// Packets that gates did not let wait, because the same data waited already.
@@ -86,6 +89,7 @@ impl Counts {
         self.messages += other.messages;
         self.stopped += other.stopped;
         self.told += other.told;
+        self.waited += other.waited;
         self.held += other.held;
         self.copies += other.copies;
         self.gate_drops += other.gate_drops;
@@ -116,6 +120,8 @@ pub struct Emulator {
     middle: Middle,
     /// Senders that routers may tell something, where routers do.
     sources: Option<Sources>,
+    /// Acknowledgements that wait, where routers tell TCP so.
+    acks: Option<Acks>,
     arrived: Vec<Arrival>,
     counts: Counts,
     is_over: bool,
@@ -134,6 +140,7 @@ impl Emulator {
         }
         let tells = |link: &LinkSpec| link.forward.feedback.is_some() || link.backward.feedback.is_some();
         let sources = plan.spec.links.iter().any(tells).then(Sources::default);
+        let acks = plan.holds_acks.filter(|_| sources.is_some()).map(Acks::new);
         let addresses = plan.nodes.iter().enumerate();
         let by_address = addresses.flat_map(|(number, node)| node.addresses.map(|address| (address, number)));
         let by_address = by_address.collect();
@@ -148,6 +155,7 @@ impl Emulator {
             gates: Gates::default(),
             middle,
             sources,
+            acks,
             arrived: Vec::new(),
             counts: Counts::default(),
             is_over: false,
@@ -166,7 +174,10 @@ impl Emulator {
 
     /// The time at which something happens next.
     pub fn next(&self) -> Option<Time> {
-        [self.live.next(), self.gates.next()].into_iter().flatten().min()
+        [self.live.next(), self.gates.next(), self.acks.as_ref().and_then(Acks::next)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The end of the run has come, or the network cannot go on.
@@ -194,6 +205,9 @@ impl Emulator {
     /// Lets the time pass up to `now`, and hands out what hosts get, in the order of time.
     pub fn advance(&mut self, now: Time, mut deliver: impl FnMut(Delivery)) {
         self.pass(now);
+        if let Some(acks) = &mut self.acks {
+            acks.release(now, &mut deliver);
+        }
         let mut arrived = core::mem::take(&mut self.arrived);
         self.live.take_arrived(&mut arrived);
         for arrival in arrived.drain(..) {
@@ -204,6 +218,10 @@ impl Emulator {
         self.arrived = arrived;
         if let Some(sources) = &self.sources {
             for message in self.live.take_messages() {
+                if self.acks.as_mut().is_some_and(|acks| acks.tell(message.at, message.connection)) {
+                    self.counts.told += 1;
+                    continue;
+                }
                 if let Some((node, bytes)) = sources.tell(&message) {
                     self.counts.told += 1;
                     deliver(Delivery { node, at: message.at, bytes });
@@ -361,6 +379,15 @@ impl Emulator {
         for &number in closed.iter() {
             live.close(number);
             self.sources.iter_mut().for_each(|sources| sources.forget(number));
+            self.acks.iter_mut().for_each(|acks| acks.forget(number));
+        }
+        // Others are told by marks, where they are.
+        let may_mark = self.plan.marks_feedback && header.ecn.is_capable();
+        if let Some(acks) = self.acks.as_mut().filter(|_| segment.is_some() && !may_mark)
+            && self.plan.nodes[from].addresses.contains(&source)
+            && acks.on_sent(connection, header)
+        {
+            live.listens(connection);
         }
         let has_gate = self.plan.spec.nodes[from].gate.is_some();
         let fate = if has_gate && self.plan.nodes[from].addresses.contains(&source) {
@@ -433,7 +460,11 @@ impl Emulator {
             if self.plan.spec.nodes[node].gate.is_some() {
                 self.gates.on_heard(&bytes, &header, &mut self.live);
             }
-            return Some(Delivery { node, at, bytes });
+            let delivery = Delivery { node, at, bytes };
+            let Some(acks) = &mut self.acks else { return Some(delivery) };
+            let delivery = acks.pass(delivery, &header);
+            self.counts.waited += u64::from(delivery.is_none());
+            return delivery;
         }
         let answer = icmp::answer(&bytes, &header)?;
         self.say(now, node, answer);

@@ -6,6 +6,7 @@
 //! - [`drive`] moves packets between the devices and the network, by the clock of this host, and keeps account of how late it was:
 //!   [`Fidelity`].
 
+mod acks;
 mod capture;
 mod compose;
 mod connections;

@@ -35,6 +35,8 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Sources that do not understand routers' messages are told by CE.
     pub marks_feedback: bool,
+    /// Sources of TCP that are not told so are told by acknowledgements that wait for so long.
+    pub holds_acks: Option<Duration>,
     /// The node that stands for all addresses that no node has, and for this host.
     pub outside: Option<usize>,
     /// Parts of the scenario that are not live.
@@ -65,6 +67,8 @@ pub struct Wishes {
     pub mtus: Vec<(Option<String>, u32)>,
     /// Tell sources that do not understand routers' messages by CE in their next packet.
     pub marks_feedback: bool,
+    /// Tell sources of TCP that know no ECN by holding their acknowledgements back for this long.
+    pub holds_acks: Option<Duration>,
     /// The time after which the run ends; a day without.
     pub duration: Option<Duration>,
 }
@@ -94,6 +98,8 @@ const USUAL_MTU: u32 = 1500;
 const MOST_MTU: u32 = 65_535;
 /// A run that nobody ends.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Acknowledgements wait at most so long.
+const LONGEST_HOLD: Duration = Duration::from_secs(1);
 /// Changes of a link in a rhythm that are made beforehand.
 const MOST_BEATS: u64 = 1_000_000;
 
@@ -192,8 +198,14 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
         Node { name, addresses: addresses(number), is_host: is_host[number], mtu }
     });
     let nodes = nodes.collect();
-    let notes = notes(scenario, wishes.marks_feedback);
-    Ok(Plan { nodes, mtus, rules, marks_feedback: wishes.marks_feedback, outside, notes, spec })
+    if let Some(span) = wishes.holds_acks.filter(|span| span.is_zero() || *span > LONGEST_HOLD) {
+        return Err(PlanError(format!(
+            "acknowledgements held back for {span}: more than no time, and {LONGEST_HOLD} at most, as TCP takes longer ones for losses"
+        )));
+    }
+    let (marks_feedback, holds_acks) = (wishes.marks_feedback, wishes.holds_acks);
+    let notes = notes(scenario, marks_feedback || holds_acks.is_some());
+    Ok(Plan { nodes, mtus, rules, marks_feedback, holds_acks, outside, notes, spec })
 }
 
 impl Plan {
@@ -367,7 +379,7 @@ pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
 }
 
 /// The parts of the scenario that act on simulated flows alone.
-fn notes(scenario: &Spec, marks_feedback: bool) -> Vec<String> {
+fn notes(scenario: &Spec, tells_tcp: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |holds: bool, text: &str| {
         if holds {
@@ -378,8 +390,8 @@ fn notes(scenario: &Spec, marks_feedback: bool) -> Vec<String> {
         direction.feedback.is_some_and(|feedback| feedback.policy.kind() != FeedbackKind::DecBit)
     };
     note(
-        !marks_feedback && scenario.links.iter().any(|link| tells(&link.forward) || tells(&link.backward)),
-        "routers tell senders of this project alone; with --mark-feedback they tell TCP, too, by CE",
+        !tells_tcp && scenario.links.iter().any(|link| tells(&link.forward) || tells(&link.backward)),
+        "routers tell senders of this project alone; with --mark-feedback they tell TCP, too, by CE, and with --hold-acks by acknowledgements that wait",
     );
     let gates = || scenario.nodes.iter().filter_map(|node| node.gate.as_ref());
     note(

@@ -65,6 +65,11 @@ impl Segment {
         self.has(SYN) && self.acknowledged.is_none()
     }
 
+    /// It has nothing but an acknowledgement.
+    pub const fn is_bare(&self) -> bool {
+        self.payload == 0 && self.flags & (SYN | FIN | RST) == 0 && self.acknowledged.is_some()
+    }
+
     /// It breaks the connection off.
     pub const fn is_reset(&self) -> bool {
         self.flags & RST != 0

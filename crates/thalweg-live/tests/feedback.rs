@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use thalweg_live::plan::{Plan, Wishes, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::told::{Head, Told};
+use thalweg_proto::units::Duration;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 use thalweg_queue::{DisciplineSpec, Limit};
 
@@ -20,6 +21,27 @@ fn watched(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
     line.rate = thalweg_proto::units::Rate::from_bits_per_sec(800_000);
     let plan = plan(&spec, &Wishes { marks_feedback, ..Wishes::default() }).unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
+}
+
+/// The same with acknowledgements that are held back for 20 ms.
+fn holding(marks_feedback: bool) -> (Plan, Emulator) {
+    let (mut plan, _) = watched(SeifPolicy::Static, marks_feedback);
+    plan.holds_acks = Some(Duration::from_millis(20));
+    (plan.clone(), Emulator::new(plan).unwrap())
+}
+
+/// A segment of TCP with so much data; with ECN if it may be marked.
+fn segment(plan: &Plan, ends: [usize; 2], flags: u8, payload: usize, ecn: u8) -> Vec<u8> {
+    let mut bytes = datagram(plan, ends, 64, ecn, 40 + payload);
+    // The checksum of the header covers the protocol: 17 becomes 6.
+    bytes[9] = 6;
+    let sum = u16::from_be_bytes([bytes[10], bytes[11]]);
+    bytes[10..12].copy_from_slice(&(sum + 11).to_be_bytes());
+    let ports = if ends[0] == 0 { [1, 2] } else { [2, 1] };
+    bytes[20..24].copy_from_slice(&ports.map(u16::to_be_bytes).concat());
+    bytes[24..40].fill(0);
+    (bytes[32], bytes[33]) = (0x50, flags);
+    bytes
 }
 
 /// A packet of a sender of this project: what everybody can read of it, and what looks sealed.
@@ -93,5 +115,63 @@ fn others_are_told_by_a_mark_or_not_at_all() {
             .collect();
         // It left while nine waited: the first, which was in service, had gone before.
         assert_eq!(places, [1][..marked]);
+    }
+}
+
+/// The message is at the source at 7.05 ms (as above). What is nothing but an acknowledgement and comes within 20 ms waits until these are
+/// over, in order; what has data, opens or ends does not, and afterwards nothing does.
+#[test]
+fn tcp_without_ecn_is_told_by_acknowledgements_that_wait() {
+    const BARE: u8 = 0x10;
+    const FIN: u8 = 0x11;
+    let (plan, mut emulator) = holding(false);
+    for _ in 0..11 {
+        emulator.enter(micros(0), 0, segment(&plan, [0, 2], BARE, 460, 0));
+    }
+    let answers = [
+        (1_000, BARE, 0),
+        (10_000, BARE, 0),
+        (11_000, BARE, 100),
+        (12_000, BARE, 0),
+        (13_000, FIN, 0),
+        (40_000, BARE, 0),
+    ];
+    let mut got = Vec::new();
+    for (at, flags, payload) in answers {
+        got.extend(until(&mut emulator, micros(at)));
+        emulator.enter(micros(at), 2, segment(&plan, [2, 0], flags, payload, 0));
+    }
+    got.extend(until(&mut emulator, micros(900_000)));
+    let came: Vec<_> = got.iter().filter(|delivery| delivery.node == 0).collect();
+    // 40 B take 40 us on each of two links, 140 B 140 us, and 1 ms.
+    let over = micros(1500 + 9 * 500 + 1050 + 20_000);
+    let at = |sent: u64, size: u64| micros(sent + 2 * (size + 1000));
+    let expected = [at(1_000, 40), at(11_000, 140), at(13_000, 40), over, over, at(40_000, 40)];
+    assert_eq!(came.iter().map(|delivery| delivery.at).collect::<Vec<_>>(), expected);
+    assert_eq!((emulator.counts().waited, emulator.counts().told), (2, 1));
+}
+
+/// Of both options TCP with ECN has marks.
+#[test]
+fn tcp_that_may_be_marked_is_marked() {
+    for (marks, waited) in [(true, 0), (false, 1)] {
+        let (plan, mut emulator) = holding(marks);
+        for _ in 0..11 {
+            emulator.enter(micros(0), 0, segment(&plan, [0, 2], 0x10, 460, 2));
+        }
+        let mut got = until(&mut emulator, micros(10_000));
+        emulator.enter(micros(10_000), 2, segment(&plan, [2, 0], 0x10, 0, 0));
+        got.extend(until(&mut emulator, micros(900_000)));
+        let marked = got.iter().filter(|delivery| delivery.bytes[1] & 3 == 3).count() as u64;
+        assert_eq!((emulator.counts().waited, marked), (waited, 1 - waited));
+    }
+}
+
+/// A time that TCP would take for a loss is refused.
+#[test]
+fn acknowledgements_wait_for_a_second_at_most() {
+    for (millis, is_fine) in [(0, false), (1, true), (1000, true), (1001, false)] {
+        let wishes = Wishes { holds_acks: Some(Duration::from_millis(millis)), ..Wishes::default() };
+        assert_eq!(plan(&chain(3), &wishes).is_ok(), is_fine, "{millis}");
     }
 }

@@ -75,6 +75,7 @@ pub fn gate(arguments: &GateArguments, console: &Console) -> Done {
         outside: Some(outside),
         mtu: Vec::new(),
         mark_feedback: false,
+        hold_acks: None,
         traffic: None,
         duration: arguments.duration,
         sets: vec![

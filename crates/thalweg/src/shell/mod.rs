@@ -50,6 +50,10 @@ pub struct ShellArguments {
     /// Have what routers tell sources (SEIF and others) reach TCP too, as CE in its next packet that leaves the queue
     #[arg(long)]
     pub mark_feedback: bool,
+    /// Have what routers tell sources reach TCP by acknowledgements that are held back for this long, on the source's side; of both
+    /// options TCP with ECN has the other
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub hold_acks: Option<Duration>,
     /// Carry the scenario's own flows, which must be bulk, in place of a command: by a scheme ("cubic"), or by TCP of this host's kernel
     /// ("kernel:cubic")
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["command", "at", "run"])]
@@ -164,6 +168,7 @@ impl Network {
             outside: arguments.outside.clone(),
             mtus: arguments.mtu.iter().map(|(link, mtu)| (link.clone(), size(mtu))).collect(),
             marks_feedback: arguments.mark_feedback,
+            holds_acks: arguments.hold_acks,
             // The last packets still arrive.
             duration: length.map(|length| length + Duration::from_secs(2)).or(arguments.duration),
         };

@@ -116,6 +116,9 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
     if counts.told > 0 {
         let _ = write!(text, "\n  messages of routers about congestion: {}", counts.told);
     }
+    if counts.waited > 0 {
+        let _ = write!(text, "\n  acknowledgements that were held back: {}", counts.waited);
+    }
     if counts.held > 0 {
         let _ = write!(text, "\n  gates held back {} packets", counts.held);
     }
