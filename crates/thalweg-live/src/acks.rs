@@ -3,7 +3,6 @@
 //! When the message is at the source, the acknowledgements that come for it wait for a time, all together and in order; meanwhile TCP sends
 //! nothing new. Only segments that are nothing but acknowledgements wait. What comes while they do is heard, too, and does nothing.
 
-use crate::emulator::Delivery;
 use crate::packet::Header;
 use crate::tcp::Segment;
 use std::collections::HashMap;
@@ -20,10 +19,13 @@ fn ends(header: &Header) -> Ends {
     [SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1])]
 }
 
+/// A packet for a node, and the time at which it came.
+type Packet = (usize, Time, Vec<u8>);
+
 #[derive(Debug)]
 struct Held {
     until: Time,
-    waiting: Vec<Delivery>,
+    waiting: Vec<Packet>,
 }
 
 /// All connections whose acknowledgements may be held back.
@@ -58,19 +60,19 @@ impl Acks {
     }
 
     /// A packet comes to a host: `None` if it waits.
-    pub fn pass(&mut self, delivery: Delivery, header: &Header) -> Option<Delivery> {
+    pub fn pass(&mut self, packet: Packet, header: &Header) -> Option<Packet> {
         if self.held.is_empty() {
-            return Some(delivery);
+            return Some(packet);
         }
         let [from, to] = ends(header);
-        let Some(held) = self.held.get_mut(&[to, from]) else { return Some(delivery) };
-        if !Segment::parse(&delivery.bytes, header).is_some_and(|segment| segment.is_bare()) {
-            return Some(delivery);
+        let Some(held) = self.held.get_mut(&[to, from]) else { return Some(packet) };
+        if !Segment::parse(&packet.2, header).is_some_and(|segment| segment.is_bare()) {
+            return Some(packet);
         }
         if held.waiting.len() >= MOST {
-            held.until = delivery.at;
+            held.until = packet.1;
         }
-        held.waiting.push(delivery);
+        held.waiting.push(packet);
         None
     }
 
@@ -80,15 +82,15 @@ impl Acks {
     }
 
     /// Lets go what has waited long enough.
-    pub fn release(&mut self, now: Time, mut deliver: impl FnMut(Delivery)) {
+    pub fn release(&mut self, now: Time, mut deliver: impl FnMut(Packet)) {
         if self.next().is_none_or(|next| next > now) {
             return;
         }
         let mut over: Vec<(Ends, Held)> = self.held.extract_if(|_, held| held.until <= now).collect();
         over.sort_by_key(|(ends, held)| (held.until, *ends));
         for (_, held) in over {
-            for delivery in held.waiting {
-                deliver(Delivery { at: delivery.at.max(held.until), ..delivery });
+            for (node, at, bytes) in held.waiting {
+                deliver((node, at.max(held.until), bytes));
             }
         }
     }

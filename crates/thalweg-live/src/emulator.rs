@@ -206,7 +206,7 @@ impl Emulator {
     pub fn advance(&mut self, now: Time, mut deliver: impl FnMut(Delivery)) {
         self.pass(now);
         if let Some(acks) = &mut self.acks {
-            acks.release(now, &mut deliver);
+            acks.release(now, |(node, at, bytes)| deliver(Delivery { node, at, bytes }));
         }
         let mut arrived = core::mem::take(&mut self.arrived);
         self.live.take_arrived(&mut arrived);
@@ -460,11 +460,12 @@ impl Emulator {
             if self.plan.spec.nodes[node].gate.is_some() {
                 self.gates.on_heard(&bytes, &header, &mut self.live);
             }
-            let delivery = Delivery { node, at, bytes };
-            let Some(acks) = &mut self.acks else { return Some(delivery) };
-            let delivery = acks.pass(delivery, &header);
-            self.counts.waited += u64::from(delivery.is_none());
-            return delivery;
+            let packet = match &mut self.acks {
+                Some(acks) => acks.pass((node, at, bytes), &header),
+                None => Some((node, at, bytes)),
+            };
+            self.counts.waited += u64::from(packet.is_none());
+            return packet.map(|(node, at, bytes)| Delivery { node, at, bytes });
         }
         let answer = icmp::answer(&bytes, &header)?;
         self.say(now, node, answer);
