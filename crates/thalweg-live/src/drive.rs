@@ -54,11 +54,13 @@ pub struct Onlookers {
 const BATCH: u64 = 64;
 /// The event of what ends the run.
 const STOP: u64 = u64::MAX;
-/// The thread sleeps for so long between two looks where [`BUSY`] packets come and leave in each [`WHILE`] (wake-up coalescing): the packets
+/// The thread sleeps for a time between two looks where so many packets come and leave in each [`WHILE`] (wake-up coalescing): the packets
 /// that wait for its next look are then moved together, and their reader is woken once for several. A timer and a wake-up cost some
 /// microseconds each, on virtual machines ten or more.
-const PAUSE: Duration = Duration::from_micros(60);
-const BUSY: u64 = 40;
+const PAUSE: (Duration, u64) = (Duration::from_micros(20), 100);
+/// The same with more hosts than [`FEW_HOSTS`]: packets for different ones cannot be handed over together.
+const PAUSE_OF_MANY: (Duration, u64) = (Duration::from_micros(60), 40);
+const FEW_HOSTS: usize = 8;
 const WHILE: Duration = Duration::from_millis(1);
 /// Devices that one call tells of.
 const EVENTS: usize = 64;
@@ -112,6 +114,7 @@ pub fn drive(
     let mut looked = clock.now();
     let mut seen = Time::ZERO;
     let mut pace = Pace::default();
+    let (pause, busy) = if devices.len() > FEW_HOSTS { PAUSE_OF_MANY } else { PAUSE };
     loop {
         let mut out = 0;
         let mut failed = None;
@@ -156,11 +159,11 @@ pub fn drive(
         }
         events.clear();
         let now = clock.now();
-        let coalesces = pace.coalesces(now) && next.is_some_and(|next| next.since(now) < PAUSE);
+        let coalesces = pace.coalesces(now, busy) && next.is_some_and(|next| next.since(now) < pause);
         let wait = wait(next, now);
         let slept = !coalesces && wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
         if coalesces {
-            std::thread::sleep(std::time::Duration::from_nanos(PAUSE.as_picos() / 1000));
+            std::thread::sleep(std::time::Duration::from_nanos(pause.as_picos() / 1000));
         } else if slept {
             // To the nanosecond; the wait for events alone would be one of whole milliseconds.
             match poll(&mut [PollFd::new(&waits, PollFlags::IN)], wait.as_ref()) {
@@ -220,10 +223,10 @@ struct Pace {
 }
 
 impl Pace {
-    /// True where there are so many that the thread may wait between looks.
-    fn coalesces(&mut self, now: Time) -> bool {
+    /// True where there are at least so many that the thread may wait between looks.
+    fn coalesces(&mut self, now: Time, busy: u64) -> bool {
         if now.since(self.since) >= WHILE {
-            self.is_busy = self.moved >= BUSY && now.since(self.since) < WHILE * 2;
+            self.is_busy = self.moved >= busy && now.since(self.since) < WHILE * 2;
             self.moved = 0;
             self.since = now;
         }
