@@ -359,8 +359,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// A packet reached its endpoint.
     pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
-        let Packet { flags, sent_at, incarnation, cargo, .. } = *self.network.packets.get(packet);
-        self.note(packet, 1);
+        let header = self.network.packets.get(packet);
+        let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
+        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, header, 1));
         if flags.has(Flags::DAMAGED) {
             self.conservation.lost += 1;
             self.count_lost(packet);

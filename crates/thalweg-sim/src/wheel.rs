@@ -202,11 +202,19 @@ impl Wheel {
             self.tidy_up();
         }
         let lots = self.lots;
-        let earlier = self.list().iter().rev().take_while(|other| entry.goes_before(**other, lots)).count();
-        let at = self.near.len() - earlier;
         self.near.push(entry);
-        self.near.copy_within(at..at + earlier, at + 1);
-        self.near[at] = entry;
+        // What is later moves by a place, one after the other, until the entry's own is found.
+        let mut rest = &mut self.near[self.head..];
+        while let [before @ .., last, _] = rest
+            && entry.goes_before(*last, lots)
+        {
+            let place = before.len() + 1;
+            rest[place] = rest[place - 1];
+            rest = &mut rest[..place];
+        }
+        if let Some(place) = rest.last_mut() {
+            *place = entry;
+        }
         if self.list().len() > LONG {
             self.shorten();
         }

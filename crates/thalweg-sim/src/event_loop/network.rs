@@ -7,7 +7,7 @@ use crate::event::Kind;
 use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
-use crate::parts::transmitter::{Extra, Wait};
+use crate::parts::transmitter::{Extra, OnWire, Speed, Wait};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
@@ -72,8 +72,12 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
-        if is_free && self.network.can_pass(link) {
-            self.transmit(link, packet, size);
+        let speed = self.network.speeds[transmitter.spec as usize];
+        // One whose queue sees all, or that is watched, has no speed.
+        if is_free && speed.picos_per_byte != 0 {
+            self.transmit_at(link, packet, size, speed);
+        } else if is_free && self.network.can_pass(link) {
+            self.transmit_in_general(link, packet, size);
         } else {
             self.enqueue(link, packet);
         }
@@ -291,25 +295,38 @@ impl<T: Tracing> EventLoop<T> {
     /// A packet enters service, and then the wire.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, link: u32, packet: u32, size: u32) {
-        self.trace(Step::Transmitted, link, packet);
-        let network = &mut self.network;
-        network.hops += 1;
-        let transmitter = &mut network.transmitters[link as usize];
-        let speed = network.speeds[transmitter.spec as usize];
+        let speed = self.network.speeds[self.network.transmitters[link as usize].spec as usize];
         if speed.picos_per_byte == 0 {
-            return self.transmit_in_general(link, packet, size);
+            self.transmit_in_general(link, packet, size);
+        } else {
+            self.transmit_at(link, packet, size, speed);
         }
+    }
+
+    /// The same where nothing is to be looked at but a speed.
+    #[inline(always)]
+    fn transmit_at(&mut self, link: u32, packet: u32, size: u32, speed: Speed) {
+        self.trace(Step::Transmitted, link, packet);
+        let Network { hops, transmitters, stations, packets, .. } = &mut self.network;
+        *hops += 1;
+        let transmitter = &mut transmitters[link as usize];
         let arrives = transmitter.serve(self.now, size, speed);
         if let Some(number) = transmitter.station() {
-            network.stations[number].count(size);
+            stations[number].count(size);
         }
-        self.put_on_wire(link, packet, arrives);
+        if self.border.is_some() {
+            return self.put_on_wire(link, packet, arrives);
+        }
+        let place = transmitter.put_on_wire(packets, packet, arrives);
+        self.await_arrival(link, packet, arrives, place);
     }
 
     /// The same where more is to be looked at than a speed.
     #[inline(never)]
     fn transmit_in_general(&mut self, link: u32, packet: u32, size: u32) {
+        self.trace(Step::Transmitted, link, packet);
         let network = &mut self.network;
+        network.hops += 1;
         let transmitter = &mut network.transmitters[link as usize];
         let spec = &network.directions[transmitter.spec as usize];
         let mut station = transmitter.station().map(|number| &mut network.stations[number]);
@@ -326,29 +343,24 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    #[inline(always)]
+    /// A packet enters the wire, or leaves this part of the run.
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         if self.border.is_some() && self.leave(link, packet, arrives) {
             return;
         }
-        let network = &mut self.network;
-        let transmitter = &mut network.transmitters[link as usize];
-        let header = network.packets.get_mut(packet);
-        header.arrives_at = arrives;
-        header.next = NONE;
-        if transmitter.first == NONE {
-            transmitter.first = packet;
-            self.wheel.push(arrives, Kind::Arrive.key(link));
-        } else {
-            let last = network.packets.get_mut(transmitter.last);
-            if arrives < last.arrives_at {
-                // The wire became shorter: this one overtakes.
-                self.put_off_order(link, packet, arrives);
-                return;
-            }
-            last.next = packet;
+        let Network { transmitters, packets, .. } = &mut self.network;
+        let place = transmitters[link as usize].put_on_wire(packets, packet, arrives);
+        self.await_arrival(link, packet, arrives, place);
+    }
+
+    /// A packet has come to a wire: sees to its event, which those behind others do not have yet.
+    #[inline(always)]
+    fn await_arrival(&mut self, link: u32, packet: u32, arrives: Time, place: OnWire) {
+        match place {
+            OnWire::First => self.wheel.push(arrives, Kind::Arrive.key(link)),
+            OnWire::Behind => {}
+            OnWire::Ahead => self.put_off_order(link, packet, arrives),
         }
-        transmitter.last = packet;
     }
 
     /// A packet that does not arrive in the order of the wire has an event of its own.

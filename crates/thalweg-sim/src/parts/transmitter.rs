@@ -2,7 +2,7 @@
 
 use crate::measure::Occupancy;
 use crate::parts::feedback::Watched;
-use crate::parts::packet::NONE;
+use crate::parts::packet::{NONE, Packets};
 use crate::spec::{DirectionSpec, Framing};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
@@ -83,6 +83,17 @@ pub(crate) enum Wait {
     Line,
     /// In a queue that a feedback policy watches: it sees every packet, also one that does not wait.
     Watched,
+}
+
+/// The place of a packet that comes to a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnWire {
+    /// It arrives next.
+    First,
+    /// It arrives after others.
+    Behind,
+    /// It would arrive before the last that is there, as the wire became shorter: it is not on it.
+    Ahead,
 }
 
 /// The things beside a transmitter that is not a plain one with a mere line: counts, and what is made when needed.
@@ -196,6 +207,27 @@ impl Transmitter {
     pub fn serve(&mut self, now: Time, size: u32, speed: Speed) -> Time {
         self.busy_until = now + Duration::from_picos(speed.picos_per_byte * u64::from(size));
         self.busy_until + speed.delay
+    }
+
+    /// A packet joins the wire, at whose far end it is at `arrives`: its place there.
+    #[inline(always)]
+    pub fn put_on_wire(&mut self, packets: &mut Packets, packet: u32, arrives: Time) -> OnWire {
+        let header = packets.get_mut(packet);
+        header.arrives_at = arrives;
+        header.next = NONE;
+        let mut place = OnWire::First;
+        if self.first == NONE {
+            self.first = packet;
+        } else {
+            let last = packets.get_mut(self.last);
+            if arrives < last.arrives_at {
+                return OnWire::Ahead;
+            }
+            last.next = packet;
+            place = OnWire::Behind;
+        }
+        self.last = packet;
+        place
     }
 
     /// The same for one without a [`Speed`].
