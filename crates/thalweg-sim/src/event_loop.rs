@@ -262,7 +262,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Records the state of an endpoint of which every change is wanted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
         let endpoint = &self.endpoints[id as usize];
         if endpoint.watched {
@@ -293,6 +293,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Puts a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
+        if !matches!(pdu, Pdu::Window(_)) {
+            self.time_segment(id, pdu);
+        }
         let endpoint = &mut self.endpoints[id as usize];
         let (way, gate) = (endpoint.way, endpoint.gate);
         let size = endpoint.wire_size(pdu);
@@ -300,10 +303,6 @@ impl<T: Tracing> EventLoop<T> {
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
-        if !matches!(pdu, Pdu::Window(_)) {
-            self.time_segment(id, pdu);
-        }
-        let endpoint = &mut self.endpoints[id as usize];
         if flags.ecn().is_capable() && !is_first_time(pdu) {
             flags.set_ecn(flags.ecn().again());
         }

@@ -179,7 +179,14 @@ impl Wheel {
         &self.near[self.head..]
     }
 
+    /// The number of its entries.
+    #[inline]
+    fn ahead(&self) -> usize {
+        self.near.len() - self.head
+    }
+
     /// Removes those that have been taken.
+    #[inline(never)]
     fn tidy_up(&mut self) {
         self.near.drain(..self.head);
         self.head = 0;
@@ -203,19 +210,24 @@ impl Wheel {
         }
         let lots = self.lots;
         self.near.push(entry);
-        // What is later moves by a place, one after the other, until the entry's own is found.
-        let mut rest = &mut self.near[self.head..];
-        while let [before @ .., last, _] = rest
-            && entry.goes_before(*last, lots)
+        // What comes later moves by a place: four at a time while the first of them does, then one by one.
+        let list = &mut self.near[self.head..];
+        let mut place = list.len() - 1;
+        while let Some(four) = list[..place].last_chunk::<4>()
+            && entry.time < four[0].time
         {
-            let place = before.len() + 1;
-            rest[place] = rest[place - 1];
-            rest = &mut rest[..place];
+            let four = *four;
+            list[place - 3..=place].copy_from_slice(&four);
+            place -= 4;
         }
-        if let Some(place) = rest.last_mut() {
-            *place = entry;
+        while let Some(&last) = list[..place].last()
+            && entry.goes_before(last, lots)
+        {
+            list[place] = last;
+            place -= 1;
         }
-        if self.list().len() > LONG {
+        list[place] = entry;
+        if self.ahead() > LONG {
             self.shorten();
         }
     }
@@ -280,7 +292,7 @@ impl Wheel {
             self.origin = origin;
             return Some((Time::from_picos(self.taken), key));
         }
-        if self.list().len() <= LOW && self.levels != 0 {
+        if self.ahead() <= LOW && self.levels != 0 {
             self.fill();
         }
         let entry = *self.near.get(self.head)?;
@@ -389,7 +401,14 @@ impl Entry {
     /// True if it comes out before `other`.
     #[inline]
     fn goes_before(self, other: Self, lots: u64) -> bool {
-        self.time < other.time || self.time == other.time && self.order(lots) <= other.order(lots)
+        self.time < other.time || self.time == other.time && self.wins(other, lots)
+    }
+
+    /// The same for another of its time, which is rare.
+    #[cold]
+    #[inline(never)]
+    fn wins(self, other: Self, lots: u64) -> bool {
+        self.order(lots) <= other.order(lots)
     }
 }
 

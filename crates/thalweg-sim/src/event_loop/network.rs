@@ -238,7 +238,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Puts into service the packet that came out of a queue; so many are left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn serve(&mut self, link: u32, entry: Option<Entry>, left: u64) {
         let Some(entry) = entry else { return };
         self.transmit(link, entry.packet, entry.size);
@@ -264,7 +264,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn discard_dropped(&mut self, link: u32) {
         if !self.network.dropped.is_empty() {
             self.discard_all_dropped(link);

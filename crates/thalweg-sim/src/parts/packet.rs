@@ -173,7 +173,7 @@ impl Packets {
     }
 
     /// Adds a packet, described by `packet` but for its number and what it carries.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, mut packet: Packet, pdu: &Pdu) -> u32 {
         packet.cargo = self.pack(pdu);
         self.add(packet)

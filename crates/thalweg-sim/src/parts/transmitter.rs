@@ -337,25 +337,39 @@ impl Station {
         measured: bool,
         stream: impl FnMut(&'static str) -> Stream,
     ) -> &mut Waiting {
+        let extra = &self.extra;
         self.queue.get_or_insert_with(|| {
-            let mut discipline = Any::new(&spec.queue, stream);
-            discipline.set_rate(self.extra.as_ref().map_or(spec.rate, |extra| extra.rate));
-            let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
-            let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
-            Box::new(Waiting {
-                discipline,
-                occupancy: measured.then(Box::default),
-                drops_full: 0,
-                drops_early: 0,
-                filtered: 0,
-                marks: 0,
-                feedback: spec.feedback.as_ref().map(watched),
-            })
+            let rate = extra.as_ref().map_or(spec.rate, |extra| extra.rate);
+            Box::new(Waiting::new(spec, rate, measured, stream))
         })
     }
 }
 
 impl Waiting {
+    // Once for each queue: out of the way of the packets that find it there.
+    #[cold]
+    #[inline(never)]
+    fn new(
+        spec: &DirectionSpec,
+        rate: Rate,
+        measured: bool,
+        stream: impl FnMut(&'static str) -> Stream,
+    ) -> Self {
+        let mut discipline = Any::new(&spec.queue, stream);
+        discipline.set_rate(rate);
+        let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
+        let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
+        Self {
+            discipline,
+            occupancy: measured.then(Box::default),
+            drops_full: 0,
+            drops_early: 0,
+            filtered: 0,
+            marks: 0,
+            feedback: spec.feedback.as_ref().map(watched),
+        }
+    }
+
     /// The discipline's length has changed.
     #[inline(always)]
     pub fn observe(&mut self, now: Time) {
