@@ -77,6 +77,14 @@ enum Phase {
     Loss { until: u64 },
 }
 
+/// Whether a segment was sent so often in vain that the sender sends no more: a failure, which is told once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Surrender {
+    None,
+    Due,
+    Told,
+}
+
 /// The sender's next action.
 enum Action {
     Resend,
@@ -125,8 +133,7 @@ pub struct Sender<P: Payload, C: Controller> {
     writable: bool,
     finishing: bool,
     finished: bool,
-    failed: Option<Failure>,
-    failure_told: bool,
+    surrender: Surrender,
     pause: Pause,
     marks: Marks,
     extensions: Option<Box<Extensions<C>>>,
@@ -169,8 +176,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             writable: false,
             finishing: false,
             finished: false,
-            failed: None,
-            failure_told: false,
+            surrender: Surrender::None,
             marks: Marks::default(),
             sent: 0,
             retransmissions: 0,
@@ -581,9 +587,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.finished = true;
             return Some(Event::Finished);
         }
-        let failure = self.failed.filter(|_| !self.failure_told)?;
-        self.failure_told = true;
-        Some(Event::Failed(failure))
+        if self.surrender == Surrender::Due {
+            self.surrender = Surrender::Told;
+            return Some(Event::Failed(Failure::TooManyRetransmissions));
+        }
+        None
     }
 }
 
@@ -629,7 +637,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         if let Some(event) = self.next_event() {
             return Output::Event(event);
         }
-        if self.failed.is_some() || self.finished {
+        if self.surrender != Surrender::None || self.finished {
             self.limits.change(now, None);
             return Output::Idle;
         }

@@ -41,8 +41,7 @@ where
             writable,
             finishing,
             finished,
-            failed,
-            failure_told,
+            surrender,
             pause,
             marks,
             extensions,
@@ -70,6 +69,6 @@ where
             extensions.digest(now, into);
         }
         feed(into, (limits.own(), signal, is_interrupted, writable, finishing));
-        feed(into, (finished, failed, failure_told));
+        feed(into, (finished, surrender));
     }
 }

@@ -6,7 +6,7 @@ use super::prr::Prr;
 use super::rack::{Found, Rack, Situation};
 use super::undo::Undo;
 use super::validation::Use;
-use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
+use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason, Surrender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
 use crate::payload::Payload;
@@ -132,7 +132,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn on_due(&mut self, now: Time) -> Option<Pdu<P>> {
-        if self.failed.is_some() {
+        if self.surrender != Surrender::None {
             return None;
         }
         self.find_lost(now);
