@@ -46,6 +46,8 @@ impl Kind {
             Self::Integer(_) => "a whole number",
             // TOML has `nan` and `inf`.
             Self::Float(digits) if digits.ends_with(['n', 'f']) => "a number that is not finite",
+            Self::Float(digits) if digits.starts_with('-') => "a number below zero",
+            Self::Float(digits) if digits.contains('.') => "a number with a fraction",
             Self::Float(_) => "a number",
             Self::Boolean(_) => "true or false",
             Self::Datetime => "a date",

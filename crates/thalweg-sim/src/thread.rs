@@ -103,7 +103,9 @@ impl HostSpec {
         let most = thalweg_queue::delay::LONGEST_DELAY;
         let times =
             [self.late_p99, self.away, self.granularity, self.coalescing, self.call, self.packet_cost];
-        if self.late_p99 < self.late {
+        if !self.late.is_zero() && self.late_p99.is_zero() {
+            Some("`late` needs `late-p99`, which one wake-up in a hundred exceeds")
+        } else if self.late_p99 < self.late {
             Some("`late-p99` is below `late`, which half of all wake-ups exceed")
         } else if self.away_every.is_zero() != self.away.is_zero() {
             Some("`away` and `away-every` go together")

@@ -7,6 +7,7 @@ use super::super::table::{Decode, choice, table, wrong_type};
 use super::super::tree::{Key, Kind, Table, Value};
 use super::line::Line;
 use serde_json::json;
+use std::collections::BTreeSet;
 use thalweg_proto::units::Duration;
 
 table! {
@@ -151,7 +152,13 @@ impl Decode for Network {
         match &value.kind {
             Kind::Table(_) => NetworkTable::decode(value, report).map(Self),
             Kind::String(text) => {
-                let kind = Kind::Table(in_words(text, value));
+                let table = in_words(text, value);
+                let mut names = BTreeSet::new();
+                if let Some((key, _)) = table.entries.iter().find(|(key, _)| !names.insert(&key.name)) {
+                    report.error("scenario.value", value.span, format!("`{}` is given twice", key.name));
+                    return None;
+                }
+                let kind = Kind::Table(table);
                 NetworkTable::decode(&Value { kind, span: value.span }, report).map(Self)
             }
             _ => {

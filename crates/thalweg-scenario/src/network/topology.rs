@@ -28,7 +28,7 @@ pub(super) fn read(source: u32, file: Span, report: &mut Report) -> Option<Vec<E
         Span::new(source, range.start..first)
     };
     let map = match root.tag_name().name() {
-        "graphml" => graphml::read(root, span),
+        "graphml" => graphml::read(root, span, report),
         "network" => sndlib::read(root, span),
         other => {
             report
