@@ -98,11 +98,13 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let Some(path) = path else { return };
     if let Some(offered) = offered(group) {
         let all = offered.as_f64() * f64::from(group.count);
+        let (flows, rate) = path.most_offered(spec, group);
+        let line = if path.is_single { "the slowest line" } else { "the line that most of it crosses" };
         let _ = writeln!(
             out,
-            "    offers {} in the long run, {} % of the slowest line",
+            "    offers {} in the long run, {} % of {line}",
             Rate::from_bits_per_sec(all as u64),
-            percent_of(all, path.rate)
+            percent_of(offered.as_f64() * flows, rate)
         );
     }
     let pairs = group.ends().len();

@@ -53,6 +53,15 @@ impl GroupPath {
     pub const fn bottleneck_hop(&self) -> Option<DirectionId> {
         self.bottleneck_hop
     }
+
+    /// The line to which the flows of the group offer most, by its rate, and the number of those that cross it: where they go many
+    /// ways, one that most of them cross; else the slowest, which all do.
+    pub fn most_offered(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
+        let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction(spec, hop)));
+        let fuller = |a: &(f64, Rate), b: &(f64, Rate)| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
+        let busiest = self.loads[0].iter().map(line).max_by(fuller).filter(|_| !self.is_single);
+        busiest.unwrap_or((f64::from(group.count), self.rate))
+    }
 }
 
 /// The direction that a hop crosses.
