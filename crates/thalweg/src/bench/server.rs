@@ -10,9 +10,9 @@ use crate::interrupt::interruptible_by;
 use crate::transfer::close;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::advice::Advisor;
 use thalweg_net::identity::PublicKey;
@@ -27,6 +27,7 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     let mut open: Vec<Connection> = Vec::new();
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);
+    let work = Arc::new(Work::default());
     let longest = Duration::from_nanos(arguments.longest.as_picos() / 1000);
     // One client may make many connections.
     while !(arguments.once && served > 0 && active == 0) {
@@ -42,11 +43,11 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
             if active >= arguments.connections {
                 connection.close(code::BUSY, "there are too many connections; try again later");
             } else {
-                let (remote, results) = (connection.remote(), results.clone());
+                let (remote, results, work) = (connection.remote(), results.clone(), Arc::clone(&work));
                 let watch = connection.another();
                 let serving = move || {
                     // Whoever waits for results may have stopped.
-                    let _ = results.send((remote, serve(connection, longest)));
+                    let _ = results.send((remote, serve(connection, longest, &work)));
                 };
                 match std::thread::Builder::new().name("bench".into()).spawn(serving) {
                     Ok(_) => {
@@ -74,30 +75,81 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     Ok(())
 }
 
+/// The bytes of all connections, of those that have ended first. The processor's time is the process's, and each connection has its
+/// share of it by what it carried.
+#[derive(Default)]
+struct Work(Mutex<(u64, Vec<Arc<AtomicU64>>)>);
+
+impl Work {
+    fn locked(&self) -> MutexGuard<'_, (u64, Vec<Arc<AtomicU64>>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes of all up to now.
+    fn carried(&self) -> u64 {
+        let work = self.locked();
+        work.0 + work.1.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<u64>()
+    }
+
+    /// A connection begins.
+    fn begin(&self) -> Going<'_> {
+        let (bytes, carried) = (Arc::new(AtomicU64::new(0)), self.carried());
+        self.locked().1.push(Arc::clone(&bytes));
+        Going { work: self, bytes, began: Instant::now(), cpu: cpu(), carried }
+    }
+}
+
+/// The work for one connection, up to its end.
+struct Going<'a> {
+    work: &'a Work,
+    bytes: Arc<AtomicU64>,
+    began: Instant,
+    /// The processor's time before it, and the bytes of all.
+    cpu: Duration,
+    carried: u64,
+}
+
+impl Going<'_> {
+    /// Its share of the processor's time since it began.
+    fn cpu(&self) -> Duration {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        let all = self.work.carried().saturating_sub(self.carried).max(bytes).max(1);
+        (cpu() - self.cpu).mul_f64(bytes as f64 / all as f64)
+    }
+}
+
+impl Drop for Going<'_> {
+    fn drop(&mut self) {
+        let mut work = self.work.locked();
+        work.0 += self.bytes.load(Ordering::Relaxed);
+        work.1.retain(|one| !Arc::ptr_eq(one, &self.bytes));
+    }
+}
+
 /// Serves one connection; sends for `longest` at most.
-fn serve(connection: Connection, longest: Duration) -> Result<Value, NetError> {
+fn serve(connection: Connection, longest: Duration, work: &Work) -> Result<Value, NetError> {
     let watch = connection.another();
     let (mut send, mut receive) = connection.split();
     let mut request = [0; Request::LENGTH];
     std::io::Read::read_exact(&mut receive, &mut request).map_err(|_| NetError::Stopped)?;
     let request = Request::decode(request);
-    let (started, cpu_before) = (Instant::now(), cpu());
+    let going = work.begin();
     let request = Request { time: request.time.min(longest), ..request };
     let mut findings = None;
     let never = AtomicBool::new(false);
     let (bytes, complete) = if request.reverse {
         let (written, advisor) =
-            observed(&watch, || write_for(&mut send, request.time, &AtomicU64::new(0), &never));
+            observed(&watch, || write_for(&mut send, request.time, &going.bytes, &never));
         findings = advisor.map(|advisor| Findings::of(&advisor));
         (written?, true)
     } else {
-        let progress = Arc::new(AtomicU64::new(0));
-        match read_within(receive, request.time + request.grace(), &progress, (&never, request.grace())) {
+        match read_within(receive, request.time + request.grace(), &going.bytes, (&never, request.grace())) {
             Some(read) => (read?.0, true),
-            None => (progress.load(Ordering::Relaxed), false),
+            None => (going.bytes.load(Ordering::Relaxed), false),
         }
     };
-    let mut result = counted(bytes, started.elapsed(), cpu() - cpu_before, &watch.stats());
+    going.bytes.store(bytes, Ordering::Relaxed);
+    let mut result = counted(bytes, going.began.elapsed(), going.cpu(), &watch.stats());
     if let Some(findings) = findings {
         result["findings"] = findings.to_json();
     }
@@ -164,13 +216,40 @@ impl Drop for Here {
 
 /// Serves whoever comes, each on a thread of its own. Only the client of this process knows the port, and it tells of failures.
 fn accept(socket: &Socket, over: &AtomicBool) {
+    let work = Arc::new(Work::default());
     while !over.load(Ordering::Relaxed) {
         match socket.accept_within(LOOK) {
             Ok(Some(connection)) => {
-                std::thread::spawn(move || serve(connection, LONGEST));
+                let work = Arc::clone(&work);
+                std::thread::spawn(move || serve(connection, LONGEST, &work));
             }
             Ok(None) => {}
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_share_the_time_of_the_processor_by_their_bytes() {
+        let work = Work::default();
+        let (first, second) = (work.begin(), work.begin());
+        first.bytes.store(3_000, Ordering::Relaxed);
+        second.bytes.store(1_000, Ordering::Relaxed);
+        while cpu() - second.cpu < Duration::from_millis(2) {
+            core::hint::spin_loop();
+        }
+        let (low, high) = (first.cpu(), (cpu() - first.cpu).mul_f64(0.75));
+        assert!(low > Duration::from_millis(1) && low <= high, "{low:?} of {high:?}");
+        // What others carried before or carry after they have ended counts as well.
+        drop(second);
+        let third = work.begin();
+        third.bytes.store(500, Ordering::Relaxed);
+        first.bytes.store(3_500, Ordering::Relaxed);
+        assert_eq!((work.carried(), third.carried, work.locked().1.len()), (5_000, 4_000, 2));
+        assert!(third.cpu() <= (cpu() - third.cpu) / 2);
     }
 }
