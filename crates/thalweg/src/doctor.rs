@@ -5,8 +5,9 @@ use crate::values::resolve;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
-use thalweg_net::live::{Findings, examine};
+use thalweg_net::live::{Findings, Lateness, examine};
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_report::output::rate;
 use thalweg_scenario::host_table;
 use thalweg_sim::spec::HostSpec;
 
@@ -69,7 +70,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     row("many in a call (GSO)", format!("{}, up to {}", works(findings.segmentation), findings.segments));
     row("put together (GRO)", works(findings.coalescing).to_owned());
     row("ECN", works(findings.ecn).to_owned());
-    row("a sleep is too long by", findings.oversleep.to_string());
+    row("a sleep is longer by", fine(findings.oversleep).to_string());
     let late = &findings.lateness;
     row("a wake-up comes after", format!("{}, one in 100 after {}", fine(late.late), fine(late.late_p99)));
     let away = match late.away_every {
@@ -77,9 +78,12 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
         every => format!("{} every {}", fine(late.away), fine(every)),
     };
     row("something else runs", away);
-    row("a call that sends", format!("{}, {} more a packet", fine(late.call), fine(late.packet)));
-    row("reading the clock", findings.clock.to_string());
-    row("sealing packets", format!("{} a processor", findings.sealing));
+    row(
+        "a call that sends",
+        format!("takes {}, and {} more for each packet", fine(late.call), fine(late.packet)),
+    );
+    row("reading the clock", format!("takes {} ns", findings.clock.as_picos() / 1000));
+    row("sealing packets", format!("{} on one processor", rate(findings.sealing.as_f64())));
     row("processors", findings.processors.to_string());
     let _ = writeln!(
         text,
@@ -125,6 +129,9 @@ fn host(findings: &Findings) -> HostSpec {
     }
 }
 
+/// The share of a processor's time that others take of one who works, above which it is told.
+const BUSY: f64 = 0.05;
+
 /// The advice about what was found.
 fn advice(findings: &Findings) -> Vec<String> {
     let mut advice = Vec::new();
@@ -150,6 +157,14 @@ fn advice(findings: &Findings) -> Vec<String> {
     if findings.oversleep > Duration::from_millis(1) {
         advice.push("timers are coarse or the processors busy: packets will leave in bursts".into());
     }
+    let Lateness { away, away_every, .. } = findings.lateness;
+    let share = away.as_secs_f64() / (away + away_every).as_secs_f64().max(f64::MIN_POSITIVE);
+    if share > BUSY {
+        advice.push(format!(
+            "other programs take {:.0} % of a processor's time: if that is not usual, measure again when they are done",
+            share * 100.0
+        ));
+    }
     if findings.clock > Duration::from_micros(1) {
         advice.push("reading the clock is slow: see /sys/devices/system/clocksource".into());
     }
@@ -167,7 +182,6 @@ fn advice(findings: &Findings) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_net::live::Lateness;
 
     #[test]
     fn what_is_wrong_is_named_with_its_remedy() {
@@ -193,6 +207,12 @@ mod tests {
         let small = advice(&Findings { receive_buffer, ..good.clone() });
         assert!(small[0].contains("net.core.rmem_max=1000"), "{small:?}");
         assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), least + 1);
+        let (away, away_every) = (Duration::from_millis(1), Duration::from_millis(3));
+        let busy = advice(&Findings {
+            lateness: Lateness { away, away_every, ..Lateness::default() },
+            ..good.clone()
+        });
+        assert!(busy[0].contains("take 25 % of"), "{busy:?}");
         assert_eq!(advice(&Findings { ecn: false, ..good }).len(), least + 1);
     }
 }

@@ -142,9 +142,15 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
+/// A rate in bit/s, with so many digits behind the point.
+fn per_second(rate: f64, digits: usize) -> String {
+    let (unit, name) = if rate < 1e9 { (1e6, "Mbit/s") } else { (1e9, "Gbit/s") };
+    format!("{:.digits$} {name}", rate / unit)
+}
+
 /// The path in words.
 fn describe(path: &Path) -> String {
-    let rate = format!("{:.4} Mbit/s", path.rate.as_f64() / 1e6);
+    let rate = per_second(path.rate.as_f64(), 4);
     let rate = match (path.was_filled, &path.trace) {
         (true, None) => rate,
         (true, Some(_)) => format!("{rate} in the middle, and varies (path.trace)"),
@@ -173,7 +179,7 @@ fn describe(path: &Path) -> String {
 
 fn rows(of: &Outcome) -> [String; 4] {
     [
-        format!("{:.2} Mbit/s", of.goodput / 1e6),
+        per_second(of.goodput, 2),
         format!("{:.2} ms", of.shortest * 1e3),
         format!("{:.2} ms", of.smoothed * 1e3),
         format!("{:.2} %", of.resent * 100.0),
@@ -241,4 +247,15 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
             "resent": resent,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_the_unit_that_suits_them() {
+        assert_eq!(per_second(10_783_120.0, 4), "10.7831 Mbit/s");
+        assert_eq!(per_second(9_371_440_000.0, 2), "9.37 Gbit/s");
+    }
 }
