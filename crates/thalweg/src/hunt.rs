@@ -102,6 +102,18 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let program = program(&console.registry)?;
+    for goal in &goals {
+        let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
+        if arguments.with.is_empty() || silent.iter().next().is_none() {
+            continue;
+        }
+        let says = format!("{} of --with say nothing about {} and are left out", silent.words(), goal.name());
+        if kinds.and(goal.kinds()).iter().next().is_none() {
+            let others = goal.kinds().words();
+            return Err(Error::Usage(format!("{says}, so that nothing is left; there are {others}")));
+        }
+        console.say(&format!("note: {says}"));
+    }
     let spaces: Vec<Space> = goals.into_iter().map(|goal| Space::new(goal, kinds)).collect();
     let of = |space| Hunt {
         space,

@@ -54,6 +54,7 @@ fn mistakes_are_told_before_anything_runs() {
         (&["vegas:alhpa=1pkt"][..], "alpha"),
         (&["vegas", "--goal", "stal"][..], "stall"),
         (&["vegas", "--with", "pulse"][..], "pulses"),
+        (&["vegas", "--goal", "collapse", "--with", "losses"][..], "say nothing about collapse"),
         (&["vegas", "--candidates", "0"][..], "candidates"),
         (&["vegas", "--out", "thesis"][..], "something else"),
         (&["--check", "none"][..], "cases.toml"),
