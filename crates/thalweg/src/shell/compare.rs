@@ -3,6 +3,7 @@
 //!
 //! A live run is `thalweg shell --traffic`, a process of its own, so that what one leaves in its namespaces is gone before the next.
 
+use super::traffic::known;
 use crate::arguments::CompareArguments;
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
@@ -13,7 +14,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
-use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_live::plan::{Wishes, plan};
+use thalweg_report::output::{Align, Table, counted, rate, seconds};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult, Simulation};
@@ -51,8 +53,12 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     if let Some(note) = note {
         console.say(&note);
     }
+    plan(loaded.spec(), &Wishes::default()).map_err(|error| Error::Usage(error.to_string()))?;
+    for name in &names {
+        name.strip_prefix(KERNEL).map_or(Ok(()), |name| known(name).map(|_| ()))?;
+    }
     let length = loaded.spec().duration;
-    console.say(&format!("{} live runs of {length}, one after the other", names.len()));
+    console.say(&format!("{} of {length}, one after the other", counted(names.len() as u64, "live run")));
     let out = arguments.options.out.as_deref();
     if let Some(out) = out {
         let made = std::fs::create_dir_all(out);

@@ -493,7 +493,7 @@ fn flow(
 }
 
 /// A congestion control that the kernel has.
-fn known(name: &str) -> Result<String, Error> {
+pub(super) fn known(name: &str) -> Result<String, Error> {
     const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let names = std::fs::read_to_string(LIST).unwrap_or_default();
     if names.split_whitespace().any(|known| known == name) {
