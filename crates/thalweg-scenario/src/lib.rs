@@ -40,7 +40,8 @@ pub use reference::reference;
 pub use schema::{schema, schema_with};
 pub use source::{Position, Source};
 pub use sweep::{
-    Drawn, List, Listed, Placed, Range, SweepFile, Values, Varied, Way, read_sweep, read_sweep_text,
+    Drawn, List, Listed, MOST_REPS, Placed, Range, SweepFile, Values, Varied, Way, read_sweep,
+    read_sweep_text,
 };
 pub use threads::threads;
 

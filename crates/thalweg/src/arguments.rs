@@ -1,7 +1,7 @@
 //! The arguments of commands that simulate: what is run, and how it is run and shown. Other commands have theirs beside what
 //! they do.
 
-use crate::values::{Span, plot, positive, seconds, seed, share, span};
+use crate::values::{Span, parts, plot, positive, replications, seconds, seed, share, span};
 use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -77,14 +77,14 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Run so often, with the seeds SEED, SEED + 1, ..., and give means with 95 % intervals
-    #[arg(long, value_name = "R", default_value = "1", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "R", default_value = "1", value_parser = replications)]
     pub reps: NonZeroU32,
     /// Make replications until the 95 % intervals of a metric are that narrow, a share of their means ("goodput 2 %"); 10 at
     /// least
     #[arg(long, value_name = "METRIC SHARE", conflicts_with_all = ["reps", "pcap", "qlog", "trace", "json_lines"])]
     pub until: Option<Goal>,
     /// But not more replications than this
-    #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = replications)]
     pub most_reps: NonZeroU32,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
@@ -92,7 +92,7 @@ pub struct Options {
     /// Let so many threads share each simulation, where its network can be cut (`thalweg validate` says where, and what is gained);
     /// without, one, or, for a single run of some ten seconds or more that clearly gains, those processors that have nothing else to
     /// do. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parts)]
     pub threads: Option<NonZeroUsize>,
     /// Print one JSON document in place of tables
     #[arg(long, conflicts_with = "json_lines")]
@@ -198,7 +198,7 @@ pub struct PaperArguments {
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// So many seeds for each run that has random parts; without, as the paper's plan says
-    #[arg(long, value_name = "R", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "R", value_parser = replications)]
     pub reps: Option<NonZeroU32>,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]

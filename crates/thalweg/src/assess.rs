@@ -6,7 +6,7 @@ use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
-use crate::values::positive;
+use crate::values::{positive, replications};
 use crate::version::program;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -36,7 +36,7 @@ pub struct AssessArguments {
     #[arg(long)]
     pub quick: bool,
     /// So many seeds for each point; without, as the plan says
-    #[arg(long, value_name = "R", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "R", value_parser = replications)]
     pub reps: Option<NonZeroU32>,
     /// The margins that decide, in place of the plan's
     #[arg(long, value_name = "FILE")]

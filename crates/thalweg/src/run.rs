@@ -265,13 +265,16 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
     console.warn(several.as_slice());
-    if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1)
-        && outlook(loaded.spec(), [threads])[0].parts == 1
-    {
-        console.say(&format!(
-            "note: --threads {threads} gains nothing here: {}",
-            threads_in_words(loaded.spec(), [threads])
-        ));
+    if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
+        let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
+        if outlook(loaded.spec(), [threads])[0].parts == 1 {
+            console.say(&format!(
+                "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
+                threads_in_words(loaded.spec(), [threads])
+            ));
+        } else if threads > processors {
+            console.say(&format!("note: --threads {threads} takes longer than {processors} on this host, which has {processors} processors"));
+        }
     }
     has_memory(loaded)
 }

@@ -2,11 +2,13 @@
 
 use crate::console::Error;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
 use thalweg_net::endpoint::MOST_MEMBERS;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
-use thalweg_scenario::nearest;
+use thalweg_scenario::{MOST_REPS, nearest};
+use thalweg_sim::cut::MOST_PARTS;
 
 /// The word before the name of a congestion control of the kernel, where schemes are named.
 pub const KERNEL: &str = "kernel:";
@@ -23,10 +25,31 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     })
 }
 
+/// A whole number from 1 to `most`.
+fn up_to<N: TryFrom<NonZeroUsize>>(most: usize, text: &str) -> Result<N, String> {
+    let number = positive(text).ok().filter(|number: &NonZeroUsize| number.get() <= most);
+    let number = number.and_then(|number| N::try_from(number).ok());
+    number.ok_or_else(|| format!("expected a whole number from 1 to {most}"))
+}
+
 /// The threads of a socket.
 pub fn threads(text: &str) -> Result<usize, String> {
-    let threads = text.trim().parse().ok().filter(|threads| (1..=MOST_MEMBERS).contains(threads));
-    threads.ok_or_else(|| format!("expected a whole number from 1 to {MOST_MEMBERS}"))
+    up_to(MOST_MEMBERS, text).map(NonZeroUsize::get)
+}
+
+/// The threads of a simulation.
+pub fn parts(text: &str) -> Result<NonZeroUsize, String> {
+    up_to(MOST_PARTS, text)
+}
+
+/// The connections of a client.
+pub fn connections(text: &str) -> Result<NonZeroU32, String> {
+    up_to(1024, text)
+}
+
+/// Replications, of which each needs its place in memory.
+pub fn replications(text: &str) -> Result<NonZeroU32, String> {
+    up_to(MOST_REPS as usize, text)
 }
 
 /// A seed.

@@ -133,8 +133,17 @@ fn slips_are_told_with_what_was_meant() {
     let place = place("slips", &OWN.replace("delay =", "loss = \"1\"\ndelay ="));
     for (arguments, words) in [
         (&["validate", "own.toml"][..], "did you mean \"1 %\"?"),
-        (&["run", "dumbbell", "--reps", "1e12"], "expected a whole number from 1 on, in digits"),
-        (&["run", "dumbbell", "--reps", "99999999999"], "99999999999 is more than can be"),
+        (&["run", "dumbbell", "--reps", "1e12"], "expected a whole number from 1 to 100000"),
+        (&["compare", "dumbbell", "--schemes", "cubic,vegas", "--reps", "4000000000"], "from 1 to 100000"),
+        (&["assess", "vegas", "--reps", "4000000000"], "from 1 to 100000"),
+        (&["run", "dumbbell", "--threads", "1000"], "from 1 to 64"),
+        // What cannot run live is told before what can has taken its time.
+        (
+            &["compare", "two-flows", "--live", "--schemes", "cubic,kernel:none"],
+            "no congestion control `none`",
+        ),
+        (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one way between two nodes"),
+        (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is more than can be"),
     ] {
         let (code, text) = said(&place, arguments);
         assert!(code == 2 && text.contains(words), "{arguments:?}: {text}");

@@ -15,6 +15,9 @@ use super::tree::{self, Kind, Table, Value};
 use std::path::Path;
 use std::sync::Arc;
 
+/// The most replications of a run: each needs its place in memory.
+pub const MOST_REPS: u32 = 100_000;
+
 table! {
     /// A sweep: a scenario, and what is varied in it.
     Keys "sweep" {
@@ -173,8 +176,12 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
             .error("sweep.value", most.span, "`most-reps` is for `until`")
             .help("`reps` is a fixed number of runs");
     }
-    for count in [&keys.reps, &keys.most_reps].into_iter().flatten().filter(|count| count.value == 0) {
-        report.error("sweep.value", count.span, "there must be a run at least");
+    for count in [&keys.reps, &keys.most_reps].into_iter().flatten() {
+        if count.value == 0 {
+            report.error("sweep.value", count.span, "there must be a run at least");
+        } else if count.value > MOST_REPS {
+            report.error("sweep.value", count.span, format!("{MOST_REPS} replications are the most"));
+        }
     }
     let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: bytes(span) };
     let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<Placed> {
@@ -302,6 +309,7 @@ warmup = "0 s"
             ("scenario = \"x\"\nschemes = [\"a\", \"a\"]", 2, "given twice"),
             ("scenario = \"x\"\nflows = [\"a\"]", 2, "is for `schemes`"),
             ("scenario = \"x\"\nreps = 0", 2, "a run at least"),
+            ("scenario = \"x\"\nreps = 4000000000", 2, "the most"),
             ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "do not go together"),
         ] {
             let (at, message) = complaint(text);

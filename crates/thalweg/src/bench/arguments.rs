@@ -1,9 +1,10 @@
 //! What `thalweg bench` is told.
 
 use crate::transfer::arguments::SCHEME;
-use crate::values::{bytes, place, seconds, threads};
+use crate::values::{bytes, connections, place, seconds, threads};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use thalweg_proto::units::{self, Bytes};
 
@@ -90,8 +91,8 @@ pub struct BenchOptions {
     #[arg(long)]
     pub reverse: bool,
     /// So many connections at once
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub parallel: u32,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = connections)]
+    pub parallel: NonZeroU32,
     /// Record what the sender sees of the path, as qlog, for `thalweg infer`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reverse", "parallel"])]
     pub record: Option<PathBuf>,

@@ -46,7 +46,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
     let stop = interruptible_by(console)?;
     let mut connections = Vec::new();
-    for _ in 0..arguments.parallel {
+    for _ in 0..arguments.parallel.get() {
         let connection = reach(&socket, connect.clone(), &stop);
         connections.push(connection.map_err(|error| unreached(peer.name, &error))?);
     }
