@@ -131,16 +131,6 @@ impl Key {
         self.name.split_once('.').map_or(self.name, |(_, short)| short)
     }
 
-    /// The key of that name among those of [`Keys::flat`] that it stands for.
-    fn find(&'static self, name: &str) -> Option<&'static Self> {
-        match self.kind {
-            Kind::Table(table) if !table.switch || self.name != name => {
-                table.keys.iter().find(|key| key.name == name)
-            }
-            _ => (self.name == name).then_some(self),
-        }
-    }
-
     /// Checks that `value` is in range: that of simulations, and for a live one that of peers too.
     ///
     /// # Errors
@@ -226,8 +216,37 @@ impl Keys {
 
     /// The key of that name, of a table of keys too.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
-        let lists = core::iter::once(&self.own).chain(self.shared);
-        lists.flat_map(|keys| keys.iter()).find_map(|key| key.find(name))
+        self.place(name).map(|(_, key)| key)
+    }
+
+    /// The key of that name, with its place among [`Keys::flat`]. Every key of every scheme is looked for so when a scenario is
+    /// written out, which is why these are loops.
+    pub(crate) fn place(&self, name: &str) -> Option<(usize, &'static Key)> {
+        let mut place = 0;
+        for keys in core::iter::once(&self.own).chain(self.shared) {
+            for key in *keys {
+                let Kind::Table(table) = key.kind else {
+                    if key.name == name {
+                        return Some((place, key));
+                    }
+                    place += 1;
+                    continue;
+                };
+                if table.switch {
+                    if key.name == name {
+                        return Some((place, key));
+                    }
+                    place += 1;
+                }
+                for key in table.keys {
+                    if key.name == name {
+                        return Some((place, key));
+                    }
+                    place += 1;
+                }
+            }
+        }
+        None
     }
 
     /// The value that holds without the key; `None` where that follows from something else, or there is nothing.

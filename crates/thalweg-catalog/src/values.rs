@@ -11,6 +11,8 @@ pub struct Values {
     place: Place,
     /// In the order of the keys, each key once.
     said: Vec<(&'static Key, Value)>,
+    /// The places of what was said among all keys.
+    places: Vec<usize>,
 }
 
 impl PartialEq for Values {
@@ -25,7 +27,7 @@ impl PartialEq for Values {
 impl Values {
     /// Nothing is said.
     pub const fn new(keys: Keys, place: Place) -> Self {
-        Self { keys, place, said: Vec::new() }
+        Self { keys, place, said: Vec::new(), places: Vec::new() }
     }
 
     /// The keys.
@@ -50,11 +52,19 @@ impl Values {
 
     /// Says a value. Nothing happens where there is no such key.
     pub fn say(&mut self, name: &str, value: Value) {
-        let place = |name: &str| self.keys.flat().position(|key| key.name == name);
-        let (Some(at), Some(key)) = (place(name), self.keys.find(name)) else { return };
-        let before = self.said.iter().filter(|(other, _)| place(other.name) < Some(at)).count();
-        self.said.retain(|(other, _)| other.name != name);
-        self.said.insert(before.min(self.said.len()), (key, value));
+        if let Some((place, key)) = self.keys.place(name) {
+            self.put(place, key, value);
+        }
+    }
+
+    fn put(&mut self, place: usize, key: &'static Key, value: Value) {
+        let at = self.places.partition_point(|other| *other < place);
+        if self.places.get(at) == Some(&place) {
+            self.said[at] = (key, value);
+        } else {
+            self.places.insert(at, place);
+            self.said.insert(at, (key, value));
+        }
     }
 
     /// Says a value where none was said, if it is in range.
@@ -104,10 +114,10 @@ impl Values {
 
     /// Says a value of a configuration's type; one without an expression is left unsaid.
     pub fn give<T: Field>(&mut self, name: &str, value: &T) {
-        if let Some(key) = self.keys.find(name)
+        if let Some((place, key)) = self.keys.place(name)
             && let Some(value) = value.give(&key.kind)
         {
-            self.say(name, value);
+            self.put(place, key, value);
         }
     }
 }

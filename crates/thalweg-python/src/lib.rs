@@ -259,7 +259,7 @@ impl Measured {
 
     /// The scenario with everything written out.
     fn scenario(&self) -> String {
-        self.simulated.expanded.clone()
+        self.simulated.expanded()
     }
 
     /// The warnings and notes of the command.

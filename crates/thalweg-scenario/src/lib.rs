@@ -68,6 +68,13 @@ pub struct Scenario {
     pub registry: Arc<Registry>,
 }
 
+impl Scenario {
+    /// The scenario as a file with everything written out, which needs no other file.
+    pub fn expanded(&self) -> String {
+        expand(self)
+    }
+}
+
 /// A scenario that can run, and what there is to say about it.
 #[derive(Debug)]
 pub struct Loaded {
@@ -107,7 +114,7 @@ impl Loaded {
 
     /// The scenario as a file that needs no other and reads back to the same specification.
     pub fn expanded(&self) -> String {
-        expand(&self.scenario)
+        self.scenario.expanded()
     }
 
     /// The scenario in words: paths, round-trip times, bandwidth-delay products, queues, memory.

@@ -51,7 +51,7 @@ impl Entries {
 
     /// The same keys in another order: by their positions, those without one first.
     pub fn in_order(mut self, position: impl Fn(&str) -> Option<usize>) -> Self {
-        self.0.sort_by_key(|(key, _)| position(key));
+        self.0.sort_by_cached_key(|(key, _)| position(key));
         self
     }
 

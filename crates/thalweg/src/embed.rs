@@ -15,6 +15,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_report::output::{Style, summary};
 use thalweg_report::report::{AllSeries, View, figure};
 use thalweg_report::results::{Document, MARGIN};
+use thalweg_scenario::Scenario;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
@@ -82,14 +83,18 @@ pub struct Simulated {
     pub document: Document,
     /// All that was measured, seed by seed and scheme by scheme.
     pub results: Vec<RunResult>,
-    /// The scenario with everything written out.
-    pub expanded: String,
     /// The messages on the way.
     pub said: String,
+    scenario: Scenario,
     series: AllSeries,
 }
 
 impl Simulated {
+    /// The scenario with everything written out.
+    pub fn expanded(&self) -> String {
+        self.scenario.expanded()
+    }
+
     /// The results as text.
     pub fn summary(&self) -> String {
         summary(&self.document, Style::PLAIN)
@@ -115,9 +120,9 @@ pub fn simulate(
     let kept = Arc::new(Kept { caller, ..Kept::default() });
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let done = run(registry, request, stop, &console);
-    let (document, series, results, expanded) = done.map_err(|error| Called::of(&error, &kept))?;
+    let (document, series, results, scenario) = done.map_err(|error| Called::of(&error, &kept))?;
     let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Simulated { document, results, expanded, said, series })
+    Ok(Simulated { document, results, said, scenario, series })
 }
 
 /// A scenario that a program advances itself.
@@ -152,7 +157,7 @@ fn source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
     Ok(Source::Text { name, text, folder: Path::new("").to_owned() })
 }
 
-type Outcome = (Document, AllSeries, Vec<RunResult>, String);
+type Outcome = (Document, AllSeries, Vec<RunResult>, Scenario);
 
 fn run(
     registry: &Arc<Registry>,
@@ -199,7 +204,7 @@ fn run(
     if !document.complete {
         return Err(Error::Failed("interrupted".to_owned()));
     }
-    Ok((document, series, results.unwrap_or_default(), loaded.expanded()))
+    Ok((document, series, results.unwrap_or_default(), loaded.scenario))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use thalweg_report::output::{
 };
 use thalweg_report::report::{AllSeries, Recorder, Replay};
 use thalweg_report::results::{Course, Document, Drift, Goal, Header, Run};
-use thalweg_scenario::Loaded;
+use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Record, Tracer};
@@ -33,8 +33,8 @@ pub struct Scheme {
     pub name: Option<String>,
     /// The specification that is simulated.
     pub spec: Arc<Spec>,
-    /// The scenario with everything written out.
-    pub expanded: String,
+    /// The scenario of a scheme with a name, to be stored.
+    scenario: Option<Box<Scenario>>,
 }
 
 impl Scheme {
@@ -43,15 +43,15 @@ impl Scheme {
         Self {
             name: name.map(str::to_owned),
             spec: Arc::new(loaded.spec().clone()),
-            expanded: loaded.expanded(),
+            scenario: name.map(|_| Box::new(loaded.scenario.clone())),
         }
     }
 
     /// Stores the scenario of a compared scheme; that of a plain run is the folder's own.
     pub fn store(&self, folder: &Folder) -> Result<(), FolderError> {
-        match &self.name {
-            Some(name) => folder.write(&Folder::scheme_file(name), &self.expanded),
-            None => Ok(()),
+        match (&self.name, &self.scenario) {
+            (Some(name), Some(scenario)) => folder.write(&Folder::scheme_file(name), &scenario.expanded()),
+            _ => Ok(()),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::writer::{Entries, key, text};
 use std::collections::BTreeMap;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, Processing, Spec};
+use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The scenario as a file that needs no other file and reads back to the same specification.
 pub fn expand(scenario: &Scenario) -> String {
@@ -69,7 +69,7 @@ pub fn expand(scenario: &Scenario) -> String {
         }
     }
     let schemes = schemes(&spec.groups, registry);
-    for (name, entries) in &schemes {
+    for (name, (_, entries)) in &schemes {
         section(&mut out, &format!("[scheme.{}]", key(name)), entries);
     }
     for group in &spec.groups {
@@ -88,18 +88,21 @@ fn section(out: &mut String, header: &str, entries: &Entries) {
     out.push_str(&entries.lines());
 }
 
+/// The tables of schemes by name, each with what it is of.
+type Schemes<'g> = BTreeMap<&'g str, (&'g TransportSpec, Entries)>;
+
 /// One table for each scheme's name. Of several schemes under one name the first has the table.
-fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> BTreeMap<&'g str, Entries> {
+fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> Schemes<'g> {
     let mut schemes = BTreeMap::new();
-    for group in groups {
+    for GroupSpec { transport, .. } in groups {
         schemes
-            .entry(group.transport.scheme.as_str())
-            .or_insert_with(|| transport::entries(&group.transport, registry));
+            .entry(transport.scheme.as_str())
+            .or_insert_with(|| (transport, transport::entries(transport, registry)));
     }
     schemes
 }
 
-fn flow(spec: &Spec, group: &GroupSpec, schemes: &BTreeMap<&str, Entries>, registry: &Registry) -> Entries {
+fn flow(spec: &Spec, group: &GroupSpec, schemes: &Schemes<'_>, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     entries.put("name", text(&group.name));
     let name = |node: NodeId| text(&spec.nodes[node.0 as usize].name);
@@ -112,14 +115,21 @@ fn flow(spec: &Spec, group: &GroupSpec, schemes: &BTreeMap<&str, Entries>, regis
     };
     entries.put("from", ends(0));
     entries.put("to", ends(1));
-    let (name, own) = (group.transport.scheme.as_str(), transport::entries(&group.transport, registry));
-    if schemes.get(name) == Some(&own) {
+    let name = group.transport.scheme.as_str();
+    let table = schemes.get(name);
+    // Most flows have the very scheme that the table is of.
+    if table.is_some_and(|(of, _)| **of == group.transport) {
         entries.put("scheme", text(name));
     } else {
-        let mut table = Entries::default();
-        table.put("name", text(name));
-        table.append(&own);
-        entries.put("scheme", table.inline());
+        let own = transport::entries(&group.transport, registry);
+        if table.is_some_and(|(_, entries)| *entries == own) {
+            entries.put("scheme", text(name));
+        } else {
+            let mut table = Entries::default();
+            table.put("name", text(name));
+            table.append(&own);
+            entries.put("scheme", table.inline());
+        }
     }
     entries.put("workload", workload::value(&group.workload));
     entries.put("reading", workload::reading(group.reading.as_deref()));
