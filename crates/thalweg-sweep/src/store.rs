@@ -1,6 +1,7 @@
 //! The folder of a sweep, in which each run is kept as soon as it is over.
 
 use core::fmt;
+use serde::Deserialize;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -109,14 +110,15 @@ impl Store {
         self.folder.join("points").join(folder).join(format!("{file}.json"))
     }
 
-    /// True if there is a file for the run.
-    pub fn has(&self, name: &str) -> bool {
-        self.place(name).exists()
-    }
-
     /// The run of that name; none where there is none, and where a crash of the system left half of it.
     pub fn get(&self, name: &str) -> Option<Run> {
         serde_json::from_slice(&fs::read(self.place(name)).ok()?).ok()
+    }
+
+    /// True if there is a whole file of a run that came to its end, of that seed. This takes a fraction of what reading the run takes.
+    pub fn has_whole(&self, name: &str, seed: u64) -> bool {
+        let whole = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
+        fs::read(self.place(name)).ok().and_then(whole).is_some_and(|run| run.complete && run.seed == seed)
     }
 
     /// Keeps a run. It is there as a whole or not at all, also after `kill -9`.
@@ -174,6 +176,13 @@ impl Store {
     }
 }
 
+/// What tells of a run that it is the one that is wanted.
+#[derive(Deserialize)]
+struct Glance {
+    complete: bool,
+    seed: u64,
+}
+
 /// Part of every name; another layout of runs has another one.
 const LAYOUT: &str = "thalweg-sweep-run 1";
 
@@ -205,9 +214,18 @@ mod tests {
         let folder = place("half");
         let store = Store::open(&folder, Purpose::SWEEP).unwrap();
         let name = Store::name("1", "x", 1);
-        assert!(store.get(&name).is_none() && !store.has(&name));
+        assert!(store.get(&name).is_none() && !store.has_whole(&name, 1));
         store.write_at(&store.place(&name), |out| out.write_all(b"{\"seed\": 1")).unwrap();
-        assert!(store.has(&name) && store.get(&name).is_none());
+        assert!(!store.has_whole(&name, 1) && store.get(&name).is_none());
+        for (text, whole) in [
+            ("{\"seed\": 1, \"complete\": true, \"flows\": []}", true),
+            ("{\"seed\": 2, \"complete\": true}", false),
+            ("{\"seed\": 1, \"complete\": false}", false),
+            ("{\"seed\": 1, \"complete\": true, \"flows\": [", false),
+        ] {
+            store.write_at(&store.place(&name), |out| out.write_all(text.as_bytes())).unwrap();
+            assert_eq!(store.has_whole(&name, 1), whole, "{text}");
+        }
         assert!(Store::open(&folder, Purpose::SWEEP).is_ok(), "its own folder is used again");
         let [old, new] = [".partial-1-0", ".partial-2-0"].map(|name| folder.join(name));
         fs::write(&old, "x").unwrap();

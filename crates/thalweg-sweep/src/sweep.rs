@@ -472,7 +472,7 @@ impl<'a> Sweep<'a> {
             Err(failure) => return Found::Over(Outcome::Failed(failure)),
         };
         let name = Store::name(&self.program.build, &prepared.expanded, seed);
-        if store.has(&name) && store.get(&name).is_some_and(|run| run.complete && run.seed == seed) {
+        if store.has_whole(&name, seed) {
             return Found::Over(Outcome::Kept { name, was_there: true });
         }
         Found::Open(name, prepared)

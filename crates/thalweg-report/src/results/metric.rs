@@ -325,6 +325,12 @@ impl Metric {
         members.numbers[..members.count].iter().map(|&number| Self::ALL[usize::from(number)])
     }
 
+    /// The metric at a place among those of a kind of subject.
+    fn at(of: Of, place: usize) -> Option<Self> {
+        let members = &MEMBERS[of as usize];
+        members.numbers[..members.count].get(place).map(|&number| Self::ALL[usize::from(number)])
+    }
+
     /// The metrics that have a column in a table, in the order of the table of metrics.
     pub fn in_table(table: Tables) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |metric| metric.line().tables.has(table))
@@ -600,7 +606,7 @@ impl<'de, S: Subject> Visitor<'de> for Reader<'_, S> {
         let mut due = 0;
         while let Some(name) = map.next_key::<String>()? {
             let is_named = |metric: Metric| metric.name(S::OF) == name && object_of::<S>(metric) == within;
-            let found = match Metric::all_of(S::OF).nth(due).filter(|metric| is_named(*metric)) {
+            let found = match Metric::at(S::OF, due).filter(|metric| is_named(*metric)) {
                 Some(metric) => Some((due, metric)),
                 None => Metric::all_of(S::OF).enumerate().find(|(_, metric)| is_named(*metric)),
             };
