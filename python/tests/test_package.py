@@ -108,6 +108,10 @@ def test_notebooks_see_a_picture_and_a_summary(tmp_path: Path) -> None:
     shown = result._repr_html_()
     assert shown.startswith("<svg") and "<pre>" in shown and "Fingerprint" in shown
     result.plot().save(tmp_path / "plot.svg")
+    result.plot().save(tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"pictures are \.svg or \.png"):
+        result.plot().save(tmp_path / "plot.pdf")
     assert (tmp_path / "plot.svg").read_text(encoding="utf-8") == result.plot()._repr_svg_()
 
 

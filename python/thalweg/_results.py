@@ -73,8 +73,14 @@ class Figure:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as SVG."""
-        Path(path).write_text(self.svg, encoding="utf-8")
+        """Writes the picture, as SVG or, where the file's name ends in `.png`, as PNG."""
+        kind = Path(path).suffix.lower()
+        if kind == ".png":
+            Path(path).write_bytes(_thalweg.png(self.svg))
+        elif kind == ".svg":
+            Path(path).write_text(self.svg, encoding="utf-8")
+        else:
+            raise ValueError(f"`{os.fspath(path)}`: pictures are .svg or .png")
 
 
 class Result:

@@ -19,6 +19,7 @@ __all__ = [
     "call",
     "heat_map",
     "is_judged",
+    "png",
     "run",
     "work",
 ]
@@ -167,6 +168,7 @@ def heat_map(
     scale: tuple[float, float],
 ) -> str: ...
 def is_judged() -> bool: ...
+def png(svg: str) -> bytes: ...
 def work(batch: bytes, controllers: Sequence[tuple[str, Callable[[], Controller]]], at_a_time: int) -> bytes: ...
 def run(
     scenario: str | os.PathLike[str],

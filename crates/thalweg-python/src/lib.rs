@@ -163,6 +163,13 @@ fn heat_map(
     Ok(svg)
 }
 
+/// A picture in SVG as PNG.
+#[pyfunction]
+fn png<'py>(py: Python<'py>, svg: &str) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| thalweg_report::output::png(svg));
+    Ok(PyBytes::new(py, &bytes.map_err(|error| PyValueError::new_err(error.to_string()))?))
+}
+
 /// Makes the runs of a batch, on this thread, as a worker that makes so many batches at a time: the bytes that go back.
 #[pyfunction]
 fn work<'py>(
@@ -309,6 +316,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(heat_map, module)?)?;
     module.add_function(wrap_pyfunction!(is_judged, module)?)?;
+    module.add_function(wrap_pyfunction!(png, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(work, module)?)?;
     Ok(())

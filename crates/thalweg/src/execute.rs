@@ -50,7 +50,7 @@ impl Scheme {
     /// Stores the scenario of a compared scheme; that of a plain run is the folder's own.
     pub fn store(&self, folder: &Folder) -> Result<(), FolderError> {
         match (&self.name, &self.scenario) {
-            (Some(name), Some(scenario)) => folder.write(&Folder::scheme_file(name), &scenario.expanded()),
+            (Some(name), Some(scenario)) => folder.write(&Folder::scheme_file(name), scenario.expanded()),
             _ => Ok(()),
         }
     }
