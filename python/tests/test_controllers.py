@@ -205,7 +205,7 @@ def test_controllers_without_what_they_need_are_told() -> None:
 
     assert cause(Half) == "a controller needs a method on_loss(self, sample)"
     assert cause(Controller) == "a controller needs a method on_ack(self, sample)"
-    assert cause(dict) == "a controller derives from thalweg.Controller, and this is of type dict"
+    assert cause(lambda: {}) == "a controller derives from thalweg.Controller, and this is of type dict"
     with pytest.raises(TypeError, match="not of type int"):
         thalweg.run(PATH, controllers={"aimd": 3})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="there is a scheme `cubic` already"):
@@ -335,3 +335,33 @@ def test_an_exception_at_some_points_of_an_assessment_loses_no_others(tmp_path: 
 def test_the_worst_is_hunted_for(tmp_path: Path) -> None:
     found = thalweg.hunt(Aimd, "queue", tmp_path, kinds=["flows"], candidates=128, jobs=2)
     assert found["goal"] == "queue" and 0 < found["score"] <= 1 and 'scheme = "aimd"' in found["scenario"], found
+
+
+def test_a_point_whose_controller_fails_says_how_to_run_it_again(tmp_path: Path) -> None:
+    class Broken(thalweg.Controller):
+        def on_ack(self, sample: thalweg.Sample) -> None:
+            raise RuntimeError("by design")
+
+        def on_loss(self, sample: thalweg.Sample) -> None:
+            pass
+
+    sweep: dict[str, Any] = {"scenario": "two-flows", "set": ["duration=2 s", "warmup=0 s"], "schemes": ["cubic", "broken"], "reps": 1}
+    sweep["grid"] = {"link.left-right.delay": ["5 ms"]}
+    done = thalweg.sweep(sweep, tmp_path, controllers={"broken": Broken})
+    (failed,) = done.failed
+    assert "raised an exception" in failed["why"] and "by design" in str(done.cause)
+    assert failed["command"] in str(done)
+    with pytest.raises(thalweg.RunError, match="broken") as caught:
+        eval(failed["command"].replace("...", "Broken"), {"thalweg": thalweg, "Broken": Broken})
+    assert "by design" in str(caught.value.__cause__)
+
+
+def test_what_is_no_controller_no_seed_and_no_sweep_is_refused(tmp_path: Path) -> None:
+    not_one: Any = int
+    with pytest.raises(TypeError, match="class `int` does not derive from `thalweg.Controller`"):
+        thalweg.compare("two-flows", [not_one])
+    for seed, reps, told in ((-1, 1, "seed=-1"), (2**64, 1, "seed="), (1, 0, "reps=0")):
+        with pytest.raises(thalweg.ScenarioError, match=told):
+            thalweg.run("two-flows", seed=seed, reps=reps)
+    with pytest.raises(thalweg.ScenarioError, match="--> sweep:"):
+        thalweg.sweep({"scenario": "two-flows", "grid": {"link.left-right.dely": ["5 ms"]}}, tmp_path)

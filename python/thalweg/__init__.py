@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from . import _thalweg
 from ._progress import show_progress, shown
-from ._results import Figure, Page, Result, StoredTable, SweepResult, Table
+from ._results import Figure, Page, Result, StoredTable, SweepResult, Table, in_python
 from ._score import BATTERY, Part, Score, judge
 from ._thalweg import Controller, Sample
 from ._toml import Scenario, changes, document
@@ -126,6 +126,10 @@ def _measured(
     judged: bool = False,
     limit: float | None = None,
 ) -> Result:
+    if seed is not None and not 0 <= seed < 2**64:
+        raise ScenarioError(f"seed={seed}: a seed is a whole number from 0 to {2**64 - 1}")
+    if not 1 <= reps < 2**32:
+        raise ScenarioError(f"reps={reps}: a scenario runs at least once, under one seed")
     name, text = _text(scenario)
     own = list((controllers or {}).items())
     words = changes(set)
@@ -256,12 +260,15 @@ def sweep(
         if report:
             arguments.append("--report")
         with _engine(cluster, own, Path(place)) as engine, shown() as show:
-            code, printed, said, _ = _thalweg.call([*arguments, *engine], list(own.items()), stamp, None, show)
+            code, printed, said, cause = _thalweg.call([*arguments, *engine], list(own.items()), stamp, None, show)
         results = folder / "results.json"
         if code == 2 or (code != 0 and not printed):
-            raise _error(code, said)
+            # Nobody has seen the file of a dictionary.
+            raise _error(code, said.replace(str(path), "sweep") if isinstance(file, Mapping) else said)
         answer = json.loads(results.read_text(encoding="utf-8")) if shard is None else {}
-        return SweepResult(folder, answer, printed)
+        for failed in answer.get("failed", []):
+            failed["command"] = in_python(failed["command"], own)
+        return SweepResult(folder, answer, printed, cause)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,25 @@ class Result:
         return f"{self._measured.figure()}\n<pre>{html.escape(str(self))}</pre>"
 
 
+def in_python(command: str, controllers: Collection[str]) -> str:
+    """The command that runs a point again, as a call where it names one of these controllers, which the command does not know."""
+    words = shlex.split(command)
+    schemes = words[words.index("--schemes") + 1] if "--schemes" in words else ""
+    named = [name for name in controllers if name in schemes.split(",") or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
+    if not named or words[1] not in ("run", "compare"):
+        return command
+    given = [repr(words[2])]
+    if schemes:
+        given.append(repr(schemes.split(",")))
+    if "--seed" in words:
+        given.append(f"seed={words[words.index('--seed') + 1]}")
+    sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
+    if sets:
+        given.append(f"set={sets!r}")
+    given.append(f"controllers={{{', '.join(f'{name!r}: ...' for name in named)}}}")
+    return f"thalweg.{words[1]}({', '.join(given)})"
+
+
 class StoredTable(os.PathLike[str]):
     """A table in a Parquet file, whose path it is to all that takes one (`pandas.read_parquet(table)`)."""
 
@@ -204,6 +224,7 @@ class Page:
 _SIZE = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
 _WIDTH = 1000
 _MOST_CELLS = 40
+_MOST_TOLD = 3
 
 
 def _side_by_side(pictures: Sequence[str]) -> str:
@@ -225,9 +246,11 @@ def _side_by_side(pictures: Sequence[str]) -> str:
 class SweepResult:
     """The results of a sweep, which are in a folder."""
 
-    def __init__(self, folder: Path, document: dict[str, Any], summary: str) -> None:
+    def __init__(self, folder: Path, document: dict[str, Any], summary: str, cause: BaseException | None = None) -> None:
         self.folder = folder
         self.document = document
+        self.cause = cause
+        """The exception of a controller for which a point failed, where one raised any here."""
         self._summary = summary
 
     @property
@@ -238,7 +261,7 @@ class SweepResult:
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """The points that failed, with the reason and the command that runs each again."""
+        """The points that failed, with the reason and the command that runs each again: a call, where it has a controller in Python."""
         failed: list[dict[str, Any]] = self.document["failed"]
         return failed
 
@@ -296,7 +319,8 @@ class SweepResult:
                 sums.setdefault(place, []).append(value)
         means = {place: sum(values) / len(values) for place, values in sums.items()}
         if not means:
-            raise KeyError(f"no point has the metric `{metric}`")
+            names_of = sorted({name for point in self.points for name in point["metrics"]})
+            raise KeyError(f"no point has the metric `{metric}`; there are {', '.join(names_of)}")
 
         def names(of: str | None) -> tuple[str, list[str]]:
             return ("", [""]) if of is None else (of, factors[of])
@@ -319,10 +343,15 @@ class SweepResult:
         return Page(path)
 
     def __str__(self) -> str:
-        return self._summary
+        # One shard of several has no document.
+        failed = self.document.get("failed", [])
+        told = "".join(f"\nPoint {of['point']} failed: {of['why']}\n  {of['command']}\n" for of in failed[:_MOST_TOLD])
+        more = f"\n{len(failed) - _MOST_TOLD} more failed\n" if len(failed) > _MOST_TOLD else ""
+        return f"{self._summary}{told}{more}"
 
     def __repr__(self) -> str:
-        return f"<thalweg.SweepResult: {len(self.points)} points in {self.folder}>"
+        what = f"{len(self.points)} points" if self.document else "a shard"
+        return f"<thalweg.SweepResult: {what} in {self.folder}>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -3,9 +3,10 @@
 //! Descriptions of schemes stay for the rest of the program. Those for controllers of Python are therefore kept, by name, for the next
 //! run that has one of that name; who makes the instances is known for as long as a run takes.
 
-use crate::controller::{Maker, ScriptedConfig};
+use crate::controller::{Controller, Maker, ScriptedConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg::Registry;
@@ -107,6 +108,14 @@ fn check(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<(
             "the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}"
         );
         return Err(PyTypeError::new_err(message));
+    }
+    if let Ok(class) = make.cast::<PyType>()
+        && !class.is_subclass_of::<Controller>()?
+    {
+        let class = class.qualname()?;
+        return Err(PyTypeError::new_err(format!(
+            "the class `{class}` does not derive from `thalweg.Controller`"
+        )));
     }
     Ok(())
 }

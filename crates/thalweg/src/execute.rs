@@ -130,7 +130,11 @@ impl Execution<'_> {
         };
         // Runs beyond those that were enough for `--until` are in no result, and not counted.
         let kept = || gathered.runs.iter().flatten();
-        bar.finish(kept().map(|run| run.ended_s).sum(), kept().map(|run| run.events).sum(), console);
+        if kept().next().is_some() {
+            bar.finish(kept().map(|run| run.ended_s).sum(), kept().map(|run| run.events).sum(), console);
+        } else {
+            bar.clear();
+        }
         gathered.notes.iter().for_each(|note| console.say(note));
         if let Err(failed) = outcome {
             return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
