@@ -176,7 +176,7 @@ impl Store {
     }
 }
 
-/// What tells of a run that it is the one that is wanted.
+/// The parts of a kept run by which it is known to be the one that is wanted.
 #[derive(Deserialize)]
 struct Glance {
     complete: bool,
