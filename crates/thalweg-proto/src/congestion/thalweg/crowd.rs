@@ -6,6 +6,7 @@
 
 use super::Thalweg;
 use super::hold::LONG;
+use super::loss::Tally;
 
 /// Round trips of a long queue after which it is held to stay.
 const PATIENCE: u32 = 3;
@@ -15,19 +16,25 @@ const SHRINKS: f64 = 0.8;
 const BELIEVED: f64 = 0.02;
 /// The share of what arrives in a round trip that is taken away where more is lost; as CUBIC's (RFC 9438, section 4.6).
 const CUT: f64 = 0.3;
+/// Packets after which what was counted of losses weighs half.
+const MEMORY: f64 = 200.0;
+/// The least window in segments: usually, and in a crowd, as CUBIC's (RFC 5681, section 3.1).
+const LEAST: (f64, f64) = (4.0, 2.0);
 
-/// The knowledge of a queue that stays.
+/// The knowledge of a queue that stays, and what was lost of late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crowd {
     rounds: u32,
     longest: f64,
+    recent: Tally,
 }
 
 impl Crowd {
     /// A round trip ended in which the queueing delay was so many seconds, which is longer than it should be if `is_long` says so.
     fn watch(&mut self, queueing: f64, is_long: bool) {
         if !is_long || queueing < SHRINKS * self.longest {
-            *self = Self { rounds: u32::from(is_long), longest: if is_long { queueing } else { 0.0 } };
+            self.rounds = u32::from(is_long);
+            self.longest = if is_long { queueing } else { 0.0 };
         } else {
             self.rounds += 1;
             self.longest = self.longest.max(queueing);
@@ -39,6 +46,12 @@ impl Crowd {
         self.rounds >= PATIENCE
     }
 
+    /// The least window in segments. Four let a path that loses much be told by what comes after a loss; where many share a path that may
+    /// be more than it holds.
+    fn least(self) -> f64 {
+        if self.is_there() || self.recent.is_hopeless() { LEAST.1 } else { LEAST.0 }
+    }
+
     /// The share of packets that the path is believed to lose at most, beside what is known of it.
     pub fn believes(self) -> f64 {
         if self.is_there() { BELIEVED } else { f64::INFINITY }
@@ -46,9 +59,15 @@ impl Crowd {
 }
 
 impl Thalweg {
-    /// A round trip ended: looks whether the queue is one that stays, beside the shortest delay that was seen for long, since the
+    /// The least window in bytes.
+    pub(super) fn least(&self) -> f64 {
+        self.crowd.least() * self.segment
+    }
+
+    /// A round trip ended with these losses: looks whether the queue is one that stays, beside the shortest delay that was seen for long, since the
     /// shortest of a few seconds is soon that of a full queue.
-    pub(super) fn watch_crowd(&mut self) {
+    pub(super) fn watch_crowd(&mut self, tally: Tally) {
+        self.crowd.recent.add_to_memory(tally, MEMORY);
         let queueing = self.delay.standing();
         let is_long = queueing > LONG * self.target(self.rate());
         self.crowd.watch(queueing, is_long);
@@ -79,6 +98,18 @@ mod tests {
         assert_eq!([10.0, 11.0, 10.0, 9.5].map(|queueing| watch(queueing, true)), [false, false, true, true]);
         assert!(!watch(9.0, false), "it is short enough");
         assert!(!watch(9.0, true));
+    }
+
+    #[test]
+    fn windows_of_two_are_for_crowds() {
+        let mut crowd = Crowd::default();
+        let mut lose = |lost| {
+            crowd.recent.add_to_memory(Tally { sent: 100.0, lost, events: lost }, MEMORY);
+            crowd.least()
+        };
+        assert_eq!([20.0, 40.0, 10.0].map(&mut lose), [4.0, 2.0, 4.0]);
+        (0..3).for_each(|_| crowd.watch(10.0, true));
+        assert_eq!(crowd.least(), 2.0);
     }
 
     #[test]

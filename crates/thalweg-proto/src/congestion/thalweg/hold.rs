@@ -158,11 +158,6 @@ impl Thalweg {
         self.pace.rest();
     }
 
-    /// The least window in bytes.
-    pub(super) fn least(&self) -> f64 {
-        super::MIN_WINDOW * self.segment
-    }
-
     /// True if so much was taken away that losses show whether they go on at a lower rate.
     pub(super) fn is_low(&self) -> bool {
         self.trial.is_some() || self.dip >= CONTROL * self.window && self.dip > 0.0

@@ -39,10 +39,23 @@ impl Tally {
         if self.sent > 0.0 { self.events / self.sent } else { 0.0 }
     }
 
+    /// More were lost than any path loses by itself.
+    pub fn is_hopeless(self) -> bool {
+        self.share() > MOST
+    }
+
     pub fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.lost += other.lost;
         self.events += other.events;
+    }
+
+    /// The same, where what was counted before weighs half once there are more than `memory` packets.
+    pub fn add_to_memory(&mut self, other: Self, memory: f64) {
+        self.add(other);
+        if self.sent > memory {
+            *self = Self { sent: self.sent / 2.0, lost: self.lost / 2.0, events: self.events / 2.0 };
+        }
     }
 
     /// The events that so many packets would have met at the rate of these.
@@ -77,19 +90,10 @@ impl PathLoss {
         self.tally.sent >= KNOWN
     }
 
-    fn add(&mut self, tally: Tally) {
-        self.tally.add(tally);
-        if self.tally.sent > MEMORY {
-            self.tally.sent /= 2.0;
-            self.tally.lost /= 2.0;
-            self.tally.events /= 2.0;
-        }
-    }
-
     /// These were sent when there was no congestion.
     pub fn learn(&mut self, tally: Tally) {
-        if tally.share() <= MOST {
-            self.add(tally);
+        if !tally.is_hopeless() {
+            self.tally.add_to_memory(tally, MEMORY);
             self.confirmed = self.tally.rate();
         }
     }
@@ -100,7 +104,7 @@ impl PathLoss {
         let mut sum = self.tally;
         sum.add(tally);
         if sum.rate() <= CREEP * self.confirmed + UNCONFIRMED {
-            self.add(tally);
+            self.tally.add_to_memory(tally, MEMORY);
         }
     }
 
@@ -137,7 +141,7 @@ impl PathLoss {
 }
 
 fn is_exceeded(tally: Tally, expected: f64, doubt: f64) -> bool {
-    let is_hopeless = tally.events > doubt && tally.share() > MOST;
+    let is_hopeless = tally.events > doubt && tally.is_hopeless();
     is_hopeless || tally.events > expected + DEVIATIONS * expected.sqrt() + doubt
 }
 

@@ -47,8 +47,6 @@ use rival::Rival;
 use target::Target;
 use trial::Trial;
 
-/// The least window in segments.
-const MIN_WINDOW: f64 = 4.0;
 /// The pacing rate as a multiple of a window each round trip: in slow start, and later. It is no limit, it only spreads what the window
 /// allows.
 const PACING: (f64, f64) = (1.5, 1.2);

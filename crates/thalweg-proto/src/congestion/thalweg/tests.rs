@@ -183,6 +183,17 @@ fn a_cut_that_helps_stays() {
     assert!(flow.thalweg.path_loss() < 0.002, "{}", flow.thalweg.path_loss());
 }
 
+/// "Losses": no path loses more than a quarter. The cut stays whether it helps or not.
+#[test]
+fn a_cut_at_losses_of_no_path_stays() {
+    let mut flow = Flow::steady();
+    flow.loses = |number| number % 3 == 0;
+    let before = flow.run_until_cut();
+    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
+    assert_eq!(flow.thalweg.path_loss(), 0.0);
+}
+
 /// "Losses": events count, not packets, since paths lose in bursts. Four in a row now and then are no reason for a cut.
 #[test]
 fn a_burst_is_one_loss() {

@@ -22,7 +22,7 @@ pub(super) struct Trial {
 impl Thalweg {
     /// A round trip ended that took `useful` bytes without its queue. True if losses were what mattered in it.
     pub(super) fn answer_losses(&mut self, last: &Round, path: &Path, useful: f64) -> bool {
-        self.watch_crowd();
+        self.watch_crowd(last.tally);
         let is_crowded = self.crowd.is_there();
         if let Some(mut trial) = self.trial.take() {
             trial.rounds += 1;
@@ -70,7 +70,8 @@ impl Thalweg {
 
     fn end_trial(&mut self, trial: &Trial, expected: f64) {
         self.path_loss.learn(trial.low);
-        if trial.low.is_fewer_than(expected) {
+        // What no path loses is congestion, though the cut of one among many does not show.
+        if trial.low.is_hopeless() || trial.low.is_fewer_than(expected) {
             self.pace.ceiling = trial.window;
             self.pace.slow_down();
         } else {
