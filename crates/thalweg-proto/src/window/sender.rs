@@ -77,7 +77,7 @@ enum Phase {
     Loss { until: u64 },
 }
 
-/// Whether a segment was sent so often in vain that the sender sends no more: a failure, which is told once.
+/// True if a segment was sent so often in vain that the sender sends no more: a failure, which is told once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Surrender {
     None,
