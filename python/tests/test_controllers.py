@@ -333,7 +333,7 @@ def test_an_exception_at_some_points_of_an_assessment_loses_no_others(tmp_path: 
 
 
 def test_the_worst_is_hunted_for(tmp_path: Path) -> None:
-    found = thalweg.hunt(Aimd, "queue", tmp_path, kinds=["flows"], candidates=128, jobs=2)
+    found = thalweg.hunt(Aimd, "queue", tmp_path, kinds=["rates", "flows"], candidates=128, jobs=2)
     assert found["goal"] == "queue" and 0 < found["score"] <= 1 and 'scheme = "aimd"' in found["scenario"], found
 
 

@@ -78,6 +78,32 @@ The same call goes on where it was interrupted, and simulates nothing again whos
 ",
 };
 
+/// The candidates of each goal. Kinds that say nothing about it are left out; where none is left it is a mistake to have named the goal, and of
+/// all goals that one is passed over.
+fn spaces(
+    arguments: &HuntArguments,
+    goals: &[Goal],
+    kinds: Kinds,
+    console: &Console,
+) -> Result<Vec<Space>, Error> {
+    let mut spaces = Vec::new();
+    for &goal in goals {
+        let is_left = kinds.and(goal.kinds()).iter().next().is_some();
+        let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
+        let says = format!("{} of --with say nothing about {}", silent.words(), goal.name());
+        if !is_left && !arguments.goal.is_empty() {
+            return Err(Error::Usage(format!("{says}: name some of {}", goal.kinds().words())));
+        }
+        if is_left {
+            if !arguments.goal.is_empty() && !arguments.with.is_empty() && silent.iter().next().is_some() {
+                console.say(&format!("note: {says} and are left out"));
+            }
+            spaces.push(Space::new(goal, kinds));
+        }
+    }
+    Ok(spaces)
+}
+
 /// Hunts, keeps a finding as a test, or runs such tests.
 pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     if let Some(folder) = &arguments.check {
@@ -102,19 +128,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let program = program(&console.registry)?;
-    for goal in &goals {
-        let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
-        if arguments.with.is_empty() || silent.iter().next().is_none() {
-            continue;
-        }
-        let says = format!("{} of --with say nothing about {} and are left out", silent.words(), goal.name());
-        if kinds.and(goal.kinds()).iter().next().is_none() {
-            let others = goal.kinds().words();
-            return Err(Error::Usage(format!("{says}, so that nothing is left; there are {others}")));
-        }
-        console.say(&format!("note: {says}"));
-    }
-    let spaces: Vec<Space> = goals.into_iter().map(|goal| Space::new(goal, kinds)).collect();
+    let spaces = spaces(arguments, &goals, kinds, console)?;
     let of = |space| Hunt {
         space,
         schemes: Schemes { tested: scheme, beside: &arguments.beside },

@@ -39,6 +39,16 @@ fn what_is_found_becomes_a_test_that_tells_when_it_changes() {
     assert!(errors(&mended).contains("1 of 1 case"), "{}", errors(&mended));
 }
 
+/// Without a goal those are hunted for that the kinds say something about.
+#[test]
+fn goals_that_the_kinds_say_nothing_about_are_passed_over() {
+    let folder = place("hunt-some-goals");
+    let output = hunt(&folder, &["newreno", "--with", "flows", "--candidates", "1", "--quiet"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("newreno, starvation: ") && !said.contains("newreno, queue: "), "{said}");
+}
+
 #[test]
 fn mistakes_are_told_before_anything_runs() {
     let folder = place("hunt-mistakes");

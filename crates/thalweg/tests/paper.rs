@@ -72,7 +72,8 @@ fn what_does_not_exist_is_answered_with_the_nearest() {
     let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.99"]);
     assert!(error.contains("did you mean `table-5.9"), "{error}");
     assert!(refuses(&place, &one(&["--seed", "18446744073709551615"])).contains("too large"));
-    assert!(refuses(&place, &one(&["--reps", "4294967295"])).contains("at most 10000"));
+    assert!(refuses(&place, &one(&["--reps", "20000"])).contains("at most 10000"));
+    assert!(refuses(&place, &one(&["--reps", "4294967295"])).contains("from 1 to 100000"));
 }
 
 #[test]
