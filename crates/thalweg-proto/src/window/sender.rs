@@ -21,7 +21,8 @@ use marks::Marks;
 use timed::Extensions;
 
 use super::pause::Pause;
-use super::scoreboard::{AckOutcome, Record, Repair, Scoreboard, SegmentState};
+use super::record::{Record, Repair, SegmentState};
+use super::scoreboard::{AckOutcome, Scoreboard};
 use super::wire::TIMESTAMP_LENGTH;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp};
 use crate::Ecn;
@@ -102,8 +103,6 @@ pub struct Sender<P: Payload, C: Controller> {
     scoreboard: Scoreboard<P, C::PacketInfo>,
     /// The first byte not cumulatively acknowledged.
     unacknowledged: u64,
-    /// The next byte to send for the first time.
-    next: u64,
     /// The first byte that the peer does not accept.
     peer_limit: u64,
     phase: Phase,
@@ -156,7 +155,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             queue: P::Queue::default(),
             scoreboard: Scoreboard::new(),
             unacknowledged: 0,
-            next: 0,
             peer_limit: u64::MAX,
             phase: Phase::Open,
             duplicates: 0,
@@ -271,13 +269,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             smoothed_rtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
             segment: self.config.segment,
-            next_sequence: self.next,
+            next_sequence: self.scoreboard.next(),
         }
     }
 
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
-        if ack.cumulative > self.next {
+        if ack.cumulative > self.scoreboard.next() {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
         }
@@ -305,7 +303,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {
-                let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
+                let next = self.scoreboard.next();
+                let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(next);
                 self.scoreboard.sack(
                     at(block.start).max(self.unacknowledged),
                     at(block.end),
@@ -425,7 +424,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn new_length(&self) -> Option<u32> {
         let length = self.queue.len().min(u64::from(self.config.segment));
-        let room = self.peer_limit.saturating_sub(self.next);
+        let room = self.peer_limit.saturating_sub(self.scoreboard.next());
         let length = if length <= room {
             length
         } else if self.probe_now {
@@ -492,9 +491,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.scoreboard.resend(now, self.config.segment)?;
-        let bytes = record.payload.len();
-        record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let controller = &mut self.controller;
+        let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let (record, payload) = self.scoreboard.resend(now, self.config.segment, info)?;
         let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
         let is_first = record.start <= self.unacknowledged && self.config.rack.is_some();
         if core::mem::take(&mut self.repair_now) || named || is_first {
@@ -505,27 +504,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.retransmissions += 1;
         self.checks = 2;
-        Some(Segment {
-            sequence: record.start,
-            payload: record.payload.clone(),
-            retransmission: true,
-            sent_at: None,
-        })
+        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None })
     }
 
     /// The last segment, once more.
     fn resend_last(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.scoreboard.resend_last(now, self.config.segment)?;
-        let bytes = record.payload.len();
-        record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let controller = &mut self.controller;
+        let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let (record, payload) = self.scoreboard.resend_last(now, self.config.segment, info)?;
         self.retransmissions += 1;
-        Some(Segment {
-            sequence: record.start,
-            payload: record.payload.clone(),
-            retransmission: true,
-            sent_at: None,
-        })
+        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None })
     }
 
     // Also for probes, which are rare: without a hint it would not be part of polling any more.
@@ -538,17 +527,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let payload = self.queue.take(length)?;
         let bytes = payload.len();
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
-        let start = self.next;
-        self.next += u64::from(bytes);
-        self.scoreboard.push(Record {
-            start,
-            sent_at: now,
-            payload: payload.clone(),
-            info,
-            state: SegmentState::InFlight,
-            repair: Repair::None,
-            retransmissions: 0,
-        });
+        let start = self.scoreboard.next();
+        self.scoreboard.push(now, &payload, info);
         // Here as well: the answer may come before anybody asks for more to send.
         if self.queue.len() < u64::from(self.config.segment) {
             let path = self.path(now);

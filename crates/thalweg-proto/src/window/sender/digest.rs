@@ -21,7 +21,6 @@ where
             queue,
             scoreboard,
             unacknowledged,
-            next,
             peer_limit,
             phase,
             duplicates,
@@ -55,7 +54,7 @@ where
         let most = config.max_retransmissions;
         scoreboard.digest(now, most, into);
         pause.digest(now, into);
-        feed(into, (rtt, queue, unacknowledged, next, peer_limit, phase));
+        feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
         feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
         // Expiries count only for a sender that gives up.
         feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));

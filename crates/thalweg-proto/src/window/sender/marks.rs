@@ -75,7 +75,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     pub(super) fn on_mark(&mut self, now: Time, outcome: &AckOutcome<C::PacketInfo>) {
         // What is being repaired has cut the window of this data.
-        if self.phase != Phase::Open || !self.marks.begin_mark(self.unacknowledged, self.next) {
+        if self.phase != Phase::Open || !self.marks.begin_mark(self.unacknowledged, self.scoreboard.next()) {
             return;
         }
         self.abandon_undo();
@@ -90,13 +90,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// A loss is found: whether the controller is to cut for it.
     #[inline(never)]
     pub(super) fn cuts_for_loss(&mut self) -> bool {
-        !self.config.ecn || self.marks.begin_loss(self.unacknowledged, self.next)
+        !self.config.ecn || self.marks.begin_loss(self.unacknowledged, self.scoreboard.next())
     }
 
     /// The timer expired, for which the controller cuts always.
     pub(super) fn note_timeout(&mut self) {
         if self.config.ecn {
-            (self.marks.until, self.marks.by_mark) = (self.next, false);
+            (self.marks.until, self.marks.by_mark) = (self.scoreboard.next(), false);
         }
     }
 }

@@ -115,10 +115,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.phase = match self.config.recovery {
             Recovery::GoBackN => {
                 self.mark_all_lost(now, false);
-                Phase::Loss { until: self.next }
+                Phase::Loss { until: self.scoreboard.next() }
             }
             Recovery::FastRetransmit => Phase::Open,
-            Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.next },
+            Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.scoreboard.next() },
         };
         self.begin_prr(now);
     }
@@ -177,7 +177,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.abandon_undo();
             self.mark_all_lost(now, self.config.recovery == Recovery::Sack && !reneged);
         }
-        self.phase = Phase::Loss { until: self.next };
+        self.phase = Phase::Loss { until: self.scoreboard.next() };
         self.duplicates = 0;
         self.departed = 0;
         self.repair_now = true;
