@@ -10,9 +10,10 @@ use std::collections::VecDeque;
 
 /// Room for so many segments is made at first, which is enough for many transfers ...
 const LEAST_ROOM: usize = 4;
-/// ... and for so many as soon as there are more: two initial windows (RFC 6928), which most that have one to send come to. Of
-/// many senders that grew by small steps each would leave behind memory that is too short for the next step of any other.
-const ROOM: usize = 20;
+/// ... and for so many as soon as there are more: two initial windows (RFC 6928) and a few that limited transmit adds, which most
+/// come to that have more than one to send. Of many senders that grew by small steps each would leave behind memory that is too
+/// short for the next step of any other.
+const ROOM: usize = 24;
 /// Room is given back after so many acknowledgements that did not need a quarter of it.
 const ROOMY: u32 = 16;
 

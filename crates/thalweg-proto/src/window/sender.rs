@@ -12,15 +12,15 @@ mod renewal;
 mod repair;
 mod shortest;
 mod timed;
+mod told;
 mod undo;
 mod validation;
 
 use f_rto::Turn;
 use losses::tell_lost;
-use marks::Marks;
 use timed::Extensions;
+use told::Told;
 
-use super::pause::Pause;
 use super::record::{Record, Repair, SegmentState};
 use super::scoreboard::{AckOutcome, Scoreboard};
 use super::wire::TIMESTAMP_LENGTH;
@@ -133,8 +133,7 @@ pub struct Sender<P: Payload, C: Controller> {
     finishing: bool,
     finished: bool,
     surrender: Surrender,
-    pause: Pause,
-    marks: Marks,
+    told: Option<Box<Told>>,
     extensions: Option<Box<Extensions<C>>>,
     sent: u64,
     retransmissions: u64,
@@ -149,7 +148,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Self {
             rtt: RttEstimator::new(&config.rtt),
             extensions: Extensions::new(&config, controller.decision().window),
-            pause: Pause::new(config.pause),
             config,
             controller,
             queue: P::Queue::default(),
@@ -175,7 +173,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             finishing: false,
             finished: false,
             surrender: Surrender::None,
-            marks: Marks::default(),
+            told: None,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -204,7 +202,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeout: self.rtt.timeout(),
             recoveries: u64::from(self.recoveries),
             undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
-            mark_cuts: u64::from(self.marks.cuts()),
+            mark_cuts: self.told.as_ref().map_or(0, |told| u64::from(told.marks.cuts())),
             invalid_acks: u64::from(self.invalid_acks),
         }
     }
@@ -282,7 +280,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.silent = 0;
         self.last_heard = now;
         self.limits.hear(now);
-        self.pause.hear();
+        self.hear();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
@@ -319,13 +317,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
-        let ce = u32::from(ack.newly_ce(self.marks.reported())) + u32::from(ecn.is_ce());
+        let ce = u32::from(ack.newly_ce(self.reported())) + u32::from(ecn.is_ce());
         let marked = ce > 0;
         if marked {
             self.signal = Some(Signal::Mark);
             // A controller that counts hears of it with the next acknowledgement of something new.
             if outcome.newest.is_some() || self.config.ecn {
-                self.marks.report(ack);
+                self.told().marks.report(ack);
             }
         }
         if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
@@ -376,7 +374,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
-            self.pause.restart(now);
+            self.restart(now);
         }
     }
 
@@ -446,8 +444,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.pause.holds() {
-            return wait(if self.pause.is_on() { Limit::Paused } else { Limit::Network });
+        if self.is_held() {
+            return wait(if self.is_paused() { Limit::Paused } else { Limit::Network });
         }
         let mut lost = self.scoreboard.first_lost_len();
         if lost.is_some()
@@ -597,8 +595,11 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 self.finishing = true;
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.pause.begin(now),
-            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.scoreboard.is_empty()),
+            Input::Pause => self.told().pause.begin(now),
+            Input::Resume => {
+                let (timer, is_outstanding) = (self.timer, !self.scoreboard.is_empty());
+                self.timer = self.told().pause.end(now, timer, is_outstanding);
+            }
             // A sender has nothing to receive.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
@@ -611,7 +612,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         {
             return Output::Transmit(pdu);
         }
-        if now >= self.timer && self.pause.timer_runs() {
+        if now >= self.timer && self.timer_runs() {
             self.on_timer(now);
         }
         if let Some(event) = self.next_event() {
@@ -647,7 +648,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             Output::Timeout { at: due, reason: self.due_reason() }
         } else if until < self.timer {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer < Time::MAX && self.pause.timer_runs() {
+        } else if self.timer < Time::MAX && self.timer_runs() {
             Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
         } else {
             Output::Idle

@@ -110,7 +110,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return None;
         }
         rack.probe.at = Time::MAX;
-        if self.pause.holds() {
+        if self.is_held() {
             return None;
         }
         let new = (!self.queue.is_empty()).then(|| self.new_length()).flatten();
