@@ -69,22 +69,27 @@ impl<P: Payload, I> Kept<P, I> {
         Self { sent_at, packed: start << BELOW, payload, info }
     }
 
-    /// The bytes from its start to `position`, which is not before it.
-    #[inline]
-    fn distance(&self, position: u64) -> u64 {
-        position.wrapping_sub(self.packed >> BELOW) & STARTS
-    }
-
     /// The position at which it starts, which is not behind `position`.
     #[inline]
     pub fn start(&self, position: u64) -> u64 {
-        position - self.distance(position)
+        position - (position.wrapping_sub(self.packed >> BELOW) & STARTS)
     }
 
-    /// The bytes from its start to that of `next`.
-    #[inline]
-    pub fn length(&self, next: &Self) -> u32 {
-        self.distance(next.packed >> BELOW) as u32
+    /// All that is known of it, where it starts at `start` and ends at `end`.
+    #[inline(always)]
+    pub fn record(&self, start: u64, end: u64) -> Record<I>
+    where
+        I: Copy,
+    {
+        Record {
+            start,
+            length: (end - start) as u32,
+            sent_at: self.sent_at,
+            info: self.info,
+            state: self.state(),
+            repair: self.repair(),
+            retransmissions: self.retransmissions(),
+        }
     }
 
     #[inline]
@@ -173,7 +178,7 @@ mod tests {
                 assert_eq!(kept.sent_at, Time::from_picos(sent));
             }
             let tail = kept.split(1500, (), ());
-            assert_eq!((tail.start(start + 1500), kept.length(&tail)), (start + 1500, 1500));
+            assert_eq!((kept.start(start + 2000), tail.start(start + 2000)), (start, start + 1500));
             assert_eq!(
                 (tail.state(), tail.repair(), tail.retransmissions()),
                 (kept.state(), kept.repair(), 255)

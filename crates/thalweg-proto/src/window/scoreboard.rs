@@ -112,20 +112,13 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     #[inline(always)]
     fn record(&self, index: usize) -> Option<Record<I>> {
         let kept = self.records.get(index)?;
-        let start = kept.start(self.next);
-        let length = match self.records.get(index + 1) {
-            Some(next) => kept.length(next),
-            None => (self.next - start) as u32,
-        };
-        Some(Record {
-            start,
-            length,
-            sent_at: kept.sent_at,
-            info: kept.info,
-            state: kept.state(),
-            repair: kept.repair(),
-            retransmissions: kept.retransmissions(),
-        })
+        Some(kept.record(kept.start(self.next), self.start_or_end(index + 1)))
+    }
+
+    /// The position at which the segment at an index starts, or the one before it ends.
+    #[inline(always)]
+    fn start_or_end(&self, index: usize) -> u64 {
+        self.records.get(index).map_or(self.next, |kept| kept.start(self.next))
     }
 
     /// All segments.
@@ -171,14 +164,14 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// The segment that starts there.
     pub fn starting_at(&self, start: u64) -> Option<Record<I>> {
-        self.record(self.index_of(start)?).filter(|record| record.start == start)
+        self.record(self.find(start)?.0).filter(|record| record.start == start)
     }
 
     /// Marks the segment that starts there as lost, if it is in the network.
     pub fn mark_lost(&mut self, start: u64) {
-        let Some(index) = self.index_of(start) else { return };
-        if self.records[index].state() == SegmentState::InFlight {
-            self.lose(index);
+        let Some((index, _)) = self.find(start) else { return };
+        if let Some(record) = self.record(index).filter(|record| record.state == SegmentState::InFlight) {
+            self.lose(index, &record);
         }
     }
 
@@ -231,22 +224,32 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.records.reserve_exact(room - held);
     }
 
-    /// The position of the segment that contains byte `sequence`.
-    fn index_of(&self, sequence: u64) -> Option<usize> {
-        let first = self.first()?;
-        let offset = sequence.checked_sub(first.start)?;
+    /// The index of the segment that contains byte `sequence`, and where it starts.
+    fn find(&self, sequence: u64) -> Option<(usize, u64)> {
+        let (first, second) = (self.start_or_end(0), self.start_or_end(1));
+        if sequence >= self.next {
+            return None;
+        }
+        let offset = sequence.checked_sub(first)?;
         // Segments are nearly always of one size: guess, then search if that was wrong.
-        let guess = usize::try_from(offset / u64::from(first.length.max(1))).ok()?;
-        if self.record(guess).is_some_and(|record| record.start <= sequence && sequence < record.end()) {
-            return Some(guess);
+        let guess = usize::try_from(offset / (second - first).max(1)).ok()?;
+        let start = self.start_or_end(guess);
+        if start <= sequence && sequence < self.start_or_end(guess + 1) {
+            return Some((guess, start));
         }
         let after = self.records.partition_point(|kept| kept.start(self.next) <= sequence);
         let index = after.checked_sub(1)?;
-        (sequence < self.next).then_some(index)
+        Some((index, self.start_or_end(index)))
     }
 
-    fn leave(&mut self, index: usize, to: SegmentState) {
-        let Some(record) = self.record(index) else { return };
+    /// The same for the last byte of the first segment or a later one; the first segment for one before it.
+    fn find_from(&self, sequence: u64) -> (usize, u64) {
+        let first = self.start_or_end(0);
+        if sequence <= first { (0, first) } else { self.find(sequence).unwrap_or((0, first)) }
+    }
+
+    /// The segment at `index`, which is `record`, gets another state.
+    fn leave(&mut self, index: usize, record: &Record<I>, to: SegmentState) {
         let bytes = u64::from(record.length);
         match record.state {
             SegmentState::InFlight => {
@@ -272,22 +275,29 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// The sender has found out that a segment is lost.
-    fn lose(&mut self, index: usize) {
-        self.leave(index, SegmentState::Lost);
+    fn lose(&mut self, index: usize, record: &Record<I>) {
+        self.leave(index, record, SegmentState::Lost);
         self.records[index].set_repair(Repair::Implicit);
     }
 
     /// Forgets the segments that end at or below `cumulative`, and tells `delivered` of those that were not known to have
-    /// arrived.
+    /// arrived. True if it is within a segment.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
         cumulative: u64,
         outcome: &mut AckOutcome<I>,
         mut delivered: impl FnMut(&Record<I>),
-    ) {
-        while let Some(record) = self.first().filter(|first| first.end() <= cumulative) {
-            self.records.pop_front();
+    ) -> bool {
+        let mut start = self.start_or_end(0);
+        while start < cumulative {
+            let end = self.start_or_end(1);
+            if end > cumulative {
+                break;
+            }
+            let Some(kept) = self.records.pop_front() else { break };
+            let record = kept.record(start, end);
+            start = end;
             let bytes = u64::from(record.length);
             match record.state {
                 SegmentState::InFlight => {
@@ -312,6 +322,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         } else {
             self.roomy = 0;
         }
+        start < cumulative
     }
 
     /// Marks the segments within `start..end` as arrived, and tells `delivered` of those that were not known to have.
@@ -324,8 +335,12 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     ) {
         let mut sacked = core::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
-            let Some(mut index) = self.index_of(from) else { return };
-            while let Some(record) = self.record(index).filter(|record| record.start < to) {
+            let Some((mut index, mut start)) = self.find(from) else { return };
+            while start < to
+                && let Some(kept) = self.records.get(index)
+            {
+                let record = kept.record(start, self.start_or_end(index + 1));
+                start = record.end();
                 // A block that cuts a segment says nothing of the whole of it.
                 if record.start >= from && record.end() <= to && record.state != SegmentState::Sacked {
                     delivered(&record);
@@ -334,7 +349,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                     } else {
                         outcome.add_resent(&record);
                     }
-                    self.leave(index, SegmentState::Sacked);
+                    self.leave(index, &record, SegmentState::Sacked);
                 }
                 index += 1;
             }
@@ -380,15 +395,20 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.is_judged(edge) {
             return None;
         }
-        let first = self.first()?.start;
-        let mut index = self.index_of(self.judged.max(first)).unwrap_or(0);
+        let (mut index, mut start) = self.find_from(self.judged);
         let mut found = None;
-        while let Some(record) = self.record(index).filter(|record| record.end() <= edge) {
-            self.judged = record.end();
+        while let Some(kept) = self.records.get(index) {
+            let end = self.start_or_end(index + 1);
+            if end > edge {
+                break;
+            }
+            let record = kept.record(start, end);
+            start = end;
+            self.judged = end;
             if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 lost(&record);
-                self.lose(index);
+                self.lose(index, &record);
             }
             index += 1;
         }
@@ -398,7 +418,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     /// Marks the segment that starts the list as lost, if it is in the network; returns when it had been sent.
     pub fn mark_first_lost(&mut self) -> Option<Time> {
         let first = self.first().filter(|first| first.state == SegmentState::InFlight)?;
-        self.leave(0, SegmentState::Lost);
+        self.leave(0, &first, SegmentState::Lost);
         Some(first.sent_at)
     }
 
@@ -416,14 +436,14 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     /// A router says at `now` that it dropped the segment with byte `sequence`: marks it as lost and tells `lost` of it. False
     /// if that is no news: it is not outstanding, has arrived, waits to be sent again or was so after an implicit sign.
     pub fn mark_dropped(&mut self, sequence: u64, now: Time, lost: impl FnOnce(&Record<I>)) -> bool {
-        let Some(index) = self.index_of(sequence) else { return false };
+        let Some((index, _)) = self.find(sequence) else { return false };
         let Some(record) = self.record(index) else { return false };
         // What went again because a router said so may be dropped again, but not at the moment when it left.
         let again = record.repair == Repair::Explicit && record.sent_at < now;
         let is_new = record.state == SegmentState::InFlight && (record.repair == Repair::None || again);
         if is_new {
             lost(&record);
-            self.leave(index, SegmentState::Lost);
+            self.leave(index, &record, SegmentState::Lost);
             self.records[index].set_repair(Repair::Explicit);
         }
         is_new
@@ -438,7 +458,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 lost(&record);
             }
             if !(keep_sacked && record.state == SegmentState::Sacked) {
-                self.lose(index);
+                self.lose(index, &record);
             }
         }
         if !keep_sacked {
@@ -450,8 +470,9 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     /// Nothing of what waits to be sent again was lost: it is in the network.
     pub fn find_again(&mut self) {
         for index in 0..self.records.len() {
-            if self.records[index].state() == SegmentState::Lost {
-                self.leave(index, SegmentState::InFlight);
+            let lost = self.record(index).filter(|record| record.state == SegmentState::Lost);
+            if let Some(record) = lost {
+                self.leave(index, &record, SegmentState::InFlight);
                 self.records[index].set_repair(Repair::None);
             }
         }
@@ -468,8 +489,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.lost == 0 {
             return None;
         }
-        let first = self.first()?.start;
-        let mut index = self.index_of(self.lost_from.max(first)).unwrap_or(0);
+        let (mut index, _) = self.find_from(self.lost_from);
         while self.records.get(index)?.state() != SegmentState::Lost {
             index += 1;
         }
@@ -492,7 +512,8 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if length > segment {
             self.split(index, length, segment);
         }
-        self.leave(index, SegmentState::InFlight);
+        let record = self.record(index)?;
+        self.leave(index, &record, SegmentState::InFlight);
         self.send_again(index, now, info)
     }
 

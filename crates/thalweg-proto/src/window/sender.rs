@@ -294,11 +294,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.unacknowledged = ack.cumulative;
         }
         let by_time = self.finds_by_time();
-        if by_time {
-            self.take_outcome(now, ack, &mut outcome);
-        } else if advanced {
-            self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ());
-        }
+        // Only part of the first segment is acknowledged.
+        let is_cut = if by_time {
+            self.take_outcome(now, ack, &mut outcome)
+        } else {
+            advanced && self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ())
+        };
         if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {
                 let next = self.scoreboard.next();
@@ -365,8 +366,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.note_delivered(now, outcome.bytes);
         }
         // The peer opens its window after it refused the first segment, or part of it.
-        let cut = self.scoreboard.first().is_some_and(|first| first.start < self.unacknowledged);
-        if (window_update && was_refused || advanced && cut) && !self.is_refused() {
+        if (window_update && was_refused || advanced && is_cut) && !self.is_refused() {
             self.repair_now |= self.scoreboard.mark_first_lost().is_some();
         }
         if self.scoreboard.is_empty() {
@@ -387,7 +387,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
     /// nothing of it was taken says nothing about the network (RFC 9293, section 3.8.6.1).
     fn is_refused(&self) -> bool {
-        self.scoreboard.first().is_some_and(|first| first.start.max(self.unacknowledged) >= self.peer_limit)
+        // What is outstanding begins at the first byte that is not acknowledged, or with a segment that it is within.
+        !self.scoreboard.is_empty() && self.unacknowledged >= self.peer_limit
     }
 
     /// True if the segment that starts at or holds byte `sequence` is the oldest outstanding.

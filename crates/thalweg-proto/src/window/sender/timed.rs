@@ -187,12 +187,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late.
+    /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late. True if
+    /// only part of the first segment is acknowledged.
     #[inline(never)]
-    pub(super) fn take_outcome(&mut self, now: Time, ack: &Ack, outcome: &mut AckOutcome<C::PacketInfo>) {
+    pub(super) fn take_outcome(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        outcome: &mut AckOutcome<C::PacketInfo>,
+    ) -> bool {
         let renewed = self.renewed();
-        let Some(extensions) = self.extensions.as_deref_mut() else { return };
-        let Extensions { rack: Some(rack), undo, .. } = extensions else { return };
+        let Some(extensions) = self.extensions.as_deref_mut() else { return false };
+        let Extensions { rack: Some(rack), undo, .. } = extensions else { return false };
         let min_rtt = rack.shortest.get();
         let mut delivered = |record: &Record<C::PacketInfo>| {
             rack.on_delivered(now, record, ack, min_rtt);
@@ -203,7 +209,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 undo.clear(record.start);
             }
         };
-        self.scoreboard.acknowledge(self.unacknowledged, outcome, &mut delivered);
+        let is_cut = self.scoreboard.acknowledge(self.unacknowledged, outcome, &mut delivered);
         let mut blocks: [SackBlock; 3] = ack.sack;
         blocks.sort_unstable_by_key(|block| block.start);
         for block in blocks.iter().filter(|block| !block.is_empty()) {
@@ -215,6 +221,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.shortest.sample(now, now.since(sent_at));
             rack.probe.note_measured();
         }
+        is_cut
     }
 
     /// Moves between the phases of loss repair after an acknowledgement, which may have `advanced`.
