@@ -309,7 +309,6 @@ mod tests {
     //! of 100 ms.
     use super::super::super::record::Repair;
     use super::*;
-    use crate::payload::Length;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
