@@ -81,12 +81,19 @@ struct Spring;
 impl Payload for Blank {
     type Queue = Spring;
     type Store = Spring;
+    type Kept = ();
 
     fn len(&self) -> u32 {
         1
     }
 
     fn slice(&self, _start: u32, _end: u32) -> Self {
+        Self
+    }
+
+    fn keep(&self) {}
+
+    fn restore(&(): &(), _length: u32) -> Self {
         Self
     }
 }

@@ -26,6 +26,7 @@ pub struct TagStore(BTreeMap<u64, Tag>);
 impl Payload for Tag {
     type Queue = TagQueue;
     type Store = TagStore;
+    type Kept = Self;
 
     fn len(&self) -> u32 {
         self.length
@@ -33,6 +34,14 @@ impl Payload for Tag {
 
     fn slice(&self, start: u32, end: u32) -> Self {
         Self { start: self.start + start, length: end - start }
+    }
+
+    fn keep(&self) -> Self {
+        *self
+    }
+
+    fn restore(kept: &Self, _length: u32) -> Self {
+        *kept
     }
 }
 

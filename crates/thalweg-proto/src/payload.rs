@@ -10,6 +10,8 @@ pub trait Payload: Clone + Debug + PartialEq {
     type Queue: Queue<Self>;
     /// Received data that waits for what comes before it.
     type Store: Store<Self>;
+    /// What has to be kept of a piece whose length is known.
+    type Kept: Clone + Debug;
 
     /// The number of bytes.
     fn len(&self) -> u32;
@@ -21,6 +23,12 @@ pub trait Payload: Clone + Debug + PartialEq {
 
     /// The part from `start` (inclusive) to `end` (exclusive), both within the length.
     fn slice(&self, start: u32, end: u32) -> Self;
+
+    /// All of it but its length.
+    fn keep(&self) -> Self::Kept;
+
+    /// The piece of `length` bytes of which `kept` was kept.
+    fn restore(kept: &Self::Kept, length: u32) -> Self;
 }
 
 /// A first-in first-out buffer of application data.
@@ -62,6 +70,7 @@ pub struct LengthStore;
 impl Payload for Length {
     type Queue = LengthQueue;
     type Store = LengthStore;
+    type Kept = ();
 
     #[inline]
     fn len(&self) -> u32 {
@@ -70,6 +79,13 @@ impl Payload for Length {
 
     fn slice(&self, start: u32, end: u32) -> Self {
         Self(end - start)
+    }
+
+    fn keep(&self) {}
+
+    #[inline]
+    fn restore(&(): &(), length: u32) -> Self {
+        Self(length)
     }
 }
 
@@ -146,6 +162,7 @@ impl Eq for Slice {}
 impl Payload for Slice {
     type Queue = SliceQueue;
     type Store = SliceStore;
+    type Kept = Self;
 
     #[inline]
     fn len(&self) -> u32 {
@@ -156,6 +173,16 @@ impl Payload for Slice {
     fn slice(&self, start: u32, end: u32) -> Self {
         let (start, end) = (self.start + start, (self.start + end).min(self.end));
         Self { bytes: Arc::clone(&self.bytes), start: start.min(end), end }
+    }
+
+    #[inline]
+    fn keep(&self) -> Self {
+        self.clone()
+    }
+
+    #[inline]
+    fn restore(kept: &Self, _length: u32) -> Self {
+        kept.clone()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
 use crate::parts::feedback::MessageWays;
-use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY};
+use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
 use crate::parts::names::Names;
@@ -316,7 +316,8 @@ impl<'a> Builder<'a> {
             }
             self.flows.push(Flow {
                 workload,
-                reader: reader.map(Box::new),
+                special: reader
+                    .map(|reader| Box::new(Special { reader: Some(Box::new(reader)), ..Special::NONE })),
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(|| Box::new(Delays::new(with_jitter))),
                 ..Flow::idle(index, links, hosts, start)
             });

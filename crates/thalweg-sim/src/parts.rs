@@ -1,6 +1,7 @@
 //! The parts of a run, each with methods of its own; none knows the event loop.
 
 pub(crate) mod border;
+pub(crate) mod drop_tail;
 pub(crate) mod endpoint;
 pub(crate) mod feedback;
 pub(crate) mod flow;

@@ -335,7 +335,7 @@ impl<P: Payload, C: ConfigureController> Engine for Guarded<P, C> {
 
 impl<P, C> AnySender<P> for Guarded<P, C>
 where
-    P: Payload<Queue: Send> + Send,
+    P: Payload<Queue: Send, Kept: Send> + Send,
     C: ConfigureController,
 {
     fn stats(&self, now: Time) -> WindowStats {

@@ -14,6 +14,7 @@ mod pause;
 mod pdu;
 mod ranges;
 mod receiver;
+mod record;
 mod rtt;
 mod scoreboard;
 mod sender;

@@ -69,14 +69,31 @@ pub struct Receiver<P: Payload> {
     delay: Option<RelativeDelay>,
     /// The first byte beyond the window last advertised.
     advertised: u64,
-    /// LEDBAT++ at this end, where it holds the sender back beside that.
-    background: Option<Box<Background>>,
-    /// The state of one that acts against the rules.
-    misbehaving: Option<Box<Misbehaving<P>>>,
+    /// The parts that few have.
+    special: Option<Box<Special<P>>>,
     // What [`ReceiverStats`] tells, here so that small fields share a word.
     new_segments: u64,
     duplicates: u32,
     refused: u32,
+}
+
+/// The parts that few receivers have.
+#[derive(Clone, Debug)]
+struct Special<P: Payload> {
+    /// LEDBAT++ at this end, where it holds the sender back beside the window.
+    background: Option<Background>,
+    /// The state of one that acts against the rules.
+    misbehaving: Option<Misbehaving<P>>,
+}
+
+impl<P: Payload> Special<P> {
+    /// Those of a receiver, if it has any.
+    fn new(config: &ReceiverConfig) -> Option<Box<Self>> {
+        let background = config.background.as_ref().map(Background::new);
+        let misbehaving = config.misbehaviour.map(Misbehaving::new);
+        let is_any = background.is_some() || misbehaving.is_some();
+        is_any.then(|| Box::new(Self { background, misbehaving }))
+    }
 }
 
 impl<P: Payload> Receiver<P> {
@@ -85,8 +102,7 @@ impl<P: Payload> Receiver<P> {
         Self {
             // A window that is to become small is not promised before the first segment.
             advertised: if config.background.is_some() { 0 } else { config.window },
-            background: config.background.as_ref().map(|config| Box::new(Background::new(config))),
-            misbehaving: config.misbehaviour.map(|how| Box::new(Misbehaving::new(how))),
+            special: Special::new(&config),
             config,
             expected: 0,
             delivered: 0,
@@ -143,6 +159,16 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
+    #[inline(always)]
+    fn background(&mut self) -> Option<&mut Background> {
+        self.special.as_deref_mut()?.background.as_mut()
+    }
+
+    #[inline(always)]
+    fn misbehaving(&mut self) -> Option<&mut Misbehaving<P>> {
+        self.special.as_deref_mut()?.misbehaving.as_mut()
+    }
+
     /// The first byte beyond the window.
     fn limit(&self) -> u64 {
         let base = if self.config.wait_for_consumption { self.consumed } else { self.expected };
@@ -153,7 +179,7 @@ impl<P: Payload> Receiver<P> {
     #[inline(always)]
     fn edge(&self) -> u64 {
         let limit = self.limit();
-        match &self.background {
+        match self.special.as_deref().and_then(|special| special.background.as_ref()) {
             Some(background) => background.edge(self.expected, limit, self.advertised),
             None => limit,
         }
@@ -180,10 +206,11 @@ impl<P: Payload> Receiver<P> {
         if how == Misbehaviour::RepeatsAcks {
             self.owed += REPEATED;
         }
-        if let Some(misbehaving) = &mut self.misbehaving
-            && self.expected > before
+        let expected = self.expected;
+        if let Some(misbehaving) = self.misbehaving()
+            && expected > before
         {
-            let further = misbehaving.advanced(before, self.expected, length);
+            let further = misbehaving.advanced(before, expected, length);
             self.owed = if further > 0 { self.owed.max(1) + further } else { self.owed };
         }
     }
@@ -194,7 +221,7 @@ impl<P: Payload> Receiver<P> {
         self.delay = segment.sent_at.map(|sent_at| sent_at.until(now)).or(self.delay);
         let (start, end) = (segment.sequence, segment.end().min(self.limit()));
         let from = start.max(self.expected);
-        let Some(misbehaving) = self.misbehaving.as_mut().filter(|_| end > from) else {
+        let Some(misbehaving) = self.misbehaving().filter(|_| end > from) else {
             self.duplicates = self.duplicates.saturating_add(1);
             self.owed += 1;
             return;
@@ -223,7 +250,7 @@ impl<P: Payload> Receiver<P> {
         if let Some(sent_at) = segment.sent_at {
             let delay = sent_at.until(now);
             self.delay = Some(delay);
-            if let Some(background) = &mut self.background {
+            if let Some(background) = self.background() {
                 let (end, bytes) = (segment.end(), segment.payload.len());
                 background.arrive(now, end, bytes, delay, segment.retransmission);
             }
@@ -348,15 +375,16 @@ impl<P: Payload> Receiver<P> {
 
     fn acknowledgement(&mut self, now: Time) -> Ack {
         self.owed -= 1;
-        if let Some(cumulative) = self.misbehaving.as_mut().and_then(|own| own.untrue.pop_front()) {
+        if let Some(cumulative) = self.misbehaving().and_then(|own| own.untrue.pop_front()) {
             let window = self.limit().saturating_sub(cumulative);
             return Ack { cumulative, window, ce: self.ce, ..Ack::default() };
         }
         self.delayed = 0;
         self.ack_deadline = Time::MAX;
         let edge = self.edge();
-        if let Some(background) = &mut self.background {
-            background.advertise(now, self.advertised, edge);
+        let advertised = self.advertised;
+        if let Some(background) = self.background() {
+            background.advertise(now, advertised, edge);
         }
         self.advertised = edge;
         let window = self.advertised.saturating_sub(self.expected);
@@ -389,7 +417,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Data behind what a receiver that conceals losses never had.
     fn next_behind_gap(&mut self) -> Option<P> {
-        let (start, piece) = self.misbehaving.as_mut()?.pieces.pop_front()?;
+        let (start, piece) = self.misbehaving()?.pieces.pop_front()?;
         self.delivered = start;
         Some(piece)
     }

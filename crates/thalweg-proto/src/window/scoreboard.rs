@@ -1,58 +1,21 @@
 //! The segments that a sender has sent and the peer has not cumulatively acknowledged.
 
 use super::ranges::Ranges;
+use super::record::{Kept, Record, Repair, SegmentState};
 use crate::digest::feed;
 use crate::payload::Payload;
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
-/// The sender's belief about a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum SegmentState {
-    /// In the network.
-    InFlight,
-    /// Selectively acknowledged.
-    Sacked,
-    /// Lost, and not sent again yet.
-    Lost,
-}
-
-/// Room for so many segments is made at least.
+/// Room for so many segments is made at first, which is enough for many transfers ...
 const LEAST_ROOM: usize = 4;
-/// Room is given back after so many acknowledgements that did not need it.
+/// ... and for so many as soon as there are more: two initial windows (RFC 6928) and a few that limited transmit adds, which most
+/// come to that have more than one to send. Of many senders that grew by small steps each would leave behind memory that is too
+/// short for the next step of any other.
+const ROOM: usize = 24;
+/// Room is given back after so many acknowledgements that did not need a quarter of it.
 const ROOMY: u32 = 16;
-
-/// The cause for which the sender sent a segment again, or will. What comes later about the same drop is then no news.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Repair {
-    /// Nothing yet.
-    #[default]
-    None,
-    /// The sender found it out for itself: by the timer, or by acknowledgements.
-    Implicit,
-    /// A router's message.
-    Explicit,
-}
-
-/// A segment.
-#[derive(Clone, Debug)]
-pub(super) struct Record<P, I> {
-    pub start: u64,
-    pub sent_at: Time,
-    pub payload: P,
-    pub info: I,
-    pub state: SegmentState,
-    pub repair: Repair,
-    /// The number of times that the segment was sent again, saturating.
-    pub retransmissions: u8,
-}
-
-impl<P: Payload, I> Record<P, I> {
-    pub fn end(&self) -> u64 {
-        self.start + u64::from(self.payload.len())
-    }
-}
 
 /// The segments that an acknowledgement newly tells to have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -78,15 +41,17 @@ pub(super) struct AckOutcome<I> {
 /// Every operation costs what it changes: acknowledging, marking and finding lost segments are amortised constant time
 /// for each segment, whatever the window.
 #[derive(Clone, Debug)]
-pub(super) struct Scoreboard<P, I> {
-    records: VecDeque<Record<P, I>>,
+pub(super) struct Scoreboard<P: Payload, I> {
+    /// Each ends where the next one starts, and the last at `next`.
+    records: VecDeque<Kept<P, I>>,
+    next: u64,
     sacked: Ranges,
     in_flight: u32,
     in_flight_bytes: u64,
     lost: u32,
     /// The number of times that a segment was taken for lost, which wraps.
     losses: u32,
-    /// Acknowledgements in a row that left half of the room for records empty.
+    /// Acknowledgements in a row that left three quarters of the room for records empty.
     roomy: u32,
     /// No segment that starts below this is lost.
     lost_from: u64,
@@ -94,22 +59,23 @@ pub(super) struct Scoreboard<P, I> {
     judged: u64,
 }
 
-impl<P: Payload + Hash, I: Hash> Scoreboard<P, I> {
+impl<P: Payload + Hash, I: Copy + Default + Hash> Scoreboard<P, I> {
     /// Feeds `into` with what decides what becomes of the segments, for a sender that gives one up after `most`
     /// retransmissions. Without that only the first of them matters.
     pub fn digest<H: Hasher>(&self, now: Time, most: Option<u32>, into: &mut H) {
         let most = most.unwrap_or(0).max(1);
-        for record in &self.records {
-            let Record { start, sent_at, payload, info, state, repair, retransmissions } = record;
-            let again = u32::from(*retransmissions).min(most);
-            feed(into, (start, now.since(*sent_at), payload, info, state, repair, again));
+        for (index, kept) in self.records.iter().enumerate() {
+            let Some(record) = self.record(index) else { continue };
+            let Record { start, length, sent_at, info, state, repair, retransmissions } = record;
+            let (payload, again) = (P::restore(&kept.payload, length), u32::from(retransmissions).min(most));
+            feed(into, (start, now.since(sent_at), payload, info, state, repair, again));
         }
         // The counts follow from the records.
         feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
     }
 }
 
-impl<P, I> Scoreboard<P, I> {
+impl<P: Payload, I> Scoreboard<P, I> {
     /// The time at which the segment that was sent longest ago left.
     pub fn oldest(&self) -> Option<Time> {
         self.records.iter().map(|record| record.sent_at).min()
@@ -120,6 +86,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     pub fn new() -> Self {
         Self {
             records: VecDeque::new(),
+            next: 0,
             sacked: Ranges::default(),
             in_flight: 0,
             in_flight_bytes: 0,
@@ -133,6 +100,30 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// The next byte to send for the first time.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The segment at a position in the list.
+    #[inline(always)]
+    fn record(&self, index: usize) -> Option<Record<I>> {
+        let kept = self.records.get(index)?;
+        Some(kept.record(kept.start(self.next), self.start_or_end(index + 1)))
+    }
+
+    /// The position at which the segment at an index starts, or the one before it ends.
+    #[inline(always)]
+    fn start_or_end(&self, index: usize) -> u64 {
+        self.records.get(index).map_or(self.next, |kept| kept.start(self.next))
+    }
+
+    /// All segments.
+    fn all(&self) -> impl Iterator<Item = Record<I>> {
+        (0..self.records.len()).filter_map(|index| self.record(index))
     }
 
     /// The number of segments.
@@ -150,8 +141,9 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.in_flight_bytes
     }
 
-    pub fn first(&self) -> Option<&Record<P, I>> {
-        self.records.front()
+    #[inline(always)]
+    pub fn first(&self) -> Option<Record<I>> {
+        self.record(0)
     }
 
     /// Segments that were selectively acknowledged.
@@ -161,8 +153,8 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Their bytes.
     pub fn sacked_bytes(&self) -> u64 {
-        let sacked = self.records.iter().filter(|record| record.state == SegmentState::Sacked);
-        sacked.map(|record| u64::from(record.payload.len())).sum()
+        let sacked = self.all().filter(|record| record.state == SegmentState::Sacked);
+        sacked.map(|record| u64::from(record.length)).sum()
     }
 
     /// The number of times that a segment was taken for lost, which wraps.
@@ -171,28 +163,32 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// The segment that starts there.
-    pub fn starting_at(&self, start: u64) -> Option<&Record<P, I>> {
-        self.index_of(start).map(|index| &self.records[index]).filter(|record| record.start == start)
+    pub fn starting_at(&self, start: u64) -> Option<Record<I>> {
+        self.record(self.find(start)?.0).filter(|record| record.start == start)
     }
 
     /// Marks the segment that starts there as lost, if it is in the network.
     pub fn mark_lost(&mut self, start: u64) {
-        let Some(index) = self.index_of(start) else { return };
-        if self.records[index].state == SegmentState::InFlight {
-            self.leave(index, SegmentState::Lost);
-            self.records[index].repair = Repair::Implicit;
+        let Some((index, _)) = self.find(start) else { return };
+        if let Some(record) = self.record(index).filter(|record| record.state == SegmentState::InFlight) {
+            self.lose(index, &record);
         }
     }
 
-    /// The last segment goes out once more at `now`, if it is in the network and not longer than a segment of today.
-    pub fn resend_last(&mut self, now: Time, segment: u32) -> Option<&mut Record<P, I>> {
-        let last = self.records.back_mut()?;
-        if last.state != SegmentState::InFlight || last.payload.len() > segment {
+    /// The last segment goes out once more at `now`, if it is in the network and not longer than a segment of today; `info` tells of
+    /// one of so many bytes what is kept with it.
+    pub fn resend_last(
+        &mut self,
+        now: Time,
+        segment: u32,
+        info: impl FnOnce(u32) -> I,
+    ) -> Option<(Record<I>, P)> {
+        let index = self.records.len().checked_sub(1)?;
+        let last = self.record(index)?;
+        if last.state != SegmentState::InFlight || last.length > segment {
             return None;
         }
-        last.sent_at = now;
-        last.retransmissions = last.retransmissions.saturating_add(1);
-        Some(last)
+        self.send_again(index, now, info)
     }
 
     /// The addresses in memory of the first record and of the next new one, unless the latter goes to the start of the
@@ -202,37 +198,59 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         Some([core::ptr::from_ref(first).cast(), core::ptr::from_ref(last).wrapping_add(1).cast()])
     }
 
-    /// A new segment left.
+    /// A new segment left at `now`.
     #[inline(always)]
-    pub fn push(&mut self, record: Record<P, I>) {
+    pub fn push(&mut self, now: Time, payload: &P, info: I) {
+        let bytes = u64::from(payload.len());
         self.in_flight += 1;
-        self.in_flight_bytes += u64::from(record.payload.len());
+        self.in_flight_bytes += bytes;
+        if self.records.len() == self.records.capacity() {
+            self.make_room();
+        }
+        self.records.push_back(Kept::new(self.next, now, payload.keep(), info));
+        self.next += bytes;
+    }
+
+    // Rare: out of the way of what is pushed.
+    #[inline(never)]
+    fn make_room(&mut self) {
         let held = self.records.len();
-        if held == self.records.capacity() {
-            // By a quarter, not by doubling: of ten thousand senders these are most of the memory.
-            self.records.reserve_exact((held / 4).max(LEAST_ROOM));
-        }
-        self.records.push_back(record);
+        let room = match held {
+            0..LEAST_ROOM => LEAST_ROOM,
+            LEAST_ROOM..ROOM => ROOM,
+            // By a quarter, not by doubling.
+            _ => held + held / 4,
+        };
+        self.records.reserve_exact(room - held);
     }
 
-    /// The position of the segment that contains byte `sequence`.
-    fn index_of(&self, sequence: u64) -> Option<usize> {
-        let first = self.records.front()?;
-        let offset = sequence.checked_sub(first.start)?;
+    /// The index of the segment that contains byte `sequence`, and where it starts.
+    fn find(&self, sequence: u64) -> Option<(usize, u64)> {
+        let (first, second) = (self.start_or_end(0), self.start_or_end(1));
+        if sequence >= self.next {
+            return None;
+        }
+        let offset = sequence.checked_sub(first)?;
         // Segments are nearly always of one size: guess, then search if that was wrong.
-        let length = u64::from(first.payload.len().max(1));
-        let guess = usize::try_from(offset / length).ok()?;
-        if self.records.get(guess).is_some_and(|record| record.start <= sequence && sequence < record.end()) {
-            return Some(guess);
+        let guess = usize::try_from(offset / (second - first).max(1)).ok()?;
+        let start = self.start_or_end(guess);
+        if start <= sequence && sequence < self.start_or_end(guess + 1) {
+            return Some((guess, start));
         }
-        let after = self.records.partition_point(|record| record.start <= sequence);
+        let after = self.records.partition_point(|kept| kept.start(self.next) <= sequence);
         let index = after.checked_sub(1)?;
-        (sequence < self.records[index].end()).then_some(index)
+        Some((index, self.start_or_end(index)))
     }
 
-    fn leave(&mut self, index: usize, to: SegmentState) {
-        let record = &mut self.records[index];
-        let bytes = u64::from(record.payload.len());
+    /// The same for the last byte of the first segment or a later one; the first segment for one before it.
+    fn find_from(&self, sequence: u64) -> (usize, u64) {
+        let first = self.start_or_end(0);
+        if sequence <= first { (0, first) } else { self.find(sequence).unwrap_or((0, first)) }
+    }
+
+    /// The segment at `index`, which is `record`, gets another state.
+    fn leave(&mut self, index: usize, record: &Record<I>, to: SegmentState) {
+        let bytes = u64::from(record.length);
         match record.state {
             SegmentState::InFlight => {
                 self.in_flight -= 1;
@@ -253,21 +271,34 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             }
             SegmentState::Sacked => {}
         }
-        record.state = to;
+        self.records[index].set_state(to);
+    }
+
+    /// The sender has found out that a segment is lost.
+    fn lose(&mut self, index: usize, record: &Record<I>) {
+        self.leave(index, record, SegmentState::Lost);
+        self.records[index].set_repair(Repair::Implicit);
     }
 
     /// Forgets the segments that end at or below `cumulative`, and tells `delivered` of those that were not known to have
-    /// arrived.
+    /// arrived. True if it is within a segment.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
         cumulative: u64,
         outcome: &mut AckOutcome<I>,
-        mut delivered: impl FnMut(&Record<P, I>),
-    ) {
-        while self.records.front().is_some_and(|first| first.end() <= cumulative) {
-            let Some(record) = self.records.pop_front() else { break };
-            let bytes = u64::from(record.payload.len());
+        mut delivered: impl FnMut(&Record<I>),
+    ) -> bool {
+        let mut start = self.start_or_end(0);
+        while start < cumulative {
+            let end = self.start_or_end(1);
+            if end > cumulative {
+                break;
+            }
+            let Some(kept) = self.records.pop_front() else { break };
+            let record = kept.record(start, end);
+            start = end;
+            let bytes = u64::from(record.length);
             match record.state {
                 SegmentState::InFlight => {
                     self.in_flight -= 1;
@@ -281,7 +312,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         }
         self.sacked.remove_below(cumulative);
         let held = self.records.len();
-        if self.records.capacity() > 2 * held.max(LEAST_ROOM) {
+        if self.records.capacity() > 4 * held.max(LEAST_ROOM) {
             // One that speaks for a whole window leaves it empty, and it is full again at once.
             self.roomy += 1;
             if self.roomy >= ROOMY {
@@ -291,6 +322,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         } else {
             self.roomy = 0;
         }
+        start < cumulative
     }
 
     /// Marks the segments within `start..end` as arrived, and tells `delivered` of those that were not known to have.
@@ -299,21 +331,25 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         start: u64,
         end: u64,
         outcome: &mut AckOutcome<I>,
-        mut delivered: impl FnMut(&Record<P, I>),
+        mut delivered: impl FnMut(&Record<I>),
     ) {
         let mut sacked = core::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
-            let Some(mut index) = self.index_of(from) else { return };
-            while let Some(record) = self.records.get(index).filter(|record| record.start < to) {
+            let Some((mut index, mut start)) = self.find(from) else { return };
+            while start < to
+                && let Some(kept) = self.records.get(index)
+            {
+                let record = kept.record(start, self.start_or_end(index + 1));
+                start = record.end();
                 // A block that cuts a segment says nothing of the whole of it.
                 if record.start >= from && record.end() <= to && record.state != SegmentState::Sacked {
-                    delivered(record);
+                    delivered(&record);
                     if record.retransmissions == 0 {
-                        outcome.add(record);
+                        outcome.add(&record);
                     } else {
-                        outcome.add_resent(record);
+                        outcome.add_resent(&record);
                     }
-                    self.leave(index, SegmentState::Sacked);
+                    self.leave(index, &record, SegmentState::Sacked);
                 }
                 index += 1;
             }
@@ -355,20 +391,24 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     /// Marks segments that end at or below `edge` as lost, each at most once. Segments sent again are not judged: the
     /// retransmission timer finds those that are lost twice. Tells `lost` of each, and returns when the first of them had been
     /// sent.
-    pub fn mark_lost_below(&mut self, edge: u64, mut lost: impl FnMut(&Record<P, I>)) -> Option<Time> {
+    pub fn mark_lost_below(&mut self, edge: u64, mut lost: impl FnMut(&Record<I>)) -> Option<Time> {
         if self.is_judged(edge) {
             return None;
         }
-        let first = self.records.front()?.start;
-        let mut index = self.index_of(self.judged.max(first)).unwrap_or(0);
+        let (mut index, mut start) = self.find_from(self.judged);
         let mut found = None;
-        while let Some(record) = self.records.get(index).filter(|record| record.end() <= edge) {
-            self.judged = record.end();
+        while let Some(kept) = self.records.get(index) {
+            let end = self.start_or_end(index + 1);
+            if end > edge {
+                break;
+            }
+            let record = kept.record(start, end);
+            start = end;
+            self.judged = end;
             if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
-                lost(record);
-                self.leave(index, SegmentState::Lost);
-                self.records[index].repair = Repair::Implicit;
+                lost(&record);
+                self.lose(index, &record);
             }
             index += 1;
         }
@@ -377,51 +417,48 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Marks the segment that starts the list as lost, if it is in the network; returns when it had been sent.
     pub fn mark_first_lost(&mut self) -> Option<Time> {
-        let first = self.records.front()?;
-        let sent_at = first.sent_at;
-        (first.state == SegmentState::InFlight).then(|| {
-            self.leave(0, SegmentState::Lost);
-            sent_at
-        })
+        let first = self.first().filter(|first| first.state == SegmentState::InFlight)?;
+        self.leave(0, &first, SegmentState::Lost);
+        Some(first.sent_at)
     }
 
     /// Acknowledgements point at the segment that starts the list: marks it as lost, unless it was sent again already or
     /// a router has named it; tells `lost` of it and returns when it had been sent.
-    pub fn mark_first_missing(&mut self, lost: impl FnOnce(&Record<P, I>)) -> Option<Time> {
-        let first = self.records.front_mut().filter(|first| first.repair == Repair::None)?;
+    pub fn mark_first_missing(&mut self, lost: impl FnOnce(&Record<I>)) -> Option<Time> {
+        let first = self.first().filter(|first| first.repair == Repair::None)?;
         if first.state == SegmentState::InFlight {
-            first.repair = Repair::Implicit;
-            lost(first);
+            self.records[0].set_repair(Repair::Implicit);
+            lost(&first);
         }
         self.mark_first_lost()
     }
 
     /// A router says at `now` that it dropped the segment with byte `sequence`: marks it as lost and tells `lost` of it. False
     /// if that is no news: it is not outstanding, has arrived, waits to be sent again or was so after an implicit sign.
-    pub fn mark_dropped(&mut self, sequence: u64, now: Time, lost: impl FnOnce(&Record<P, I>)) -> bool {
-        let Some(index) = self.index_of(sequence) else { return false };
-        let record = &mut self.records[index];
+    pub fn mark_dropped(&mut self, sequence: u64, now: Time, lost: impl FnOnce(&Record<I>)) -> bool {
+        let Some((index, _)) = self.find(sequence) else { return false };
+        let Some(record) = self.record(index) else { return false };
         // What went again because a router said so may be dropped again, but not at the moment when it left.
         let again = record.repair == Repair::Explicit && record.sent_at < now;
         let is_new = record.state == SegmentState::InFlight && (record.repair == Repair::None || again);
         if is_new {
-            record.repair = Repair::Explicit;
-            lost(record);
-            self.leave(index, SegmentState::Lost);
+            lost(&record);
+            self.leave(index, &record, SegmentState::Lost);
+            self.records[index].set_repair(Repair::Explicit);
         }
         is_new
     }
 
     /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false. Tells `lost` of each that was in
     /// flight.
-    pub fn mark_all_lost(&mut self, keep_sacked: bool, mut lost: impl FnMut(&Record<P, I>)) {
+    pub fn mark_all_lost(&mut self, keep_sacked: bool, mut lost: impl FnMut(&Record<I>)) {
         for index in 0..self.records.len() {
-            if self.records[index].state == SegmentState::InFlight {
-                lost(&self.records[index]);
+            let Some(record) = self.record(index) else { break };
+            if record.state == SegmentState::InFlight {
+                lost(&record);
             }
-            if !(keep_sacked && self.records[index].state == SegmentState::Sacked) {
-                self.leave(index, SegmentState::Lost);
-                self.records[index].repair = Repair::Implicit;
+            if !(keep_sacked && record.state == SegmentState::Sacked) {
+                self.lose(index, &record);
             }
         }
         if !keep_sacked {
@@ -433,17 +470,18 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     /// Nothing of what waits to be sent again was lost: it is in the network.
     pub fn find_again(&mut self) {
         for index in 0..self.records.len() {
-            if self.records[index].state == SegmentState::Lost {
-                self.leave(index, SegmentState::InFlight);
-                self.records[index].repair = Repair::None;
+            let lost = self.record(index).filter(|record| record.state == SegmentState::Lost);
+            if let Some(record) = lost {
+                self.leave(index, &record, SegmentState::InFlight);
+                self.records[index].set_repair(Repair::None);
             }
         }
         self.judged = 0;
     }
 
     /// The segments that are in the network.
-    pub fn in_network(&self) -> impl Iterator<Item = &Record<P, I>> {
-        self.records.iter().filter(|record| record.state == SegmentState::InFlight)
+    pub fn in_network(&self) -> impl Iterator<Item = Record<I>> {
+        self.all().filter(|record| record.state == SegmentState::InFlight)
     }
 
     /// The first lost segment.
@@ -451,12 +489,11 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.lost == 0 {
             return None;
         }
-        let first = self.records.front()?.start;
-        let mut index = self.index_of(self.lost_from.max(first)).unwrap_or(0);
-        while self.records.get(index)?.state != SegmentState::Lost {
+        let (mut index, _) = self.find_from(self.lost_from);
+        while self.records.get(index)?.state() != SegmentState::Lost {
             index += 1;
         }
-        self.lost_from = self.records[index].start;
+        self.lost_from = self.records[index].start(self.next);
         Some(index)
     }
 
@@ -464,29 +501,37 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     #[inline(always)]
     pub fn first_lost_len(&mut self) -> Option<u32> {
         let index = self.first_lost()?;
-        Some(self.records[index].payload.len())
+        Some(self.record(index)?.length)
     }
 
-    /// The first lost segment goes out again at `now`, or as much of its beginning as a segment holds today.
-    pub fn resend(&mut self, now: Time, segment: u32) -> Option<&mut Record<P, I>> {
+    /// The first lost segment goes out again at `now`, or as much of its beginning as a segment holds today; `info` tells of one of
+    /// so many bytes what is kept with it.
+    pub fn resend(&mut self, now: Time, segment: u32, info: impl FnOnce(u32) -> I) -> Option<(Record<I>, P)> {
         let index = self.first_lost()?;
-        if self.records[index].payload.len() > segment {
-            self.split(index, segment);
+        let length = self.record(index)?.length;
+        if length > segment {
+            self.split(index, length, segment);
         }
-        self.leave(index, SegmentState::InFlight);
-        let record = &mut self.records[index];
-        record.sent_at = now;
-        record.retransmissions = record.retransmissions.saturating_add(1);
-        Some(record)
+        let record = self.record(index)?;
+        self.leave(index, &record, SegmentState::InFlight);
+        self.send_again(index, now, info)
     }
 
-    /// Makes two of a lost segment, the first of them with so many bytes.
+    fn send_again(&mut self, index: usize, now: Time, info: impl FnOnce(u32) -> I) -> Option<(Record<I>, P)> {
+        let length = self.record(index)?.length;
+        let kept = &mut self.records[index];
+        kept.resend(now);
+        kept.info = info(length);
+        let payload = P::restore(&kept.payload, length);
+        Some((self.record(index)?, payload))
+    }
+
+    /// Makes two of a lost segment of `length` bytes, the first of them with `at` bytes.
     #[cold]
-    fn split(&mut self, index: usize, at: u32) {
-        let record = &mut self.records[index];
-        let (head, tail) = (record.payload.slice(0, at), record.payload.slice(at, record.payload.len()));
-        let rest = Record { start: record.start + u64::from(at), payload: tail, ..record.clone() };
-        record.payload = head;
+    fn split(&mut self, index: usize, length: u32, at: u32) {
+        let kept = &mut self.records[index];
+        let whole = P::restore(&kept.payload, length);
+        let rest = kept.split(at, whole.slice(0, at).keep(), whole.slice(at, length).keep());
         self.records.insert(index + 1, rest);
         self.lost += 1;
     }
@@ -497,12 +542,12 @@ impl<I: Copy + Default> AckOutcome<I> {
         Self { segments: 0, bytes: 0, newest: None, mixed: false, original: None, ambiguous: 0, resent: 0 }
     }
 
-    fn count<P: Payload>(&mut self, record: &Record<P, I>) {
+    fn count(&mut self, record: &Record<I>) {
         self.segments += 1;
-        self.bytes += u64::from(record.payload.len());
+        self.bytes += u64::from(record.length);
     }
 
-    fn add<P: Payload>(&mut self, record: &Record<P, I>) {
+    fn add(&mut self, record: &Record<I>) {
         self.count(record);
         self.ambiguous += u32::from(record.retransmissions > 0);
         if self.mixed {
@@ -511,7 +556,7 @@ impl<I: Copy + Default> AckOutcome<I> {
         self.take_newest(record);
     }
 
-    fn take_newest<P>(&mut self, record: &Record<P, I>) {
+    fn take_newest(&mut self, record: &Record<I>) {
         if self.newest.is_none_or(|(sent_at, _)| sent_at <= record.sent_at) {
             self.newest = Some((record.sent_at, record.info));
         }
@@ -519,7 +564,7 @@ impl<I: Copy + Default> AckOutcome<I> {
 
     /// It had been sent more than once, and is selectively acknowledged: which of the transmissions arrived is not known.
     #[cold]
-    fn add_resent<P: Payload>(&mut self, record: &Record<P, I>) {
+    fn add_resent(&mut self, record: &Record<I>) {
         self.count(record);
         self.resent += 1;
         if !self.mixed {

@@ -12,16 +12,17 @@ mod renewal;
 mod repair;
 mod shortest;
 mod timed;
+mod told;
 mod undo;
 mod validation;
 
 use f_rto::Turn;
 use losses::tell_lost;
-use marks::Marks;
 use timed::Extensions;
+use told::Told;
 
-use super::pause::Pause;
-use super::scoreboard::{AckOutcome, Record, Repair, Scoreboard, SegmentState};
+use super::record::{Record, Repair, SegmentState};
+use super::scoreboard::{AckOutcome, Scoreboard};
 use super::wire::TIMESTAMP_LENGTH;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp};
 use crate::Ecn;
@@ -102,8 +103,6 @@ pub struct Sender<P: Payload, C: Controller> {
     scoreboard: Scoreboard<P, C::PacketInfo>,
     /// The first byte not cumulatively acknowledged.
     unacknowledged: u64,
-    /// The next byte to send for the first time.
-    next: u64,
     /// The first byte that the peer does not accept.
     peer_limit: u64,
     phase: Phase,
@@ -134,8 +133,7 @@ pub struct Sender<P: Payload, C: Controller> {
     finishing: bool,
     finished: bool,
     surrender: Surrender,
-    pause: Pause,
-    marks: Marks,
+    told: Option<Box<Told>>,
     extensions: Option<Box<Extensions<C>>>,
     sent: u64,
     retransmissions: u64,
@@ -150,13 +148,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Self {
             rtt: RttEstimator::new(&config.rtt),
             extensions: Extensions::new(&config, controller.decision().window),
-            pause: Pause::new(config.pause),
             config,
             controller,
             queue: P::Queue::default(),
             scoreboard: Scoreboard::new(),
             unacknowledged: 0,
-            next: 0,
             peer_limit: u64::MAX,
             phase: Phase::Open,
             duplicates: 0,
@@ -177,7 +173,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             finishing: false,
             finished: false,
             surrender: Surrender::None,
-            marks: Marks::default(),
+            told: None,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -206,7 +202,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeout: self.rtt.timeout(),
             recoveries: u64::from(self.recoveries),
             undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
-            mark_cuts: u64::from(self.marks.cuts()),
+            mark_cuts: self.told.as_ref().map_or(0, |told| u64::from(told.marks.cuts())),
             invalid_acks: u64::from(self.invalid_acks),
         }
     }
@@ -271,20 +267,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             smoothed_rtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
             segment: self.config.segment,
-            next_sequence: self.next,
+            next_sequence: self.scoreboard.next(),
         }
     }
 
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
-        if ack.cumulative > self.next {
+        if ack.cumulative > self.scoreboard.next() {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
         }
         self.silent = 0;
         self.last_heard = now;
         self.limits.hear(now);
-        self.pause.hear();
+        self.hear();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
@@ -298,14 +294,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.unacknowledged = ack.cumulative;
         }
         let by_time = self.finds_by_time();
-        if by_time {
-            self.take_outcome(now, ack, &mut outcome);
-        } else if advanced {
-            self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ());
-        }
+        // Only part of the first segment is acknowledged.
+        let is_cut = if by_time {
+            self.take_outcome(now, ack, &mut outcome)
+        } else {
+            advanced && self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ())
+        };
         if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {
-                let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
+                let next = self.scoreboard.next();
+                let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(next);
                 self.scoreboard.sack(
                     at(block.start).max(self.unacknowledged),
                     at(block.end),
@@ -320,13 +318,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
-        let ce = u32::from(ack.newly_ce(self.marks.reported())) + u32::from(ecn.is_ce());
+        let ce = u32::from(ack.newly_ce(self.reported())) + u32::from(ecn.is_ce());
         let marked = ce > 0;
         if marked {
             self.signal = Some(Signal::Mark);
             // A controller that counts hears of it with the next acknowledgement of something new.
             if outcome.newest.is_some() || self.config.ecn {
-                self.marks.report(ack);
+                self.told().marks.report(ack);
             }
         }
         if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
@@ -368,8 +366,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.note_delivered(now, outcome.bytes);
         }
         // The peer opens its window after it refused the first segment, or part of it.
-        let cut = self.scoreboard.first().is_some_and(|first| first.start < self.unacknowledged);
-        if (window_update && was_refused || advanced && cut) && !self.is_refused() {
+        if (window_update && was_refused || advanced && is_cut) && !self.is_refused() {
             self.repair_now |= self.scoreboard.mark_first_lost().is_some();
         }
         if self.scoreboard.is_empty() {
@@ -377,7 +374,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
-            self.pause.restart(now);
+            self.restart(now);
         }
     }
 
@@ -390,7 +387,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
     /// nothing of it was taken says nothing about the network (RFC 9293, section 3.8.6.1).
     fn is_refused(&self) -> bool {
-        self.scoreboard.first().is_some_and(|first| first.start.max(self.unacknowledged) >= self.peer_limit)
+        // What is outstanding begins at the first byte that is not acknowledged, or with a segment that it is within.
+        !self.scoreboard.is_empty() && self.unacknowledged >= self.peer_limit
     }
 
     /// True if the segment that starts at or holds byte `sequence` is the oldest outstanding.
@@ -425,7 +423,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn new_length(&self) -> Option<u32> {
         let length = self.queue.len().min(u64::from(self.config.segment));
-        let room = self.peer_limit.saturating_sub(self.next);
+        let room = self.peer_limit.saturating_sub(self.scoreboard.next());
         let length = if length <= room {
             length
         } else if self.probe_now {
@@ -447,8 +445,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.pause.holds() {
-            return wait(if self.pause.is_on() { Limit::Paused } else { Limit::Network });
+        if self.is_held() {
+            return wait(if self.is_paused() { Limit::Paused } else { Limit::Network });
         }
         let mut lost = self.scoreboard.first_lost_len();
         if lost.is_some()
@@ -492,9 +490,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.scoreboard.resend(now, self.config.segment)?;
-        let bytes = record.payload.len();
-        record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let controller = &mut self.controller;
+        let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let (record, payload) = self.scoreboard.resend(now, self.config.segment, info)?;
         let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
         let is_first = record.start <= self.unacknowledged && self.config.rack.is_some();
         if core::mem::take(&mut self.repair_now) || named || is_first {
@@ -505,27 +503,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.retransmissions += 1;
         self.checks = 2;
-        Some(Segment {
-            sequence: record.start,
-            payload: record.payload.clone(),
-            retransmission: true,
-            sent_at: None,
-        })
+        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None })
     }
 
     /// The last segment, once more.
     fn resend_last(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.scoreboard.resend_last(now, self.config.segment)?;
-        let bytes = record.payload.len();
-        record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let controller = &mut self.controller;
+        let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let (record, payload) = self.scoreboard.resend_last(now, self.config.segment, info)?;
         self.retransmissions += 1;
-        Some(Segment {
-            sequence: record.start,
-            payload: record.payload.clone(),
-            retransmission: true,
-            sent_at: None,
-        })
+        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None })
     }
 
     // Also for probes, which are rare: without a hint it would not be part of polling any more.
@@ -538,17 +526,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let payload = self.queue.take(length)?;
         let bytes = payload.len();
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
-        let start = self.next;
-        self.next += u64::from(bytes);
-        self.scoreboard.push(Record {
-            start,
-            sent_at: now,
-            payload: payload.clone(),
-            info,
-            state: SegmentState::InFlight,
-            repair: Repair::None,
-            retransmissions: 0,
-        });
+        let start = self.scoreboard.next();
+        self.scoreboard.push(now, &payload, info);
         // Here as well: the answer may come before anybody asks for more to send.
         if self.queue.len() < u64::from(self.config.segment) {
             let path = self.path(now);
@@ -617,8 +596,11 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 self.finishing = true;
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.pause.begin(now),
-            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.scoreboard.is_empty()),
+            Input::Pause => self.told().pause.begin(now),
+            Input::Resume => {
+                let (timer, is_outstanding) = (self.timer, !self.scoreboard.is_empty());
+                self.timer = self.told().pause.end(now, timer, is_outstanding);
+            }
             // A sender has nothing to receive.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
@@ -631,7 +613,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         {
             return Output::Transmit(pdu);
         }
-        if now >= self.timer && self.pause.timer_runs() {
+        if now >= self.timer && self.timer_runs() {
             self.on_timer(now);
         }
         if let Some(event) = self.next_event() {
@@ -667,7 +649,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             Output::Timeout { at: due, reason: self.due_reason() }
         } else if until < self.timer {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer < Time::MAX && self.pause.timer_runs() {
+        } else if self.timer < Time::MAX && self.timer_runs() {
             Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
         } else {
             Output::Idle

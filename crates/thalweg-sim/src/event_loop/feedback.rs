@@ -17,8 +17,8 @@ use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
+use thalweg_queue::DropReason;
 use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View};
-use thalweg_queue::{Discipline, DropReason};
 
 impl<T: Tracing> EventLoop<T> {
     /// The specification of the feedback of a watched queue.
@@ -62,8 +62,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn view(&self, link: u32) -> View {
         let queue = self.network.station(link).and_then(|station| station.queue.as_ref());
-        let held = |discipline: &thalweg_queue::Any| (discipline.packets(), discipline.bytes());
-        let (packets, bytes) = queue.map_or((0, 0), |waiting| held(&waiting.discipline));
+        let (packets, bytes) = queue.map_or((0, 0), |waiting| (waiting.packets(), waiting.bytes()));
         let busy_until = self.network.transmitters[link as usize].busy_until;
         View { now: self.now, packets, bytes, rate: self.network.rate(link), busy_until }
     }

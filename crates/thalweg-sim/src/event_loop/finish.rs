@@ -54,15 +54,16 @@ impl<T: Tracing> EventLoop<T> {
                 continue;
             }
             self.forget_media(flow);
-            if let Some(ended) = &mut self.flows[flow].ended {
+            let special = self.flows[flow].special.as_deref_mut();
+            if let Some(ended) = special.and_then(|special| special.ended.as_deref_mut()) {
                 ended.longest_segment_delay = Duration::ZERO;
             }
             let (counts, two_level) = (self.counts(flow), self.two_level_counts_of_flow(flow));
             let flow = &mut self.flows[flow];
             if let Some(counts) = two_level {
-                flow.two_level.get_or_insert_default()[1] = counts;
+                flow.special().two_level.get_or_insert_default()[1] = counts;
             }
-            flow.before = Some(Box::new((counts, flow.delivered)));
+            flow.special().before = Some(Box::new((counts, flow.delivered)));
         }
         for watched in &mut self.watched_links {
             watched.bytes = 0;
@@ -95,7 +96,8 @@ impl<T: Tracing> EventLoop<T> {
     /// All of a flow's connections, those under way included, over the whole run.
     fn counts(&self, flow: usize) -> Counts {
         let flow = &self.flows[flow];
-        let mut counts = flow.ended.as_deref().copied().unwrap_or_default();
+        let ended = flow.special.as_deref().and_then(|special| special.ended.as_deref());
+        let mut counts = ended.copied().unwrap_or_default();
         for connection in flow.connections() {
             counts.add(&self.connection_counts(connection));
         }
@@ -121,7 +123,7 @@ impl<T: Tracing> EventLoop<T> {
     /// The same of all connections of a flow.
     fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
         let flow = &self.flows[flow];
-        let ended = flow.two_level.as_ref().map(|counts| counts[0]);
+        let ended = flow.two_level().map(|counts| counts[0]);
         let open = flow.connections().filter_map(|connection| self.two_level_counts(connection));
         ended.into_iter().chain(open).reduce(|mut sum, counts| {
             sum.add(&counts);
@@ -185,9 +187,15 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Senders of which nothing is on its way any more wait for their retransmission timer, which expires after the end.
     fn settle_waits(&mut self) {
-        let under_way = self.network.packets.connections();
+        // No more than a byte for each: this is when a run takes most memory.
+        let mut under_way = vec![false; self.connections.len()];
+        for connection in self.network.packets.connections() {
+            if let Some(is) = under_way.get_mut(connection as usize) {
+                *is = true;
+            }
+        }
         for flow in &self.flows {
-            for connection in flow.connections().filter(|connection| !under_way.contains(connection)) {
+            for connection in flow.connections().filter(|connection| !under_way[*connection as usize]) {
                 let at = connection as usize * 2;
                 let Some([sender, receiver]) = self.endpoints.get_mut(at..at + 2) else { continue };
                 // An acknowledgement may be held back.
@@ -205,13 +213,13 @@ impl<T: Tracing> EventLoop<T> {
         let flow = &self.flows[number];
         let group = &self.groups[flow.group as usize];
         let counts = self.counts(number);
-        let (since, delivered) = match flow.before.as_deref() {
+        let (since, delivered) = match flow.before() {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
         let transport = &self.transports[group.transport as usize];
         let delivered_wire = transport.on_wire(&since.taken);
-        let arrived_before = match flow.before {
+        let arrived_before = match flow.before() {
             Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
             None => 0,
         };
@@ -230,7 +238,7 @@ impl<T: Tracing> EventLoop<T> {
             group: flow.group,
             start: flow.start,
             finished: happened(flow.finished),
-            failed: happened(flow.failed),
+            failed: happened(flow.failed()),
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
@@ -252,11 +260,11 @@ impl<T: Tracing> EventLoop<T> {
                 max: counts.longest_segment_delay,
             },
             two_level: self.two_level_counts_of_flow(number).map(|counts| {
-                let before = flow.two_level.as_ref().map(|counts| counts[1]);
+                let before = flow.two_level().map(|counts| counts[1]);
                 Box::new(counts.since(&before.unwrap_or_default()))
             }),
             media: self.media_result(number),
-            unread_peak: flow.reader.as_ref().map(|reader| reader.unread_peak()),
+            unread_peak: flow.reader().map(|reader| reader.unread_peak()),
             limits: since.limits,
             states: Vec::new(),
         }

@@ -80,7 +80,7 @@ impl<T: Tracing> EventLoop<T> {
     /// True if a flow has delivered all that it had to, or has given up.
     pub(crate) fn is_over(&self, flow: u32) -> bool {
         let state = self.flows.get(flow as usize);
-        state.is_some_and(|state| state.finished < Time::MAX || state.failed < Time::MAX)
+        state.is_some_and(|state| state.finished < Time::MAX || state.failed() < Time::MAX)
     }
 
     /// Does what an application wants.
@@ -249,9 +249,9 @@ impl<T: Tracing> EventLoop<T> {
         self.leave_gate(number);
         let flow = self.connections[number as usize].flow;
         let counts = self.connection_counts(number);
-        self.flows[flow as usize].ended.get_or_insert_default().add(&counts);
+        self.flows[flow as usize].ended().add(&counts);
         if let Some(counts) = self.two_level_counts(number) {
-            self.flows[flow as usize].two_level.get_or_insert_default()[0].add(&counts);
+            self.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
         }
         self.segment_times.remove(&number);
         for id in [number * 2, number * 2 + 1] {
@@ -303,7 +303,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     fn on_delivered(&mut self, number: u32, bytes: u64) {
         let connection = self.connections[number as usize];
-        if self.flows[connection.flow as usize].reader.is_none() {
+        if self.flows[connection.flow as usize].reader().is_none() {
             return self.on_read(number, bytes);
         }
         match connection.role {
@@ -366,7 +366,8 @@ impl<T: Tracing> EventLoop<T> {
             self.close(number);
         } else {
             let flow = &mut self.flows[connection.flow as usize];
-            flow.failed = flow.failed.min(self.now);
+            let special = flow.special();
+            special.failed = special.failed.min(self.now);
             flow.stopped = true;
             self.leave_gate(number);
         }
@@ -382,7 +383,7 @@ impl<T: Tracing> EventLoop<T> {
             Role::Main => {
                 self.leave_gate(number);
                 let flow = &mut self.flows[connection.flow as usize];
-                if flow.reader.as_deref_mut().is_none_or(Reader::ends_now) {
+                if flow.reader_mut().is_none_or(Reader::ends_now) {
                     self.end_main(number);
                 }
             }

@@ -7,7 +7,7 @@ use crate::event::Kind;
 use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
-use crate::parts::transmitter::{Extra, OnWire, Speed, Wait};
+use crate::parts::transmitter::{Extra, OnWire, Queue, Speed, Wait};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
@@ -40,6 +40,21 @@ fn filter_acks(
                 .is_some_and(|(header, older)| of(header) == of(newer) && ack.supersedes(&older))
     };
     queue.filter(filter, entry, superfluous, dropped)
+}
+
+/// A packet as a discipline sees it.
+#[inline(always)]
+fn entry_of(packets: &Packets, packet: u32) -> Entry {
+    let header = packets.get(packet);
+    Entry {
+        packet,
+        size: header.size,
+        flow: header.connection,
+        priority: header.flags.priority(),
+        urgent: header.flags.has(Flags::URGENT),
+        ecn: header.flags.ecn(),
+        marked: false,
+    }
 }
 
 impl<T: Tracing> EventLoop<T> {
@@ -118,16 +133,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn store(&mut self, link: u32, packet: u32, waits: bool) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
-        let header = self.network.packets.get(packet);
-        let mut entry = Entry {
-            packet,
-            size: header.size,
-            flow: header.connection,
-            priority: header.flags.priority(),
-            urgent: header.flags.has(Flags::URGENT),
-            ecn: header.flags.ecn(),
-            marked: false,
-        };
+        let mut entry = entry_of(&self.network.packets, packet);
         let network = &mut self.network;
         let transmitter = &network.transmitters[link as usize];
         let Some(station) = transmitter.station() else { return };
@@ -136,12 +142,20 @@ impl<T: Tracing> EventLoop<T> {
         let stream = |purpose| names.stream(purpose, link);
         let waiting = network.stations[station].waiting(spec, names.is_link(link), stream);
         let dropped = &mut network.dropped;
-        let is_stored = spec.ack_filter != AckFilter::None
-            && filter_acks(&network.packets, spec.ack_filter, entry, &mut waiting.discipline, dropped);
-        if !is_stored {
-            waiting.discipline.enqueue(now, entry, dropped);
-        }
-        let breach = waiting.discipline.breach();
+        let breach = match &mut waiting.queue {
+            Queue::DropTail(line) => {
+                line.enqueue(&mut network.packets, entry, dropped);
+                None
+            }
+            Queue::Discipline(discipline) => {
+                let is_stored = spec.ack_filter != AckFilter::None
+                    && filter_acks(&network.packets, spec.ack_filter, entry, discipline, dropped);
+                if !is_stored {
+                    discipline.enqueue(now, entry, dropped);
+                }
+                discipline.breach()
+            }
+        };
         if waits {
             waiting.observe(now);
             self.prefetch_service(link);
@@ -216,9 +230,22 @@ impl<T: Tracing> EventLoop<T> {
         let Some(station) = transmitter.station() else { return (None, 0) };
         let treatment = self.network.directions[transmitter.spec as usize].ecn;
         let Some(waiting) = self.network.stations[station].queue.as_mut() else { return (None, 0) };
-        let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
-        let left = waiting.discipline.packets();
-        let breach = waiting.discipline.breach();
+        let discipline = match &mut waiting.queue {
+            Queue::DropTail(line) => {
+                let packets = &self.network.packets;
+                let taken = line.dequeue(packets).map(|packet| entry_of(packets, packet));
+                // By the time of its service it will be in the cache.
+                packets.prefetch(line.first());
+                let left = line.packets();
+                waiting.observe(now);
+                return (taken, left);
+            }
+            Queue::Discipline(discipline) => discipline,
+        };
+        let entry = discipline.dequeue(now, &mut self.network.dropped);
+        let left = discipline.packets();
+        let breach = discipline.breach();
+        let next = discipline.peek().map(|next| next.packet);
         waiting.observe(now);
         if let Some(entry) = entry {
             if entry.marked {
@@ -226,9 +253,8 @@ impl<T: Tracing> EventLoop<T> {
                 let flags = &mut self.network.packets.get_mut(entry.packet).flags;
                 flags.set_ecn(treatment.arrives(flags.ecn(), true));
             }
-            if let Some(next) = waiting.discipline.peek() {
-                // By the time of its service it will be in the cache.
-                self.network.packets.prefetch(next.packet);
+            if let Some(next) = next {
+                self.network.packets.prefetch(next);
             }
         }
         if let Some(breach) = breach {
@@ -475,9 +501,9 @@ impl<T: Tracing> EventLoop<T> {
         }
         if let Some(waiting) = &mut station.queue {
             if let Some(rate) = change.rate {
-                waiting.discipline.set_rate(rate);
+                waiting.set_rate(rate);
             }
-            if waiting.discipline.packets() > 0 {
+            if waiting.packets() > 0 {
                 self.prefetch_service(link);
             }
         }

@@ -20,7 +20,6 @@ use crate::tracing::Tracing;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
-use thalweg_queue::Discipline;
 
 /// Bytes that may wait at all gates together.
 const MOST_HELD: u64 = 256 << 20;
@@ -135,7 +134,7 @@ impl<T: Tracing> EventLoop<T> {
             ..Packet::EMPTY
         };
         self.conservation.sent += 1;
-        self.flows[flow as usize].ended.get_or_insert_default().sent += 1;
+        self.flows[flow as usize].ended().sent += 1;
         let packet = self.network.packets.insert_bytes(packet, bytes);
         self.trace(Step::Sent, u32::MAX, packet);
         self.notify_gate_of_data(connection * 2);
@@ -221,7 +220,7 @@ impl<T: Tracing> EventLoop<T> {
         let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
         if self.counting {
             self.count_arrived(flow, ecn.is_ce(), at.since(sent_at));
-            let taken = &mut self.flows[flow as usize].ended.get_or_insert_default().taken;
+            let taken = &mut self.flows[flow as usize].ended().taken;
             taken.packets += 1;
         }
         if let Some(outside) = &mut self.outside {
@@ -237,7 +236,7 @@ impl<T: Tracing> EventLoop<T> {
         Some(LineNow {
             rate: station.rate(self.network.direction(number)),
             bytes: station.bytes,
-            waiting: waiting.map_or(0, |waiting| waiting.discipline.packets()),
+            waiting: waiting.map_or(0, |waiting| waiting.packets()),
             lost: dropped + station.extra.as_deref().map_or(0, |extra| extra.losses),
             marks: waiting.map_or(0, |waiting| waiting.marks),
         })
@@ -245,14 +244,14 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Counts data of a flow that TCP has sent once more.
     pub(crate) fn count_resent(&mut self, flow: u32) {
-        self.flows[flow as usize].ended.get_or_insert_default().retransmissions += 1;
+        self.flows[flow as usize].ended().retransmissions += 1;
     }
 
     /// Counts what an application gets of a packet that arrived: so much payload, and so much around it.
     pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, around: u64) {
         let flow = &mut self.flows[flow as usize];
         flow.delivered += payload;
-        let taken = &mut flow.ended.get_or_insert_default().taken;
+        let taken = &mut flow.ended().taken;
         taken.payload += payload;
         taken.framing += around;
     }

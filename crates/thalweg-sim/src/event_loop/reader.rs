@@ -11,7 +11,7 @@ use thalweg_proto::units::Time;
 impl<T: Tracing> EventLoop<T> {
     /// The sink of a flow got data that its application reads at its own pace.
     pub(crate) fn keep_for_reader(&mut self, flow: u32, bytes: u64) {
-        let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };
+        let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
         reader.keep(bytes);
         // What reading leads to at once is for the loop that runs already.
         if !reader.stepping {
@@ -21,7 +21,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The time has come for an application to read.
     pub(crate) fn on_reading(&mut self, flow: u32) {
-        let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };
+        let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
         // An earlier event may have replaced this one.
         if reader.armed == self.now {
             reader.armed = Time::MAX;
@@ -32,7 +32,7 @@ impl<T: Tracing> EventLoop<T> {
     fn go_on_reading(&mut self, flow: u32) {
         loop {
             let main = self.flows[flow as usize].main;
-            let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };
+            let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
             let step = reader.step(self.now);
             reader.stepping = !matches!(step, ReadStep::Wait(_));
             let is_last = reader.ending && reader.unread == 0;
@@ -62,7 +62,7 @@ impl<T: Tracing> EventLoop<T> {
     /// An application tells its receiver how fast it reads, if it has anything to say.
     pub(crate) fn announce_reading(&mut self, flow: u32) {
         let state = &self.flows[flow as usize];
-        let announced = state.reader.as_ref().and_then(|reader| reader.announced);
+        let announced = state.reader().and_then(|reader| reader.announced);
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let share = announced.and_then(|rate| transport.reading_share(rate));
         if let Some(share) = share.filter(|_| state.main != NO_CONNECTION) {

@@ -8,7 +8,6 @@ use crate::parts::series::{FLOW_SERIES, LINK_SERIES, WatchedFlow, WatchedLink};
 use crate::tracing::Tracing;
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_queue::Discipline;
 
 impl<T: Tracing> EventLoop<T> {
     /// A sample of every series is due. Where every change is recorded, only rates are left, which need an interval.
@@ -103,7 +102,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(rate) = stats.pacing_rate {
             recorders[3].offer(now, rate.as_f64());
         }
-        if let Some(reader) = &self.flows[flow as usize].reader {
+        if let Some(reader) = self.flows[flow as usize].reader() {
             recorders[5].offer(now, reader.unread().get() as f64);
         }
     }
@@ -126,7 +125,7 @@ impl<T: Tracing> EventLoop<T> {
         let now = self.now;
         let waiting = self.network.station(link).and_then(|station| station.queue.as_ref());
         let (packets, bytes, drops, marks) = waiting.map_or((0, 0, 0, 0), |waiting| {
-            let (packets, bytes) = (waiting.discipline.packets(), waiting.discipline.bytes());
+            let (packets, bytes) = (waiting.packets(), waiting.bytes());
             (packets, bytes, waiting.drops_full + waiting.drops_early, waiting.marks)
         });
         let recorders = &mut self.recorders[recorders..recorders + LINK_SERIES.len()];

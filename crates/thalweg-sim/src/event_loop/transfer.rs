@@ -173,7 +173,7 @@ fn open_transfer(flow: &Flow, now: Time) -> Option<u64> {
     let is_open = flow.main != NO_CONNECTION
         && flow.start <= now
         && flow.finished == Time::MAX
-        && (!flow.stopped || flow.failed < Time::MAX);
+        && (!flow.stopped || flow.failed() < Time::MAX);
     match &flow.workload {
         Workload::Transfer(size) if is_open => Some(*size),
         Workload::Deliver(left) if is_open => Some(flow.delivered + *left),

@@ -129,18 +129,25 @@ pub(crate) struct Flow {
     pub start: Time,
     /// [`Time::MAX`] while it has not.
     pub finished: Time,
-    pub failed: Time,
     pub stopped: bool,
     pub main: u32,
     pub reply: u32,
     pub workload: Workload,
-    /// The application at the sink, where it reads at its own pace.
-    pub reader: Option<Box<Reader>>,
     /// Delivered to the applications at both ends over the whole run.
     pub delivered: u64,
     pub counts: FlowCounts,
     /// One-way delays, where the group does not keep them.
     pub delay: Option<Box<Delays>>,
+    pub special: Option<Box<Special>>,
+}
+
+/// The parts that few flows have.
+#[derive(Debug)]
+pub(crate) struct Special {
+    /// [`Time::MAX`] while it has not.
+    pub failed: Time,
+    /// The application at the sink, where it reads at its own pace.
+    pub reader: Option<Box<Reader>>,
     /// Of connections that have ended.
     pub ended: Option<Box<Counts>>,
     /// Of all when counting began, with what had been delivered.
@@ -149,7 +156,46 @@ pub(crate) struct Flow {
     pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
 }
 
+impl Special {
+    pub const NONE: Self =
+        Self { failed: Time::MAX, reader: None, ended: None, before: None, two_level: None };
+}
+
 impl Flow {
+    /// The parts that few have, to add to them.
+    pub fn special(&mut self) -> &mut Special {
+        self.special.get_or_insert_with(|| Box::new(Special::NONE))
+    }
+
+    /// The time at which it failed; [`Time::MAX`] while it has not.
+    pub fn failed(&self) -> Time {
+        self.special.as_ref().map_or(Time::MAX, |special| special.failed)
+    }
+
+    #[inline]
+    pub fn reader(&self) -> Option<&Reader> {
+        self.special.as_deref()?.reader.as_deref()
+    }
+
+    pub fn reader_mut(&mut self) -> Option<&mut Reader> {
+        self.special.as_deref_mut()?.reader.as_deref_mut()
+    }
+
+    /// The counts of connections that have ended, to add to them.
+    pub fn ended(&mut self) -> &mut Counts {
+        self.special().ended.get_or_insert_default()
+    }
+
+    /// The counts of all connections when counting began, with what had been delivered.
+    pub fn before(&self) -> Option<&(Counts, u64)> {
+        self.special.as_deref()?.before.as_deref()
+    }
+
+    /// Two-level flow control's own counts: of connections that have ended, and of all when counting began.
+    pub fn two_level(&self) -> Option<&[TwoLevelCounts; 2]> {
+        self.special.as_deref()?.two_level.as_deref()
+    }
+
     /// A flow that has no connection yet, sends whatever it is given, and measures no delays.
     pub fn idle(group: u32, links: u32, hosts: [u32; 2], start: Time) -> Self {
         Self {
@@ -158,18 +204,14 @@ impl Flow {
             hosts,
             start,
             finished: Time::MAX,
-            failed: Time::MAX,
             stopped: false,
             main: NO_CONNECTION,
             reply: NO_CONNECTION,
             workload: Workload::Bulk,
-            reader: None,
             delivered: 0,
             counts: FlowCounts::default(),
             delay: None,
-            ended: None,
-            before: None,
-            two_level: None,
+            special: None,
         }
     }
 
@@ -183,7 +225,8 @@ impl Flow {
         self.delay = sink.delay;
         self.delivered = sink.delivered;
         self.counts.add(&sink.counts);
-        if let (Some(before), Some(of_sink)) = (&mut self.before, sink.before) {
+        let before = self.special.as_deref_mut().and_then(|special| special.before.as_deref_mut());
+        if let (Some(before), Some(of_sink)) = (before, sink.special.and_then(|special| special.before)) {
             before.0.add(&of_sink.0);
             before.1 = of_sink.1;
         }

@@ -2,7 +2,6 @@
 
 use crate::Pdu;
 use crate::prefetch::prefetch;
-use std::collections::BTreeSet;
 use thalweg_catalog::Packed;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
@@ -205,7 +204,7 @@ impl Packets {
     }
 
     #[inline]
-    fn add(&mut self, packet: Packet) -> u32 {
+    pub(crate) fn add(&mut self, packet: Packet) -> u32 {
         self.live += 1;
         if self.free == NONE {
             self.packets.push(packet);
@@ -367,9 +366,9 @@ impl Packets {
         }
     }
 
-    /// The connections that packets belong to.
-    pub fn connections(&self) -> BTreeSet<u32> {
-        self.all().map(|packet| packet.connection).collect()
+    /// The connections that packets belong to, once for each packet.
+    pub fn connections(&self) -> impl Iterator<Item = u32> {
+        self.all().map(|packet| packet.connection)
     }
 
     fn all(&self) -> impl Iterator<Item = &Packet> {

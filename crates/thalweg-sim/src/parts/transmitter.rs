@@ -1,6 +1,7 @@
 //! One direction of a link: a transmitter with its queue, and the wire behind it.
 
 use crate::measure::Occupancy;
+use crate::parts::drop_tail::DropTail;
 use crate::parts::feedback::Watched;
 use crate::parts::packet::{NONE, Packets};
 use crate::spec::{DirectionSpec, Framing};
@@ -108,7 +109,7 @@ pub(crate) struct Station {
 /// The queue of a transmitter that was busy at least once when a packet came.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub discipline: Any,
+    pub queue: Queue,
     /// Kept for the links of the specification, not for access links.
     pub occupancy: Option<Box<Occupancy>>,
     pub drops_full: u64,
@@ -116,6 +117,13 @@ pub(crate) struct Waiting {
     pub filtered: u64,
     pub marks: u64,
     pub feedback: Option<Box<Watched>>,
+}
+
+/// The things that decide which packets wait, and in which order.
+#[derive(Debug)]
+pub(crate) enum Queue {
+    DropTail(DropTail),
+    Discipline(Any),
 }
 
 /// The parts that only some directions have.
@@ -355,12 +363,19 @@ impl Waiting {
         measured: bool,
         stream: impl FnMut(&'static str) -> Stream,
     ) -> Self {
-        let mut discipline = Any::new(&spec.queue, stream);
-        discipline.set_rate(rate);
+        // What takes packets out of the middle of a queue has to find them there.
+        let is_drop_tail = spec.queue.config::<FcfsConfig>().is_some() && spec.ack_filter == AckFilter::None;
+        let queue = if is_drop_tail {
+            Queue::DropTail(DropTail::new(spec.queue.limit()))
+        } else {
+            let mut discipline = Any::new(&spec.queue, stream);
+            discipline.set_rate(rate);
+            Queue::Discipline(discipline)
+        };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
         let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
         Self {
-            discipline,
+            queue,
             occupancy: measured.then(Box::default),
             drops_full: 0,
             drops_early: 0,
@@ -370,11 +385,37 @@ impl Waiting {
         }
     }
 
-    /// The discipline's length has changed.
+    /// The packets that wait.
+    #[inline(always)]
+    pub fn packets(&self) -> u64 {
+        match &self.queue {
+            Queue::DropTail(line) => line.packets(),
+            Queue::Discipline(discipline) => discipline.packets(),
+        }
+    }
+
+    /// Their bytes.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        match &self.queue {
+            Queue::DropTail(line) => line.bytes(),
+            Queue::Discipline(discipline) => discipline.bytes(),
+        }
+    }
+
+    /// The transmitter's rate has changed.
+    pub fn set_rate(&mut self, rate: Rate) {
+        if let Queue::Discipline(discipline) = &mut self.queue {
+            discipline.set_rate(rate);
+        }
+    }
+
+    /// What waits has changed.
     #[inline(always)]
     pub fn observe(&mut self, now: Time) {
+        let (packets, bytes) = (self.packets(), self.bytes());
         if let Some(occupancy) = &mut self.occupancy {
-            occupancy.change(now, self.discipline.packets(), self.discipline.bytes());
+            occupancy.change(now, packets, bytes);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The digest of all that decides what a sender does next.
 
 use super::Sender;
+use super::told::Told;
 use crate::congestion::Controller;
 use crate::digest::{Digest, feed, until};
 use crate::payload::Payload;
@@ -21,7 +22,6 @@ where
             queue,
             scoreboard,
             unacknowledged,
-            next,
             peer_limit,
             phase,
             duplicates,
@@ -42,8 +42,7 @@ where
             finishing,
             finished,
             surrender,
-            pause,
-            marks,
+            told,
             extensions,
             sent: _,
             retransmissions: _,
@@ -54,14 +53,15 @@ where
         controller.digest(now, into);
         let most = config.max_retransmissions;
         scoreboard.digest(now, most, into);
-        pause.digest(now, into);
-        feed(into, (rtt, queue, unacknowledged, next, peer_limit, phase));
+        let told = told.as_deref().cloned().unwrap_or_else(|| Told::new(config.pause));
+        told.pause.digest(now, into);
+        feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
         feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
         // Expiries count only for a sender that gives up.
         feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
         // What is due already is due, however long.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
-        feed(into, marks.state());
+        feed(into, told.marks.state());
         if let Some(extensions) = extensions {
             // Only what is outstanding can be from before.
             let renewed = extensions.renewed;

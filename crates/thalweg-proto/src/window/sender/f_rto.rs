@@ -162,7 +162,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         advanced: bool,
         duplicate: bool,
     ) {
-        let (phase, unacknowledged, next) = (self.phase, self.unacknowledged, self.next);
+        let (phase, unacknowledged, next) = (self.phase, self.unacknowledged, self.scoreboard.next());
         let Some(f_rto) = self.f_rto() else { return };
         let Some(doubt) = &mut f_rto.doubt else { return };
         let Phase::Loss { until } = phase else { return f_rto.give_up() };

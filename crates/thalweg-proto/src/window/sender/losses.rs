@@ -6,19 +6,15 @@ use crate::payload::Payload;
 use crate::units::Time;
 
 /// Tells a controller of a lost segment, if it took the path that is used since `renewed`; `path` is the state before.
-pub(super) fn tell_lost<P: Payload, C: Controller>(
+pub(super) fn tell_lost<C: Controller>(
     controller: &mut C,
     path: &Path,
     renewed: Time,
-    record: &Record<P, C::PacketInfo>,
+    record: &Record<C::PacketInfo>,
 ) {
     if record.sent_at >= renewed {
-        let sample = LostSample {
-            path: *path,
-            sequence: record.start,
-            bytes: record.payload.len(),
-            sent_at: record.sent_at,
-        };
+        let sample =
+            LostSample { path: *path, sequence: record.start, bytes: record.length, sent_at: record.sent_at };
         controller.on_packet_lost(&sample, record.info);
     }
 }
@@ -52,7 +48,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (path, renewed) = (self.path(now), self.renewed());
         let sent_at = self.scoreboard.mark_first_lost()?;
         if let Some(first) = self.scoreboard.first() {
-            tell_lost(&mut self.controller, &path, renewed, first);
+            tell_lost(&mut self.controller, &path, renewed, &first);
         }
         Some(sent_at)
     }

@@ -75,7 +75,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     pub(super) fn on_mark(&mut self, now: Time, outcome: &AckOutcome<C::PacketInfo>) {
         // What is being repaired has cut the window of this data.
-        if self.phase != Phase::Open || !self.marks.begin_mark(self.unacknowledged, self.next) {
+        if self.phase != Phase::Open || !self.begins_mark() {
             return;
         }
         self.abandon_undo();
@@ -87,16 +87,25 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
     }
 
+    /// A mark has come: whether it is one of a new window.
+    fn begins_mark(&mut self) -> bool {
+        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
+        self.told().marks.begin_mark(unacknowledged, next)
+    }
+
     /// A loss is found: whether the controller is to cut for it.
     #[inline(never)]
     pub(super) fn cuts_for_loss(&mut self) -> bool {
-        !self.config.ecn || self.marks.begin_loss(self.unacknowledged, self.next)
+        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
+        !self.config.ecn || self.told().marks.begin_loss(unacknowledged, next)
     }
 
     /// The timer expired, for which the controller cuts always.
     pub(super) fn note_timeout(&mut self) {
         if self.config.ecn {
-            (self.marks.until, self.marks.by_mark) = (self.next, false);
+            let until = self.scoreboard.next();
+            let marks = &mut self.told().marks;
+            (marks.until, marks.by_mark) = (until, false);
         }
     }
 }

@@ -110,7 +110,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return None;
         }
         rack.probe.at = Time::MAX;
-        if self.pause.holds() {
+        if self.is_held() {
             return None;
         }
         let new = (!self.queue.is_empty()).then(|| self.new_length()).flatten();
@@ -118,7 +118,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Some(length) => self.send_new(now, length)?,
             None => self.resend_last(now)?,
         };
-        let flight = Flight { start: segment.sequence, end: self.next, again: segment.retransmission };
+        let flight =
+            Flight { start: segment.sequence, end: self.scoreboard.next(), again: segment.retransmission };
         self.timer = now + self.rtt.timeout();
         if let Some(rack) = self.rack() {
             rack.probe = TailProbe { flight: Some(flight), ..TailProbe::new() };

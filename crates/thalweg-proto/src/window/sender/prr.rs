@@ -96,7 +96,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn begin_prr(&mut self, now: Time) {
         let is_on = self.config.prr && self.config.recovery == Recovery::Sack;
         if is_on && self.controller.threshold().is_some() {
-            let in_network = (self.next - self.unacknowledged).saturating_sub(self.scoreboard.sacked_bytes());
+            let in_network =
+                (self.scoreboard.next() - self.unacknowledged).saturating_sub(self.scoreboard.sacked_bytes());
             if let Some(extensions) = self.extensions.as_deref_mut() {
                 extensions.prr = Some(Prr::new(now, in_network));
             }

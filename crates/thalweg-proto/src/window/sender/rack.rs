@@ -14,7 +14,8 @@
 //! | any DSACK widens the reordering window (section 6.2, step 4) | a segment that was sent again and brought nothing, or whose first transmission came late | copies that the network makes are no sign of reordering | none on paths that do not copy |
 //! | a lost retransmission is found as any loss is; nothing is said of the window | it cuts the window again, but not while a time-out is repaired, which has made the window one segment | RFC 5681, section 4.3 | as that asks |
 
-use super::super::scoreboard::{Record, Scoreboard, SegmentState};
+use super::super::record::{Record, SegmentState};
+use super::super::scoreboard::Scoreboard;
 use super::probe::TailProbe;
 use super::shortest::Shortest;
 use crate::digest::{feed, until};
@@ -109,7 +110,7 @@ impl Rack {
         if self.sent.len() > 2 * scoreboard.len() as usize + LEAST_SENT {
             // No more than one of a segment counts.
             self.sent.retain(|&(at, start)| {
-                scoreboard.starting_at(start).is_some_and(|record| is_last(record, at))
+                scoreboard.starting_at(start).is_some_and(|record| is_last(&record, at))
             });
         }
     }
@@ -141,13 +142,7 @@ impl Rack {
     }
 
     /// A segment has arrived, of which `ack` tells (section 6.2, steps 2 and 3).
-    pub fn on_delivered<P: Payload, I>(
-        &mut self,
-        now: Time,
-        record: &Record<P, I>,
-        ack: &Ack,
-        min_rtt: Duration,
-    ) {
+    pub fn on_delivered<I>(&mut self, now: Time, record: &Record<I>, ack: &Ack, min_rtt: Duration) {
         let again = record.retransmissions > 0;
         let end = record.end();
         // Step 3.
@@ -196,7 +191,7 @@ impl Rack {
         now: Time,
         scoreboard: &mut Scoreboard<P, I>,
         situation: &Situation,
-        mut lost: impl FnMut(&Record<P, I>),
+        mut lost: impl FnMut(&Record<I>),
     ) -> Option<Found> {
         self.due = Time::MAX;
         let patience = self.rtt + self.window(scoreboard.sacked(), situation);
@@ -218,7 +213,7 @@ impl Rack {
             let again = (record.retransmissions > 0).then_some(at);
             let first = found.map_or(at, |found| found.sent_at);
             found = Some(Found { sent_at: first, again: again.or(found.and_then(|found| found.again)) });
-            lost(record);
+            lost(&record);
             scoreboard.mark_lost(start);
         }
         found
@@ -231,12 +226,12 @@ impl Rack {
         now: Time,
         scoreboard: &mut Scoreboard<P, I>,
         situation: &Situation,
-        mut lost: impl FnMut(&Record<P, I>),
+        mut lost: impl FnMut(&Record<I>),
     ) {
         self.due = Time::MAX;
         if let Some(first) = scoreboard.first().filter(|first| first.state == SegmentState::InFlight) {
             let start = first.start;
-            lost(first);
+            lost(&first);
             scoreboard.mark_lost(start);
         }
         let patience = self.rtt + self.window(scoreboard.sacked(), situation);
@@ -245,7 +240,7 @@ impl Rack {
                 if at + patience > now {
                     break;
                 }
-                lost(record);
+                lost(&record);
                 scoreboard.mark_lost(start);
             }
             self.sent.pop_front();
@@ -304,7 +299,7 @@ fn is_of_before(start: u64, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool
 }
 
 /// True if the transmission that left at `at` is the segment's last one and nothing is known of it.
-fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
+fn is_last<I>(record: &Record<I>, at: Time) -> bool {
     record.state == SegmentState::InFlight && record.sent_at == at
 }
 
@@ -312,9 +307,8 @@ fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
 mod tests {
     //! Proves the size of the reordering window (RFC 8985, section 6.2, step 4), for a shortest round trip of 40 ms and a smoothed one
     //! of 100 ms.
-    use super::super::super::scoreboard::Repair;
+    use super::super::super::record::Repair;
     use super::*;
-    use crate::payload::Length;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -333,8 +327,8 @@ mod tests {
     fn repaired(now: u64, arrival: Arrival) -> Rack {
         let record = |start, sent_at, retransmissions| Record {
             start,
+            length: 1000,
             sent_at: Time::ZERO + MS(sent_at),
-            payload: Length(1000),
             info: (),
             state: SegmentState::InFlight,
             repair: Repair::None,

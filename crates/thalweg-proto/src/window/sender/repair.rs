@@ -115,24 +115,24 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.phase = match self.config.recovery {
             Recovery::GoBackN => {
                 self.mark_all_lost(now, false);
-                Phase::Loss { until: self.next }
+                Phase::Loss { until: self.scoreboard.next() }
             }
             Recovery::FastRetransmit => Phase::Open,
-            Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.next },
+            Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.scoreboard.next() },
         };
         self.begin_prr(now);
     }
 
     /// As [`End::await_timer`](crate::end::End::await_timer): unless something else is due before the timer expires.
     pub fn await_timer(&mut self, now: Time) {
-        let is_next = self.timer < Time::MAX && self.due() >= self.timer && self.pause.timer_runs();
+        let is_next = self.timer < Time::MAX && self.due() >= self.timer && self.timer_runs();
         if is_next && !self.scoreboard.is_empty() && !self.is_refused() {
             self.limits.expire(now, self.last_sent.max(self.last_heard));
         }
     }
 
     pub(super) fn on_timer(&mut self, now: Time) {
-        self.pause.hear();
+        self.hear();
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.scoreboard.first() else {
@@ -155,7 +155,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair_now |= self.scoreboard.mark_first_lost().is_some();
             return;
         }
-        if self.pause.is_on() && fate == SegmentState::Lost {
+        if self.is_paused() && fate == SegmentState::Lost {
             // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
@@ -177,7 +177,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.abandon_undo();
             self.mark_all_lost(now, self.config.recovery == Recovery::Sack && !reneged);
         }
-        self.phase = Phase::Loss { until: self.next };
+        self.phase = Phase::Loss { until: self.scoreboard.next() };
         self.duplicates = 0;
         self.departed = 0;
         self.repair_now = true;

@@ -187,14 +187,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late.
+    /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late. True if
+    /// only part of the first segment is acknowledged.
     #[inline(never)]
-    pub(super) fn take_outcome(&mut self, now: Time, ack: &Ack, outcome: &mut AckOutcome<C::PacketInfo>) {
+    pub(super) fn take_outcome(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        outcome: &mut AckOutcome<C::PacketInfo>,
+    ) -> bool {
         let renewed = self.renewed();
-        let Some(extensions) = self.extensions.as_deref_mut() else { return };
-        let Extensions { rack: Some(rack), undo, .. } = extensions else { return };
+        let Some(extensions) = self.extensions.as_deref_mut() else { return false };
+        let Extensions { rack: Some(rack), undo, .. } = extensions else { return false };
         let min_rtt = rack.shortest.get();
-        let mut delivered = |record: &Record<P, C::PacketInfo>| {
+        let mut delivered = |record: &Record<C::PacketInfo>| {
             rack.on_delivered(now, record, ack, min_rtt);
             if record.state == SegmentState::Lost
                 && record.retransmissions == 0
@@ -203,11 +209,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 undo.clear(record.start);
             }
         };
-        self.scoreboard.acknowledge(self.unacknowledged, outcome, &mut delivered);
+        let is_cut = self.scoreboard.acknowledge(self.unacknowledged, outcome, &mut delivered);
         let mut blocks: [SackBlock; 3] = ack.sack;
         blocks.sort_unstable_by_key(|block| block.start);
         for block in blocks.iter().filter(|block| !block.is_empty()) {
-            let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
+            let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.scoreboard.next());
             let (start, end) = (at(block.start).max(self.unacknowledged), at(block.end));
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
@@ -215,6 +221,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.shortest.sample(now, now.since(sent_at));
             rack.probe.note_measured();
         }
+        is_cut
     }
 
     /// Moves between the phases of loss repair after an acknowledgement, which may have `advanced`.
@@ -237,7 +244,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             }
             _ => false,
         };
-        let (unacknowledged, next) = (self.unacknowledged, self.next);
+        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
         if let Some(rack) = self.rack() {
             rack.adapt(was_needless || was_late, recovered, unacknowledged, next);
         }
@@ -299,7 +306,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.note_cut(now);
         }
         self.repair_now = true;
-        self.phase = Phase::Recovery { until: self.next };
+        self.phase = Phase::Recovery { until: self.scoreboard.next() };
         self.begin_prr(now);
     }
 
@@ -328,8 +335,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 }
 
 /// A segment is taken for lost, which may turn out to be a mistake: before the first of an episode the controller is copied.
-fn take_for_lost<P, C: Controller>(
-    record: &Record<P, C::PacketInfo>,
+fn take_for_lost<C: Controller>(
+    record: &Record<C::PacketInfo>,
     undo: Option<&mut Undo<C>>,
     begins: bool,
     controller: &C,

@@ -204,7 +204,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// An acknowledgement has told of so many bytes, and the controller knows.
     #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Time, bytes: u64) {
-        let (unacknowledged, next) = (self.unacknowledged, self.next);
+        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
         pipe.on_ack(bytes, unacknowledged, next);
         self.validate(now);

@@ -1,0 +1,188 @@
+//! A segment that a sender has sent, in as few bytes as it can be remembered in: of ten thousand senders these are most of the
+//! memory.
+
+use crate::payload::Payload;
+use crate::units::Time;
+
+/// The sender's belief about a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum SegmentState {
+    /// In the network.
+    InFlight,
+    /// Selectively acknowledged.
+    Sacked,
+    /// Lost, and not sent again yet.
+    Lost,
+}
+
+/// The cause for which the sender sent a segment again, or will. What comes later about the same drop is then no news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Repair {
+    /// Nothing yet.
+    None,
+    /// The sender found it out for itself: by the timer, or by acknowledgements.
+    Implicit,
+    /// A router's message.
+    Explicit,
+}
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<I> {
+    pub start: u64,
+    /// In bytes.
+    pub length: u32,
+    pub sent_at: Time,
+    pub info: I,
+    pub state: SegmentState,
+    pub repair: Repair,
+    /// The number of times that the segment was sent again, saturating.
+    pub retransmissions: u8,
+}
+
+impl<I> Record<I> {
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.length)
+    }
+}
+
+/// The bits below the start of a segment: the number of retransmissions, then the cause of a repair, then the state.
+const BELOW: u32 = 12;
+const RETRANSMISSIONS: u32 = 4;
+const REPAIR: u32 = 2;
+/// The bits of the start. What is outstanding is never as long as they count, 4.5 PB, so that they tell the whole of it.
+const STARTS: u64 = u64::MAX >> BELOW;
+
+/// A segment as it is kept, which ends where the next one starts: 16 bytes for one that is only a length.
+#[derive(Clone, Debug)]
+pub(super) struct Kept<P: Payload, I> {
+    pub sent_at: Time,
+    packed: u64,
+    pub payload: P::Kept,
+    pub info: I,
+}
+
+impl<P: Payload, I> Kept<P, I> {
+    /// One that starts at `start` and leaves at `sent_at`.
+    #[inline]
+    pub fn new(start: u64, sent_at: Time, payload: P::Kept, info: I) -> Self {
+        Self { sent_at, packed: start << BELOW, payload, info }
+    }
+
+    /// The position at which it starts, which is not behind `position`.
+    #[inline]
+    pub fn start(&self, position: u64) -> u64 {
+        position - (position.wrapping_sub(self.packed >> BELOW) & STARTS)
+    }
+
+    /// All that is known of it, where it starts at `start` and ends at `end`.
+    #[inline(always)]
+    pub fn record(&self, start: u64, end: u64) -> Record<I>
+    where
+        I: Copy,
+    {
+        Record {
+            start,
+            length: (end - start) as u32,
+            sent_at: self.sent_at,
+            info: self.info,
+            state: self.state(),
+            repair: self.repair(),
+            retransmissions: self.retransmissions(),
+        }
+    }
+
+    #[inline]
+    pub fn state(&self) -> SegmentState {
+        match self.packed & 3 {
+            0 => SegmentState::InFlight,
+            1 => SegmentState::Sacked,
+            _ => SegmentState::Lost,
+        }
+    }
+
+    #[inline]
+    pub fn set_state(&mut self, state: SegmentState) {
+        self.packed = self.packed & !3 | state as u64;
+    }
+
+    #[inline]
+    pub fn repair(&self) -> Repair {
+        match self.packed >> REPAIR & 3 {
+            0 => Repair::None,
+            1 => Repair::Implicit,
+            _ => Repair::Explicit,
+        }
+    }
+
+    #[inline]
+    pub fn set_repair(&mut self, repair: Repair) {
+        self.packed = self.packed & !(3 << REPAIR) | (repair as u64) << REPAIR;
+    }
+
+    #[inline]
+    pub fn retransmissions(&self) -> u8 {
+        (self.packed >> RETRANSMISSIONS) as u8
+    }
+
+    /// It leaves once more.
+    pub fn resend(&mut self, now: Time) {
+        self.sent_at = now;
+        if self.retransmissions() < u8::MAX {
+            self.packed += 1 << RETRANSMISSIONS;
+        }
+    }
+
+    /// Cuts off all but its first `length` bytes, of which `head` are the payload. Gives the rest, with `tail`, as a segment of which
+    /// the same is known.
+    pub fn split(&mut self, length: u32, head: P::Kept, tail: P::Kept) -> Self
+    where
+        I: Clone,
+    {
+        self.payload = head;
+        let packed = self.packed.wrapping_add(u64::from(length) << BELOW);
+        Self { packed, payload: tail, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Length;
+
+    /// Of ten thousand senders with twenty segments each they are most of the memory; growing them is a decision.
+    #[test]
+    fn a_segment_of_the_simulator_takes_sixteen_bytes() {
+        assert_eq!(size_of::<Kept<Length, ()>>(), 16);
+    }
+
+    /// Every part comes out as it went in, whatever the others are, on both sides of where the start has more bits than are kept.
+    #[test]
+    fn parts_do_not_touch_each_other() {
+        let border = 1 << (64 - BELOW);
+        for start in [0, 1500, border - 1500, border - 1, border, 7 * border + 3] {
+            let mut kept = Kept::<Length, _>::new(start, Time::ZERO, (), 'i');
+            for sent in 0..=300u64 {
+                for state in [SegmentState::Lost, SegmentState::Sacked, SegmentState::InFlight] {
+                    for repair in [Repair::Explicit, Repair::None, Repair::Implicit] {
+                        kept.set_state(state);
+                        kept.set_repair(repair);
+                        assert_eq!((kept.state(), kept.repair()), (state, repair));
+                        assert_eq!(u64::from(kept.retransmissions()), sent.min(255));
+                        for ahead in [0, 1, 1500, u64::from(u32::MAX), border - 1] {
+                            assert_eq!(kept.start(start + ahead), start);
+                        }
+                    }
+                }
+                kept.resend(Time::from_picos(sent));
+                assert_eq!(kept.sent_at, Time::from_picos(sent));
+            }
+            let tail = kept.split(1500, (), ());
+            assert_eq!((kept.start(start + 2000), tail.start(start + 2000)), (start, start + 1500));
+            assert_eq!(
+                (tail.state(), tail.repair(), tail.retransmissions()),
+                (kept.state(), kept.repair(), 255)
+            );
+        }
+    }
+}
