@@ -119,6 +119,9 @@ impl<T: Tracing> EventLoop<T> {
             let Some((time, key)) = self.wheel.pop() else { return };
             self.now = time;
             self.events += 1;
+            if T::KEEPS && self.wheel.origin().steps == 0 {
+                self.wheel.set_tie(0);
+            }
             self.look_ahead();
             self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
         }
@@ -432,28 +435,39 @@ impl<T: Tracing> EventLoop<T> {
 
     #[inline]
     pub(crate) fn trace(&mut self, step: Step, link: u32, packet: u32) {
-        if !T::ENABLED {
+        if !T::ENABLED || !self.tracing.wants(step, link) {
             return;
         }
         let header = self.network.packets.get(packet);
         let pdu = self.network.packets.pdu(packet);
-        self.tracing.record(&Record {
-            time: self.now,
-            step,
-            link,
-            packet: PacketId {
-                connection: header.connection,
-                incarnation: header.incarnation,
-                backward: header.flags.has(Flags::BACKWARD),
-                serial: header.serial,
-                router: header.flags.has(Flags::ROUTER),
+        // Who puts records in order knows the flows of all connections.
+        let (flow, reply) = if T::KEEPS { (u32::MAX, false) } else { self.flow_of(header.connection) };
+        self.tracing.record(
+            self.wheel.place_now(),
+            &Record {
+                time: self.now,
+                step,
+                link,
+                packet: PacketId {
+                    connection: header.connection,
+                    incarnation: header.incarnation,
+                    backward: header.flags.has(Flags::BACKWARD),
+                    serial: header.serial,
+                    router: header.flags.has(Flags::ROUTER),
+                },
+                flow,
+                reply,
+                ecn: header.flags.ecn(),
+                size: header.size,
+                pdu: &pdu,
             },
-            flow: self.endpoints[header.connection as usize * 2].flow,
-            reply: self.connections[header.connection as usize].role == Role::Reply,
-            ecn: header.flags.ecn(),
-            size: header.size,
-            pdu: &pdu,
-        });
+        );
+    }
+
+    /// The flow of a connection, and whether its data comes from the sink.
+    fn flow_of(&self, connection: u32) -> (u32, bool) {
+        let flow = self.endpoints[connection as usize * 2].flow;
+        (flow, self.connections[connection as usize].role == Role::Reply)
     }
 
     /// Writes `bytes` at an endpoint, in pieces that a length can hold.

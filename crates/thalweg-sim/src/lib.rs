@@ -21,6 +21,7 @@ mod parallel;
 mod parts;
 mod prefetch;
 mod processing;
+mod recording;
 mod result;
 pub mod route;
 mod routing;

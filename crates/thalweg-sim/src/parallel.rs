@@ -7,37 +7,49 @@
 use crate::cut::Cut;
 use crate::event_loop::{EventLoop, Status};
 use crate::parts::border::Outbox;
+use crate::recording::{Kept, Merge};
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::split::{Rest, join, split};
-use crate::tracing::Untraced;
+use crate::tracing::{Traced, Tracing};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::{Duration, Time};
 
-type Part = EventLoop<Untraced>;
-
 /// A run in parts.
 #[derive(Debug)]
-pub(crate) struct Parallel {
-    rest: Rest,
-    parts: Vec<Part>,
+pub(crate) struct Parallel<T: Tracing> {
+    rest: Rest<T>,
+    parts: Vec<EventLoop<T>>,
     cut: Cut,
     /// The end of the run.
     end: Time,
+    /// The records that parts keep, if they do.
+    merge: Option<Merge>,
 }
 
-impl Parallel {
-    /// A run of `spec`, which was built and in which nothing has happened yet.
-    pub fn new(spec: &Spec, whole: Part, cut: Cut) -> Self {
+impl<T: Tracing + Clone + Send> Parallel<T> {
+    /// A run of `spec`, which was built and in which nothing has happened yet. What parts keep is told to a tracer.
+    pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
+        let merge = tracer.map(|tracer| Merge::new(tracer, spec.ties, cut.parts));
         let (rest, parts) = split(Box::new(whole), spec, &cut);
-        Self { rest, parts, cut, end: Time::ZERO + spec.duration }
+        Self { rest, parts, cut, end: Time::ZERO + spec.duration, merge }
     }
 
     /// Handles `events` events or some more.
     pub fn advance(&mut self, events: u64) -> Status {
-        rounds(&mut self.parts, &self.cut, self.end + TICK, events);
+        self.go_on(self.end + TICK, events);
         if self.is_finished() { Status::Finished } else { Status::Running }
+    }
+
+    /// Handles the events before `end`, or about so many.
+    fn go_on(&mut self, end: Time, enough: u64) {
+        let threads = Threads::new(&self.cut, end, enough);
+        match &mut self.merge {
+            Some(merge) => threads.record(&mut self.parts, merge),
+            None => threads.run(&mut self.parts),
+        }
     }
 
     fn is_finished(&self) -> bool {
@@ -51,7 +63,7 @@ impl Parallel {
 
     /// Events so far, those that several parts have once.
     pub fn events(&self) -> u64 {
-        let of = |part: &Part| part.events - part.border.as_ref().map_or(0, |border| border.doubled);
+        let of = |part: &EventLoop<T>| part.events - part.border.as_ref().map_or(0, |border| border.doubled);
         self.parts.iter().map(of).sum()
     }
 
@@ -65,13 +77,13 @@ impl Parallel {
     }
 
     /// Ends the run, here if it has not reached its end, and tells what was measured.
-    pub fn finish(mut self) -> RunResult {
+    pub fn finish(mut self) -> (RunResult, Option<Traced>) {
         if !self.is_finished() {
             // Parts that are behind go on to where the first is: all events up to that time have then happened, as with one thread.
             let now = self.now();
-            rounds(&mut self.parts, &self.cut, now + TICK, u64::MAX);
+            self.go_on(now + TICK, u64::MAX);
         }
-        join(self.rest, self.parts).finish().0
+        (join(self.rest, self.parts).finish().0, self.merge.map(Merge::finish))
     }
 }
 
@@ -86,6 +98,8 @@ struct Board {
     next: Vec<AtomicU64>,
     /// The events that each part has handled.
     events: Vec<AtomicU64>,
+    /// The records that each part has kept.
+    kept: Vec<AtomicU64>,
     /// The earliest arrival of what each part sends each other: that of i to j is at `i * parts + j`.
     sent: Vec<AtomicU64>,
     /// The packets that it sends, alike.
@@ -98,9 +112,15 @@ impl Board {
         Self {
             next: never(parts),
             events: never(parts),
+            kept: never(parts),
             sent: never(parts * parts),
             mail: (0..parts * parts).map(|_| Mutex::default()).collect(),
         }
+    }
+
+    /// The records that all parts have kept.
+    fn kept(&self) -> u64 {
+        self.kept.iter().map(|of| of.load(Ordering::Relaxed)).fold(0, u64::saturating_add)
     }
 }
 
@@ -116,38 +136,94 @@ struct Threads<'a> {
     round: AtomicUsize,
     /// A thread has panicked: nobody is to wait for it.
     is_broken: AtomicBool,
+    /// Lists whose records have been told, to be used again.
+    told: Mutex<Vec<Vec<Kept>>>,
 }
 
-/// Handles the events before `end`, or about so many.
-fn rounds(parts: &mut [Part], cut: &Cut, end: Time, enough: u64) {
-    let threads = Threads {
-        cut,
-        boards: [Board::new(cut.parts), Board::new(cut.parts)],
-        end: end.as_picos(),
-        enough,
-        waiting: AtomicUsize::new(0),
-        round: AtomicUsize::new(0),
-        is_broken: AtomicBool::new(false),
-    };
-    let Some((first, others)) = parts.split_first_mut() else { return };
-    std::thread::scope(|scope| {
-        for (number, part) in (1..).zip(others) {
-            let threads = &threads;
-            scope.spawn(move || threads.work(number, part));
+/// Records that parts keep before they hand them over.
+const MANY_KEPT: u64 = 1 << 15;
+/// Events of a part in one round at most, where records are kept: these take memory.
+const MOST_IN_ROUND: u64 = 1 << 14;
+/// Lists of records that a part may be ahead of the tracer.
+const LISTS_AHEAD: usize = 2;
+
+/// Records of a part, and the time before which nothing is missing that happened there.
+type List = (Vec<Kept>, Time);
+
+impl<'a> Threads<'a> {
+    fn new(cut: &'a Cut, end: Time, enough: u64) -> Self {
+        Self {
+            cut,
+            boards: [Board::new(cut.parts), Board::new(cut.parts)],
+            end: end.as_picos(),
+            enough,
+            waiting: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
+            told: Mutex::default(),
         }
-        threads.work(0, first);
-    });
-}
+    }
 
-impl Threads<'_> {
-    /// Goes round by round with one part.
-    fn work(&self, number: usize, part: &mut Part) {
+    /// Lets each part go on, the first on this thread.
+    fn run<T: Tracing + Send>(&self, parts: &mut [EventLoop<T>]) {
+        let Some((first, others)) = parts.split_first_mut() else { return };
+        std::thread::scope(|scope| {
+            for (number, part) in (1..).zip(others) {
+                scope.spawn(move || self.work(number, part, |_, _| true));
+            }
+            self.work(0, first, |_, _| true);
+        });
+    }
+
+    /// The same on threads of their own, while this one tells their records. Parts wait for it where they are far ahead.
+    fn record<T: Tracing + Send>(&self, parts: &mut [EventLoop<T>], merge: &mut Merge) {
+        std::thread::scope(|scope| {
+            let _guard = Guard(&self.is_broken);
+            let begin = |(number, part)| {
+                let (sender, receiver) = sync_channel::<List>(LISTS_AHEAD);
+                let hand_over = move |part: &mut EventLoop<T>, before| self.hand_over(part, before, &sender);
+                scope.spawn(move || self.work(number, part, hand_over));
+                receiver
+            };
+            let receivers: Vec<Receiver<List>> = parts.iter_mut().enumerate().map(begin).collect();
+            loop {
+                let mut told = Time::MAX;
+                for (part, receiver) in receivers.iter().enumerate() {
+                    // All of them end in the same round, unless one has panicked.
+                    let Ok((list, before)) = receiver.recv() else { return };
+                    merge.add(part, list);
+                    told = told.min(before);
+                }
+                merge.tell_before(told, |mut list| {
+                    list.clear();
+                    self.told.lock().unwrap_or_else(PoisonError::into_inner).push(list);
+                });
+            }
+        });
+    }
+
+    /// Hands over the records that a part has kept. False where nobody takes them.
+    fn hand_over<T: Tracing>(&self, part: &mut EventLoop<T>, before: Time, to: &SyncSender<List>) -> bool {
+        let Some(kept) = part.tracing.kept() else { return true };
+        let empty = self.told.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        to.send((core::mem::replace(kept, empty.unwrap_or_default()), before)).is_ok()
+    }
+
+    /// Goes round by round with one part. Now and then, at the same time for all of them, its records up to a time are handed over.
+    fn work<T: Tracing>(
+        &self,
+        number: usize,
+        part: &mut EventLoop<T>,
+        hand_over: impl Fn(&mut EventLoop<T>, Time) -> bool,
+    ) {
         let _guard = Guard(&self.is_broken);
         let parts = self.cut.parts;
         let began = part.events;
         for board in self.boards.iter().cycle() {
             board.next[number].store(picos(part.next()), Ordering::Relaxed);
             board.events[number].store(part.events - began, Ordering::Relaxed);
+            let kept = part.tracing.kept().map_or(0, |kept| kept.len() as u64);
+            board.kept[number].store(kept, Ordering::Relaxed);
             if !self.wait() {
                 return;
             }
@@ -155,16 +231,22 @@ impl Threads<'_> {
                 let mail = &board.mail[from * parts + number];
                 part.admit(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
             }
-            let Some(until) = self.until(number, board) else { return };
-            part.advance_before(Time::from_picos(until));
+            let (first, until) = self.until(number, board);
+            let is_due = T::KEEPS && (until.is_none() || board.kept() >= MANY_KEPT);
+            if is_due && !hand_over(part, Time::from_picos(first)) {
+                return;
+            }
+            let Some(until) = until else { return };
+            let most = if T::KEEPS { MOST_IN_ROUND } else { u64::MAX };
+            part.advance_before(Time::from_picos(until), most);
             let other = &self.boards[usize::from(core::ptr::eq(board, &self.boards[0]))];
             self.send(number, part, other);
         }
     }
 
-    /// The time before which a part can handle its events; none when the round is the last. All parts come to the same view of what
-    /// all have told.
-    fn until(&self, number: usize, board: &Board) -> Option<u64> {
+    /// The time of the next event of all parts, and that before which a part can handle its events; none when the round is the last. All
+    /// parts come to the same view of what all have told.
+    fn until(&self, number: usize, board: &Board) -> (u64, Option<u64>) {
         let parts = self.cut.parts;
         let load = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let next = |part: usize| {
@@ -179,11 +261,11 @@ impl Threads<'_> {
         }
         let events = board.events.iter().map(load).fold(0, u64::saturating_add);
         let goes_on = first < self.end && events < self.enough;
-        goes_on.then(|| until.min(first.saturating_add(self.cut.stride)).min(self.end))
+        (first, goes_on.then(|| until.min(first.saturating_add(self.cut.stride)).min(self.end)))
     }
 
     /// Hands over what has left a part.
-    fn send(&self, number: usize, part: &mut Part, board: &Board) {
+    fn send<T: Tracing>(&self, number: usize, part: &mut EventLoop<T>, board: &Board) {
         let parts = self.cut.parts;
         let Some(border) = part.border.as_deref_mut() else { return };
         for (to, outbox) in border.outboxes.iter_mut().enumerate() {

@@ -4,6 +4,7 @@ use crate::cut::cut;
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
 use crate::parallel::Parallel;
+use crate::recording::Recording;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{NoTrace, Tracer};
@@ -21,13 +22,15 @@ pub struct Simulation<T: Tracer = NoTrace> {
     tracer: PhantomData<T>,
 }
 
-/// The two event loops there are. Both are compiled in this crate, whatever tracers others have.
+/// The event loops there are. All are compiled in this crate, whatever tracers others have.
 #[derive(Debug)]
 enum Run {
     /// Nothing is recorded; the tracer waits for the end.
     Untraced(Box<EventLoop<Untraced>>, Traced),
     /// The same on several threads.
-    Parallel(Box<Parallel>, Traced),
+    Parallel(Box<Parallel<Untraced>>, Traced),
+    /// On several threads, which keep records for a tracer.
+    Recorded(Box<Parallel<Recording>>),
     Traced(Box<EventLoop<Traced>>),
 }
 
@@ -42,7 +45,8 @@ impl<T: Tracer> Simulation<T> {
         Self::on_threads(spec, tracer, 1)
     }
 
-    /// The same on up to so many threads, where the network can be cut and nothing is traced. The results are the same.
+    /// The same on up to so many threads, where the network can be cut. The results are the same, and so are the records, which the tracer gets
+    /// on this thread.
     ///
     /// # Errors
     ///
@@ -55,7 +59,7 @@ impl<T: Tracer> Simulation<T> {
     /// True if several threads have parts of the run. They begin and end with each call of [`advance`](Self::advance), which
     /// pays for many thousands of events.
     pub fn is_parallel(&self) -> bool {
-        matches!(self.run, Run::Parallel(..))
+        matches!(self.run, Run::Parallel(..) | Run::Recorded(_))
     }
 
     /// Handles up to `max_events` events, or some more on several threads. Between two calls the caller may show progress or give up.
@@ -68,7 +72,7 @@ impl<T: Tracer> Simulation<T> {
         match &self.run {
             Run::Untraced(run, _) => run.error.as_deref(),
             // What can break its contract is not cut.
-            Run::Parallel(..) => None,
+            Run::Parallel(..) | Run::Recorded(_) => None,
             Run::Traced(run) => run.error.as_deref(),
         }
     }
@@ -78,6 +82,7 @@ impl<T: Tracer> Simulation<T> {
         match &self.run {
             Run::Untraced(run, _) => run.now,
             Run::Parallel(run, _) => run.now(),
+            Run::Recorded(run) => run.now(),
             Run::Traced(run) => run.now,
         }
     }
@@ -87,6 +92,7 @@ impl<T: Tracer> Simulation<T> {
         match &self.run {
             Run::Untraced(run, _) => run.events,
             Run::Parallel(run, _) => run.events(),
+            Run::Recorded(run) => run.events(),
             Run::Traced(run) => run.events,
         }
     }
@@ -96,6 +102,7 @@ impl<T: Tracer> Simulation<T> {
         match &self.run {
             Run::Untraced(run, _) => run.network.hops,
             Run::Parallel(run, _) => run.hops(),
+            Run::Recorded(run) => run.hops(),
             Run::Traced(run) => run.network.hops,
         }
     }
@@ -106,6 +113,7 @@ impl<T: Tracer> Simulation<T> {
         let links = match &self.run {
             Run::Untraced(run, _) => run.network.names.links.as_slice(),
             Run::Parallel(run, _) => run.links(),
+            Run::Recorded(run) => run.links(),
             Run::Traced(run) => run.network.names.links.as_slice(),
         };
         links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
@@ -125,19 +133,29 @@ impl<T: Tracer> Simulation<T> {
 impl Run {
     fn new(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
         if tracer.0.is_enabled() {
-            return Ok(Self::Traced(Box::new(crate::build::build(spec, tracer)?)));
+            return Self::traced(spec, tracer, threads);
         }
         let run = crate::build::build(spec, Untraced)?;
         Ok(match cut(spec, threads) {
-            Some(cut) => Self::Parallel(Box::new(Parallel::new(spec, run, cut)), tracer),
+            Some(cut) => Self::Parallel(Box::new(Parallel::new(spec, run, cut, None)), tracer),
             None => Self::Untraced(Box::new(run), tracer),
         })
+    }
+
+    fn traced(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
+        let Some(cut) = cut(spec, threads) else {
+            return Ok(Self::Traced(Box::new(crate::build::build(spec, tracer)?)));
+        };
+        let mut run = crate::build::build(spec, Recording::default())?;
+        run.tracing = Recording::by(&tracer, run.network.transmitters.len());
+        Ok(Self::Recorded(Box::new(Parallel::new(spec, run, cut, Some(tracer)))))
     }
 
     fn advance(&mut self, max_events: u64) -> Status {
         match self {
             Self::Untraced(run, _) => run.advance(max_events),
             Self::Parallel(run, _) => run.advance(max_events),
+            Self::Recorded(run) => run.advance(max_events),
             Self::Traced(run) => run.advance(max_events),
         }
     }
@@ -145,7 +163,11 @@ impl Run {
     fn finish(self) -> (RunResult, Traced) {
         match self {
             Self::Untraced(run, tracer) => (run.finish().0, tracer),
-            Self::Parallel(run, tracer) => (run.finish(), tracer),
+            Self::Parallel(run, tracer) => (run.finish().0, tracer),
+            Self::Recorded(run) => match run.finish() {
+                (result, Some(tracer)) => (result, tracer),
+                (_, None) => unreachable!("what is recorded is told to a tracer"),
+            },
             Self::Traced(run) => run.finish(),
         }
     }

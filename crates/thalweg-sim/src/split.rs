@@ -20,18 +20,16 @@ use crate::parts::transfer::TransferList;
 use crate::parts::transmitter::Station;
 use crate::result::{Conservation, Quantity, Transfer};
 use crate::spec::{Spec, WorkloadSpec};
-use crate::tracing::Untraced;
+use crate::tracing::Tracing;
 use crate::wheel::Wheel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::Time;
 
-type Part = EventLoop<Untraced>;
-
 /// The whole run without what its parts have.
 #[derive(Debug)]
-pub(crate) struct Rest {
-    whole: Box<Part>,
+pub(crate) struct Rest<T: Tracing> {
+    whole: Box<EventLoop<T>>,
     owners: Arc<Owners>,
     /// The parts of stations and of hosts.
     stations: Vec<u16>,
@@ -39,7 +37,11 @@ pub(crate) struct Rest {
 }
 
 /// Takes apart a run of `spec` in which nothing has happened yet.
-pub(crate) fn split(mut whole: Box<Part>, spec: &Spec, cut: &Cut) -> (Rest, Vec<Part>) {
+pub(crate) fn split<T: Tracing + Clone>(
+    mut whole: Box<EventLoop<T>>,
+    spec: &Spec,
+    cut: &Cut,
+) -> (Rest<T>, Vec<EventLoop<T>>) {
     let owners = Arc::new(owners(&whole, spec, cut));
     let part_of = |link: usize| owners.links[link];
     let mut of_stations = vec![0; whole.network.stations.len()];
@@ -70,7 +72,7 @@ pub(crate) fn split(mut whole: Box<Part>, spec: &Spec, cut: &Cut) -> (Rest, Vec<
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
     let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, |_| Host::Outside);
-    let mut parts: Vec<Part> = Vec::with_capacity(cut.parts);
+    let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
     let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts);
     for (number, (((stations, transmitters), flows), hosts)) in (0..).zip(tables) {
         let has_flows = has_flows[usize::from(number)];
@@ -119,9 +121,9 @@ pub(crate) fn split(mut whole: Box<Part>, spec: &Spec, cut: &Cut) -> (Rest, Vec<
             expected: [NONE; 2],
             fingerprint: 0,
             conservation: Conservation::default(),
-            border: Some(Box::new(Border::new(number, cut.parts, Arc::clone(&owners)))),
+            border: Some(Box::new(Border::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
             outside: None,
-            tracing: Untraced,
+            tracing: whole.tracing.clone(),
         });
     }
     deal(&mut whole, &owners, &mut parts);
@@ -160,7 +162,7 @@ fn gather<X>(tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
 }
 
 /// The parts that have things, and the numbers of connections, which are those that they get when all is one.
-fn owners(whole: &Part, spec: &Spec, cut: &Cut) -> Owners {
+fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     let mut links = cut.links.clone();
     for ((flow, &source), &sink) in whole.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
         // A flow's own lines follow those of the flow before it. Where its ends are apart, it has one for control PDUs at most, which
@@ -194,8 +196,12 @@ fn owners(whole: &Part, spec: &Spec, cut: &Cut) -> Owners {
 }
 
 /// Deals the first events out.
-fn deal(whole: &mut Part, owners: &Owners, parts: &mut [Part]) {
+fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
+    let mut place = 0;
     while let Some((time, key)) = whole.wheel.pop() {
+        // Those of the very beginning are in the order in which they were added, which is no part's alone.
+        place += 1;
+        parts.iter_mut().for_each(|part| part.wheel.set_tie(place));
         let entity = key & (MAX_ENTITIES - 1);
         let part = match Kind::of(key) {
             Kind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
@@ -219,12 +225,15 @@ fn deal(whole: &mut Part, owners: &Owners, parts: &mut [Part]) {
 }
 
 /// Takes a table out of each part.
-fn each<X: Default>(parts: &mut [Part], table: impl Fn(&mut Part) -> &mut X) -> Vec<X> {
+fn each<T: Tracing, X: Default>(
+    parts: &mut [EventLoop<T>],
+    table: impl Fn(&mut EventLoop<T>) -> &mut X,
+) -> Vec<X> {
     parts.iter_mut().map(|part| core::mem::take(table(part))).collect()
 }
 
 /// Puts the parts of a run together, all of which have come as far.
-pub(crate) fn join(rest: Rest, mut parts: Vec<Part>) -> Part {
+pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
     let Rest { mut whole, owners, stations, hosts } = rest;
     let network = &mut whole.network;
     network.stations = gather(each(&mut parts, |part| &mut part.network.stations), &stations);
@@ -289,7 +298,7 @@ pub(crate) fn join(rest: Rest, mut parts: Vec<Part>) -> Part {
 }
 
 /// The states of controllers, each from the part that has the sender.
-fn states(whole: &mut Part, owners: &Owners, parts: &mut [Part]) {
+fn states<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     for (place, watched) in whole.watched_flows.iter_mut().enumerate() {
         let part = parts.get_mut(owners.sources[watched.flow as usize] as usize);
         if let Some(own) = part.and_then(|part| part.watched_flows.get_mut(place)) {
@@ -299,7 +308,7 @@ fn states(whole: &mut Part, owners: &Owners, parts: &mut [Part]) {
 }
 
 /// The series of flows and links, each from the part that has its subject.
-fn recorders(whole: &Part, owners: &Owners, parts: &mut [Part]) -> Vec<Recorder> {
+fn recorders<T: Tracing>(whole: &EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) -> Vec<Recorder> {
     let mut of = vec![0; whole.recorders.len()];
     for watched in &whole.watched_flows {
         let own = watched.recorders..watched.recorders + FLOW_SERIES.len();
@@ -315,7 +324,11 @@ fn recorders(whole: &Part, owners: &Owners, parts: &mut [Part]) -> Vec<Recorder>
 }
 
 /// The transfers of all parts, and so many that were only counted, in the order in which they ended.
-fn in_order(whole: &Part, mut ended: Vec<(Moment, usize, Transfer)>, left_out: u64) -> TransferList {
+fn in_order<T: Tracing>(
+    whole: &EventLoop<T>,
+    mut ended: Vec<(Moment, usize, Transfer)>,
+    left_out: u64,
+) -> TransferList {
     ended.sort_by_cached_key(|(Moment { time, origin }, place, _)| {
         (*time, origin.steps, whole.wheel.place_at(*time, origin.key), *place)
     });

@@ -45,6 +45,22 @@ pub enum Step {
     Delivered,
 }
 
+impl Step {
+    /// All steps.
+    pub const ALL: [Self; 10] = [
+        Self::Sent,
+        Self::Queued,
+        Self::Transmitted,
+        Self::Arrived,
+        Self::Dropped,
+        Self::Filtered,
+        Self::Lost,
+        Self::Corrupted,
+        Self::Duplicated,
+        Self::Delivered,
+    ];
+}
+
 /// One step of one packet.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
@@ -76,6 +92,11 @@ pub trait Tracer: Any {
     fn is_enabled(&self) -> bool {
         true
     }
+    /// False where records of a step at a link (`u32::MAX` for endpoints) change nothing here. A run on several threads, which has to put
+    /// records in order, asks once, when it is built, and may leave them out.
+    fn needs(&self, _step: Step, _link: u32) -> bool {
+        true
+    }
     /// Takes one record.
     fn record(&mut self, record: &Record<'_>);
     /// A gate pauses a connection's sender, or lets it go on.
@@ -92,12 +113,18 @@ impl Tracer for NoTrace {
     fn is_enabled(&self) -> bool {
         false
     }
+    fn needs(&self, _step: Step, _link: u32) -> bool {
+        false
+    }
     fn record(&mut self, _record: &Record<'_>) {}
 }
 
 impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     fn is_enabled(&self) -> bool {
         self.0.is_enabled() || self.1.is_enabled()
+    }
+    fn needs(&self, step: Step, link: u32) -> bool {
+        self.0.needs(step, link) || self.1.needs(step, link)
     }
     fn record(&mut self, record: &Record<'_>) {
         self.0.record(record);
@@ -116,6 +143,9 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
 impl<T: Tracer> Tracer for Option<T> {
     fn is_enabled(&self) -> bool {
         self.as_ref().is_some_and(T::is_enabled)
+    }
+    fn needs(&self, step: Step, link: u32) -> bool {
+        self.as_ref().is_some_and(|tracer| tracer.needs(step, link))
     }
     fn record(&mut self, record: &Record<'_>) {
         if let Some(tracer) = self {

@@ -13,6 +13,7 @@
 
 use crate::prefetch::prefetch_all;
 use crate::spec::Ties;
+use core::cmp::Ordering;
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -56,6 +57,14 @@ fn rank(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
     (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & counts, key)
 }
 
+/// The bits of a lot that count: all, or none where ties go by entity.
+fn lots(ties: Ties) -> u64 {
+    match ties {
+        Ties::Lot => u64::MAX,
+        Ties::Order => 0,
+    }
+}
+
 /// A queue of (time, key) pairs.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
@@ -63,15 +72,17 @@ pub(crate) struct Wheel {
     /// as early.
     near: Vec<Entry>,
     head: usize,
-    /// Keys that were added for the time of the entry taken last, in order.
-    late: VecDeque<(u32, Origin)>,
+    /// Those that were added for the time of the entry taken last, in order.
+    late: VecDeque<Late>,
     /// The time of the entry taken last.
     taken: u64,
     /// The reason for which it is there.
     origin: Origin,
+    /// The number of that reason among all of its time and key, where these are not all in this queue.
+    tie: u32,
     /// Later entries stay in the wheel.
     limit: u64,
-    /// The bits of a lot that count: all, or none where ties go by entity.
+    /// The bits of a lot that count.
     lots: u64,
     /// The time that slots are relative to; no entry in the wheel is earlier.
     base: u64,
@@ -107,6 +118,38 @@ pub(crate) struct Origin {
     pub key: u32,
 }
 
+/// The place of what happens at an event among all that happens in a run, in whatever part of it: by time, by the reason, and by what comes
+/// first of one reason.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub time: Time,
+    pub origin: Origin,
+    pub tie: u32,
+}
+
+impl Place {
+    /// The order of two places, of a run with such ties; of the same event in the same order as they come from it.
+    #[inline]
+    pub fn order(&self, other: &Self, ties: Ties) -> Ordering {
+        let (own, of_other) = ((self.time, self.origin.steps), (other.time, other.origin.steps));
+        own.cmp(&of_other).then_with(|| self.order_of_one_time(other, ties))
+    }
+
+    #[cold]
+    fn order_of_one_time(&self, other: &Self, ties: Ties) -> Ordering {
+        let of = |place: &Self| (rank(place.time.as_picos(), place.origin.key, lots(ties)), place.tie);
+        of(self).cmp(&of(other))
+    }
+}
+
+/// An entry that was added for the time that it was.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    key: u32,
+    origin: Origin,
+    tie: u32,
+}
+
 /// Some entries of a slot, in no order. Chunks go from slot to slot, the one freed last first, so that the memory in use
 /// is no more than what is pending, and warm.
 #[derive(Clone, Copy, Debug)]
@@ -124,11 +167,9 @@ impl Wheel {
             late: VecDeque::new(),
             taken: 0,
             origin: Origin::default(),
+            tie: 0,
             limit: u64::MAX,
-            lots: match ties {
-                Ties::Lot => u64::MAX,
-                Ties::Order => 0,
-            },
+            lots: lots(ties),
             base: 0,
             levels: 0,
             occupied: [0; LEVELS],
@@ -166,10 +207,14 @@ impl Wheel {
 
     #[inline(never)]
     fn add_now(&mut self, entry: Entry, is_successor: bool) {
-        match (is_successor, self.origin.steps) {
+        let Self { origin, tie, .. } = *self;
+        let (key, steps) = (entry.key, origin.steps);
+        match (is_successor, steps) {
             (true, 0) => self.put_first(entry),
-            (true, _) => self.late.push_front((entry.key, self.origin)),
-            (false, steps) => self.late.push_back((entry.key, Origin { steps: steps + 1, ..self.origin })),
+            (true, _) => self.late.push_front(Late { key, origin, tie }),
+            (false, _) => {
+                self.late.push_back(Late { key, origin: Origin { steps: steps + 1, ..origin }, tie });
+            }
         }
     }
 
@@ -288,8 +333,8 @@ impl Wheel {
     pub fn pop(&mut self) -> Option<(Time, u32)> {
         let is_late = |near: &Entry| near.time > self.taken;
         if !self.late.is_empty() && self.list().first().is_none_or(is_late) {
-            let (key, origin) = self.late.pop_front()?;
-            self.origin = origin;
+            let Late { key, origin, tie } = self.late.pop_front()?;
+            (self.origin, self.tie) = (origin, tie);
             return Some((Time::from_picos(self.taken), key));
         }
         if self.ahead() <= LOW && self.levels != 0 {
@@ -313,6 +358,19 @@ impl Wheel {
     /// The reason for which the entry taken last was there.
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// Numbers the entry taken last among all of its time and key, where these are not all in this queue: what is added for the same
+    /// time comes after it by that number.
+    pub fn set_tie(&mut self, tie: u32) {
+        self.tie = tie;
+    }
+
+    /// The place of what happens at the entry taken last. The [tie](Self::set_tie) is that which was set last, unless the entry was
+    /// added for its own time.
+    #[inline]
+    pub fn place_now(&self) -> Place {
+        Place { time: Time::from_picos(self.taken), origin: self.origin, tie: self.tie }
     }
 
     /// The place of an entry among others of its time that were added before it; for keys of one kind.

@@ -8,7 +8,8 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::Limit;
 use thalweg_sim::cut::{Bound, outlook, usual_threads};
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
+use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn on(threads: usize, spec: &Spec) -> Simulation {
@@ -136,9 +137,8 @@ fn transfers_are_in_the_same_order() {
     }
 }
 
-/// Wires that become shorter let packets overtake, also from one part to another.
-#[test]
-fn strays_cross_the_border_too() {
+/// Links whose delays go up and down: wires that become shorter let packets overtake.
+fn uneven_lot() -> Spec {
     let mut spec = parking_lot();
     for (number, link) in spec.links.iter_mut().enumerate() {
         for direction in [&mut link.forward, &mut link.backward] {
@@ -152,6 +152,13 @@ fn strays_cross_the_border_too() {
                 .collect();
         }
     }
+    spec
+}
+
+/// Packets overtake also from one part to another.
+#[test]
+fn strays_cross_the_border_too() {
+    let spec = uneven_lot();
     let alone = run(1, &spec);
     for threads in [2, 3] {
         assert!(on(threads, &spec).is_parallel());
@@ -159,15 +166,20 @@ fn strays_cross_the_border_too() {
     }
 }
 
-/// Ends without access links are at the links that they send to.
-#[test]
-fn flows_at_the_nodes_are_cut_at_the_links() {
+/// Four links in a row with a flow over each, whose ends are at the nodes.
+fn flows_at_nodes() -> Spec {
     let links = (0..4).map(|_| (line(20, millis(5)), line(20, millis(5)))).collect();
     let of = |number: u32| GroupSpec {
         from: NodeId(number),
         ..group(&format!("g{number}"), number + 1, reno(), WorkloadSpec::Bulk)
     };
-    let spec = Spec { groups: (0..4).map(of).collect(), duration: Duration::from_secs(2), ..chain(links) };
+    Spec { groups: (0..4).map(of).collect(), duration: Duration::from_secs(2), ..chain(links) }
+}
+
+/// Ends without access links are at the links that they send to.
+#[test]
+fn flows_at_the_nodes_are_cut_at_the_links() {
+    let spec = flows_at_nodes();
     let alone = run(1, &spec);
     assert!(on(4, &spec).is_parallel());
     for threads in [2, 4] {
@@ -197,4 +209,129 @@ fn what_nothing_separates_is_one() {
     assert_eq!(outlook(&spec, [4])[0].parts, 1);
     let [lot] = outlook(&fast_lot(), [3]);
     assert!(lot.parts == 3 && lot.speedup > 2.0 && lot.bound == Bound::Threads, "{lot:?}");
+}
+
+/// All records, as text.
+#[derive(Debug, Default)]
+struct Listing(Vec<String>);
+
+impl Tracer for Listing {
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.push(format!("{record:?}"));
+    }
+
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        self.0.push(format!("{time:?}: {connection} paused: {paused}"));
+    }
+
+    fn warm(&mut self, time: Time) {
+        self.0.push(format!("{time:?}: the end of the warm-up"));
+    }
+}
+
+fn recorded<T: Tracer>(threads: usize, spec: &Spec, tracer: T) -> (RunResult, T) {
+    let mut simulation = Simulation::on_threads(spec, tracer, threads).expect("the specification is valid");
+    assert_eq!(simulation.is_parallel(), threads > 1);
+    while simulation.advance(100_000) == Status::Running {}
+    simulation.finish()
+}
+
+/// Fails unless the records are those of one thread, in its order.
+fn assert_same_records(spec: &Spec, numbers: &[usize]) -> Vec<String> {
+    let (alone, Listing(expected)) = recorded(1, spec, Listing::default());
+    for &threads in numbers {
+        let (result, Listing(records)) = recorded(threads, spec, Listing::default());
+        let differ = expected.iter().zip(&records).position(|(one, other)| one != other);
+        if let Some(at) = differ {
+            panic!("{threads} threads, record {at}: {} instead of {}", records[at], expected[at]);
+        }
+        assert_eq!(records.len(), expected.len(), "{threads} threads");
+        assert_eq!(result, alone, "{threads} threads");
+    }
+    expected
+}
+
+/// Also where flows start at the same time, at the beginning of the run or later, packets overtake, or flows open connections on the way.
+#[test]
+fn records_are_those_of_one_thread() {
+    let records = assert_same_records(&parking_lot(), &[2, 3, 16]);
+    assert!(records.len() > 150_000, "{}", records.len());
+    let mut together = Spec { duration: millis(700), ..parking_lot() };
+    for group in &mut together.groups {
+        group.spread = Duration::ZERO;
+    }
+    assert_same_records(&together, &[2, 3]);
+    for group in &mut together.groups {
+        group.start = Time::ZERO + millis(1);
+    }
+    assert_same_records(&together, &[2, 3]);
+    assert_same_records(&flows_at_nodes(), &[2, 4]);
+    assert_same_records(&uneven_lot(), &[2, 3]);
+    let mut random = Spec { duration: millis(700), ..parking_lot() };
+    for group in &mut random.groups {
+        group.workload =
+            WorkloadSpec::Poisson { gap: millis(3), size: SizeSpec::Exponential { mean: bytes(10_000) } };
+    }
+    assert_same_records(&random, &[2]);
+}
+
+/// A line of any rate brings whole windows at one time to ends in different parts: they arrive in the order in which they were sent.
+#[test]
+fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
+    let line = || direction(Rate::MAX, millis(5), Limit::Unlimited);
+    let of = |number: u32| GroupSpec {
+        start: Time::ZERO + millis(1),
+        ..group(&format!("g{number}"), 1, reno(), WorkloadSpec::Transfer(bytes(200_000)))
+    };
+    let spec =
+        Spec { groups: (0..7).map(of).collect(), duration: millis(200), ..chain(vec![(line(), line())]) };
+    let records = assert_same_records(&spec, &[2, 3]);
+    assert!(records.len() > 5000, "{}", records.len());
+}
+
+/// A run in which somebody looks at a few steps has these in the order of one thread, and those that are interrupted, what happened until then.
+#[test]
+fn records_are_left_out_or_end_early() {
+    struct Few(Vec<(Time, u32, u32)>);
+    impl Tracer for Few {
+        fn needs(&self, step: Step, link: u32) -> bool {
+            step == Step::Transmitted && link == 2
+        }
+
+        fn record(&mut self, record: &Record<'_>) {
+            if self.needs(record.step, record.link) {
+                self.0.push((record.time, record.flow, record.packet.serial));
+            }
+        }
+    }
+    let spec = parking_lot();
+    let (_, Few(expected)) = recorded(1, &spec, Few(Vec::new()));
+    assert!(expected.len() > 5000);
+    assert!(recorded(3, &spec, Few(Vec::new())).1.0 == expected);
+    let interrupted = |threads, events| {
+        let mut simulation = Simulation::on_threads(&spec, Listing::default(), threads).unwrap();
+        simulation.advance(events);
+        simulation.finish()
+    };
+    let (partial, Listing(records)) = interrupted(3, 10_000);
+    let (alone, Listing(expected)) = interrupted(1, partial.events);
+    assert!(!partial.complete && partial == alone && records == expected);
+}
+
+/// A replay against the run's specification finds nothing, and one against another line's delay finds the same as on one thread.
+#[test]
+fn the_verifier_sees_the_run_of_one_thread() {
+    let spec = parking_lot();
+    let mut other = spec.clone();
+    other.links[1].forward.delay += Duration::from_picos(1);
+    let verified = |of: &Spec, threads| {
+        let (result, verifier) = recorded(threads, &spec, Verifier::new(of));
+        verifier.finish(&result)
+    };
+    assert!(verified(&spec, 1).is_ok_and(|replay| replay.delivered > 10_000));
+    let found = verified(&other, 1).expect_err("the delay is another");
+    for threads in [2, 3] {
+        assert_eq!(verified(&spec, threads), verified(&spec, 1));
+        assert_eq!(verified(&other, threads).as_ref(), Err(&found));
+    }
 }

@@ -26,7 +26,7 @@ use thalweg_queue::{
     TokenBucketSpec,
 };
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::trace::{NoTrace, Record, Tracer};
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn rate() -> impl Strategy<Value = Rate> {
@@ -634,6 +634,37 @@ proptest! {
         let mut simulation = Simulation::on_threads(&spec, NoTrace, threads).unwrap();
         while simulation.advance(5000) == Status::Running {}
         prop_assert_eq!(&simulation.finish().0, &alone);
+    }
+}
+
+/// All records, as text.
+struct Listing(Vec<String>);
+
+impl Tracer for Listing {
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.push(format!("{record:?}"));
+    }
+
+    fn warm(&mut self, time: Time) {
+        self.0.push(format!("{time:?}: the end of the warm-up"));
+    }
+}
+
+proptest! {
+    /// Several threads record the same as one, in the same order.
+    #[test]
+    fn threads_record_the_same(spec in cuttable(), threads in 2usize..5) {
+        let record = |threads| {
+            let mut simulation = Simulation::on_threads(&spec, Listing(Vec::new()), threads).unwrap();
+            while simulation.advance(5000) == Status::Running {}
+            simulation.finish()
+        };
+        let (alone, Listing(expected)) = record(1);
+        let (result, Listing(records)) = record(threads);
+        let differ = expected.iter().zip(&records).find(|(one, other)| one != other);
+        prop_assert_eq!(differ, None);
+        prop_assert_eq!(records.len(), expected.len());
+        prop_assert_eq!(result, alone);
     }
 }
 

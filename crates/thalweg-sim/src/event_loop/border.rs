@@ -12,10 +12,10 @@ use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Handles the events before a time. Afterwards others may come from that time on.
-    pub(crate) fn advance_before(&mut self, end: Time) {
+    /// Handles the events before a time, so many of them at most. Afterwards others may come from that time on.
+    pub(crate) fn advance_before(&mut self, end: Time, most: u64) {
         self.wheel.keep_from(end);
-        self.go_on(u64::MAX);
+        self.go_on(most);
     }
 
     /// The time of the next event; none when the run has ended.
@@ -34,12 +34,54 @@ impl<T: Tracing> EventLoop<T> {
             self.put_off_order(link, packet, arrives);
             return true;
         }
+        let mut number = 0;
+        if T::KEEPS {
+            let before = &mut border.before[link as usize];
+            *before = if arrives == *last { *before + 1 } else { 0 };
+            number = *before;
+            if number > 0 {
+                self.network.packets.get_mut(packet).flags.set(Flags::TIED);
+            }
+        }
         *last = arrives;
-        self.pass_on(link, packet, arrives, false)
+        let is_gone = self.pass_on(link, packet, arrives, number.into(), false);
+        if T::KEEPS && number > 0 && !is_gone {
+            self.tie(link, arrives, number);
+        }
+        is_gone
     }
 
-    /// Hands a packet over to the part that has what is behind a link. False where that is this one.
-    pub(crate) fn pass_on(&mut self, link: u32, packet: u32, arrives: Time, is_stray: bool) -> bool {
+    /// A packet is on a wire behind so many others that arrive with it, of which other parts may have some.
+    fn tie(&mut self, link: u32, arrives: Time, number: u32) {
+        if let Some(border) = &mut self.border {
+            border.tied.entry((link, arrives)).or_default().push_back(number);
+        }
+    }
+
+    /// The first packet on a wire arrives: its number among those that arrive with it is part of its place in the run.
+    pub(crate) fn number_arrival(&mut self, link: u32, packet: u32) {
+        if !self.network.packets.get_mut(packet).flags.clear(Flags::TIED) {
+            return;
+        }
+        let Some(border) = &mut self.border else { return };
+        if let Some(numbers) = border.tied.get_mut(&(link, self.now)) {
+            self.wheel.set_tie(numbers.pop_front().unwrap_or(0));
+            if numbers.is_empty() {
+                border.tied.remove(&(link, self.now));
+            }
+        }
+    }
+
+    /// Hands a packet over to the part that has what is behind a link, with its number among those that arrive with it. False where that
+    /// is this one.
+    pub(crate) fn pass_on(
+        &mut self,
+        link: u32,
+        packet: u32,
+        arrives: Time,
+        number: u64,
+        is_stray: bool,
+    ) -> bool {
         let Some(border) = self.border.as_deref_mut() else { return false };
         let network = &mut self.network;
         let header = network.packets.get_mut(packet);
@@ -56,25 +98,29 @@ impl<T: Tracing> EventLoop<T> {
         if is_stray {
             header.flags.set(Flags::STRAY);
         }
-        border.outboxes[usize::from(to)].put(&mut network.packets, packet);
+        border.outboxes[usize::from(to)].put(&mut network.packets, packet, number);
         true
     }
 
     /// Takes the packets that another part has handed over: they are on the last wires before here.
     pub(crate) fn admit(&mut self, outbox: &mut Outbox) {
-        let Self { network, wheel, .. } = self;
-        let (transmitters, strays, strayed) =
-            (&mut network.transmitters, &mut network.strays, &mut network.strayed);
-        outbox.empty(&mut network.packets, |packets, packet| {
+        let Self { network, wheel, border, .. } = self;
+        let (transmitters, strays) = (&mut network.transmitters, &mut network.strays);
+        outbox.empty(&mut network.packets, |packets, packet, number| {
             let header = packets.get_mut(packet);
             let (link, arrives) = (header.next, header.arrives_at);
             if header.flags.clear(Flags::STRAY) {
-                strays.insert((link, arrives, *strayed), packet);
-                *strayed += 1;
+                // Only the part that has the transmitter numbers those of a link.
+                strays.insert((link, arrives, number), packet);
                 wheel.push(arrives, Kind::Stray.key(link));
                 return;
             }
             header.next = NONE;
+            if header.flags.has(Flags::TIED)
+                && let Some(border) = border
+            {
+                border.tied.entry((link, arrives)).or_default().push_back(number as u32);
+            }
             let wire = &mut transmitters[link as usize];
             if wire.first == NONE {
                 wire.first = packet;

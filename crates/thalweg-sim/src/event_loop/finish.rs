@@ -24,8 +24,10 @@ impl<T: Tracing> EventLoop<T> {
     /// The warm-up ends: what was counted is forgotten.
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
+        if self.border.as_ref().is_none_or(|border| border.part == 0) {
+            self.tracing.warm(self.wheel.place_now());
+        }
         self.count_shared();
-        self.tracing.warm(self.now);
         let now = self.now;
         for (number, transmitter) in (0..).zip(&self.network.transmitters) {
             let Some(station) = transmitter.station() else { continue };

@@ -161,6 +161,9 @@ impl<T: Tracing> EventLoop<T> {
             }
             number
         };
+        if T::KEEPS && self.has_source(flow) {
+            self.tracing.open(self.wheel.place_now(), number, flow, role == Role::Reply);
+        }
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let (mut sender, mut receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));

@@ -27,7 +27,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         if T::ENABLED {
-            self.tracing.gate(self.now, connection, false);
+            self.tracing.gate(self.wheel.place_now(), connection, false);
         }
         self.notify_gate(gate, GateInput::Leave { flow: connection });
     }
@@ -99,7 +99,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn pause(&mut self, connection: u32, paused: bool) {
         if T::ENABLED {
-            self.tracing.gate(self.now, connection, paused);
+            self.tracing.gate(self.wheel.place_now(), connection, paused);
         }
         let host = self.endpoints[connection as usize * 2].way.host;
         if host != NONE && matches!(self.hosts[host as usize], Host::Outside) {

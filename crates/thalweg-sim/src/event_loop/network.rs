@@ -393,7 +393,8 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
-        if self.pass_on(link, packet, arrives, true) {
+        if self.pass_on(link, packet, arrives, self.network.strayed, true) {
+            self.network.strayed += 1;
             return;
         }
         self.network.put_off_order(link, packet, arrives);
@@ -473,6 +474,9 @@ impl<T: Tracing> EventLoop<T> {
             // What arrives with it is next, whoever gets it: in which order others act does not depend on it.
             self.wheel.push_successor(arrives, Kind::Arrive.key(link));
         }
+        if T::KEEPS {
+            self.number_arrival(link, packet);
+        }
         self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }
@@ -481,7 +485,10 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn on_stray(&mut self, link: u32) {
-        let Some(packet) = self.network.take_stray(link, self.now) else { return };
+        let Some((number, packet)) = self.network.take_stray(link, self.now) else { return };
+        if T::KEEPS {
+            self.wheel.set_tie(number as u32);
+        }
         self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }

@@ -1,9 +1,9 @@
 //! The border of a part of a run that several threads share: who has what, and what is handed over.
 
-use crate::parts::packet::{EndpointId, Large, Packet, Packets};
+use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
 use crate::result::FlowCounts;
 use crate::wheel::Origin;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thalweg_proto::units::Time;
 
@@ -42,20 +42,26 @@ impl Owners {
 pub(crate) struct Outbox {
     packets: Vec<Packet>,
     large: Vec<Large>,
+    /// The numbers of those packets that have one.
+    numbers: VecDeque<u64>,
 }
 
 impl Outbox {
-    /// Puts a packet in, which is then no longer among the others.
-    pub fn put(&mut self, packets: &mut Packets, packet: u32) {
+    /// Puts a packet in, which is then no longer among the others. One that is off its wire's order, or tied, has this number.
+    pub fn put(&mut self, packets: &mut Packets, packet: u32, number: u64) {
         let packet = packets.take(packet, &mut self.large);
+        if is_numbered(&packet) {
+            self.numbers.push_back(number);
+        }
         self.packets.push(packet);
     }
 
-    /// Takes all packets out and puts them among others: `each` is told of them.
-    pub fn empty(&mut self, packets: &mut Packets, mut each: impl FnMut(&mut Packets, u32)) {
+    /// Takes all packets out and puts them among others: `each` is told of them, and of their numbers.
+    pub fn empty(&mut self, packets: &mut Packets, mut each: impl FnMut(&mut Packets, u32, u64)) {
         for packet in self.packets.drain(..) {
+            let number = if is_numbered(&packet) { self.numbers.pop_front() } else { None };
             let packet = packets.admit(packet, &mut self.large);
-            each(packets, packet);
+            each(packets, packet, number.unwrap_or(0));
         }
         self.large.clear();
     }
@@ -64,6 +70,11 @@ impl Outbox {
     pub fn earliest(&self) -> Option<Time> {
         self.packets.iter().map(|packet| packet.arrives_at).min()
     }
+}
+
+/// True for a packet that has a number among those that arrive with it.
+fn is_numbered(packet: &Packet) -> bool {
+    packet.flags.has(Flags::STRAY) || packet.flags.has(Flags::TIED)
 }
 
 /// The moment of something that is put in order among those of other parts: its time, and the reason for which it happened then.
@@ -93,6 +104,10 @@ pub(crate) struct Border {
     pub outboxes: Vec<Outbox>,
     /// The time at which the last packet in order arrives from each transmitter.
     pub last: Vec<Time>,
+    /// The packets in order that arrive with it and were sent before it, where a run is recorded.
+    pub before: Vec<u32>,
+    /// The same for packets on wires here with any before them, by link and time of arrival.
+    pub tied: BTreeMap<(u32, Time), VecDeque<u32>>,
     /// The packets of connections, of any part, that were dropped or lost here.
     pub fates: BTreeMap<u32, FlowCounts>,
     /// The moments of transfers that have ended, as far as these are listed.
@@ -104,12 +119,14 @@ pub(crate) struct Border {
 }
 
 impl Border {
-    /// That of `part`, of so many, when nothing has happened.
-    pub fn new(part: u16, parts: usize, owners: Arc<Owners>) -> Self {
+    /// That of `part`, of so many, when nothing has happened, in a run that is recorded or not.
+    pub fn new(part: u16, parts: usize, owners: Arc<Owners>, is_recorded: bool) -> Self {
         Self {
             part,
             outboxes: (0..parts).map(|_| Outbox::default()).collect(),
             last: vec![Time::ZERO; owners.links.len()],
+            before: vec![0; if is_recorded { owners.links.len() } else { 0 }],
+            tied: BTreeMap::new(),
             owners,
             fates: BTreeMap::new(),
             transfers: Vec::new(),

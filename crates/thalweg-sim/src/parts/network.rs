@@ -165,11 +165,11 @@ impl Network {
         self.strayed += 1;
     }
 
-    /// The first to be sent of the packets that arrive now from `link` out of the wire's order.
-    pub fn take_stray(&mut self, link: u32, now: Time) -> Option<u32> {
+    /// The first to be sent of the packets that arrive now from `link` out of the wire's order, behind its number.
+    pub fn take_stray(&mut self, link: u32, now: Time) -> Option<(u64, u32)> {
         let (&key, &packet) = self.strays.range((link, now, 0)..=(link, now, u64::MAX)).next()?;
         self.strays.remove(&key);
-        Some(packet)
+        Some((key.2, packet))
     }
 
     /// A packet joins a line: at its end, or, if it is urgent, behind the urgent ones at its head.

@@ -92,6 +92,8 @@ impl Flags {
     pub const TOLD: Self = Self(64);
     /// Arrives out of the order of its wire; only between parts of a run.
     pub const STRAY: Self = Self(128);
+    /// Arrives with another before it on the same wire; only in parts of a run that is recorded.
+    pub const TIED: Self = Self(4);
 
     /// The codepoint's place.
     const ECN: u32 = 8 + Class::ECN;
@@ -420,7 +422,7 @@ impl Packet {
 
 /// The same once more: acknowledgements with selective ones, which most are that are copied, without asking each family.
 #[inline]
-fn copy(pdu: &Pdu) -> Pdu {
+pub(crate) fn copy(pdu: &Pdu) -> Pdu {
     match pdu {
         Pdu::Window(pdu) => Pdu::Window(pdu.clone()),
         other => other.clone(),
