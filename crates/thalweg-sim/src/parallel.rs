@@ -153,7 +153,7 @@ impl Threads<'_> {
             }
             for from in (0..parts).filter(|&from| from != number) {
                 let mail = &board.mail[from * parts + number];
-                part.admit(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
+                part.admit(from, &mut mail.lock().unwrap_or_else(PoisonError::into_inner));
             }
             let Some(until) = self.until(number, board) else { return };
             part.advance_before(Time::from_picos(until));
