@@ -28,16 +28,26 @@ fn why(bound: &Bound) -> Option<String> {
         Bound::Feedback => "routers tell sources, and number what they say across the network".to_owned(),
         Bound::Gates => "gates act at once on all flows of their nodes".to_owned(),
         Bound::Foreign(name) => format!("`{name}` is not of this project and may not expect several threads"),
-        Bound::Transfers => {
-            "transfers that arrive at random are numbered as they open and end on both sides at once, so that all flows stay together".to_owned()
+        Bound::Transfers(name) => {
+            format!(
+                "transfers of `{name}` arrive at random over connections whose ends begin and end together, so that both stay together"
+            )
         }
         Bound::Link { name: [link, from, to], share } => {
-            format!("`{link}` from {from} to {to}, with what no delay separates from it, has {} of the work", percent(*share))
+            format!(
+                "`{link}` from {from} to {to}, with what no delay separates from it, has {} of the work",
+                percent(*share)
+            )
         }
         Bound::Flows { name, share } => {
-            format!("flows that no delay separates, of `{name}` among them, have {} of the work", percent(*share))
+            format!(
+                "flows that no delay separates, of `{name}` among them, have {} of the work",
+                percent(*share)
+            )
         }
-        Bound::Delays(least) => format!("delays of {least} leave little to do between two looks at each other"),
+        Bound::Delays(least) => {
+            format!("delays of {least} leave little to do between two looks at each other")
+        }
     })
 }
 
@@ -67,14 +77,15 @@ mod tests {
         let text =
             said(&format!("{LINK}delay = \"0 s\"\n[[flow]]\nname = \"g\"\nfrom = \"a\"\nto = \"b\"\n"));
         assert!(text.starts_with("one alone, as") && text.contains("100 % of the work"), "{text}");
-        let random = "workload = { kind = \"poisson\", load = \"500 Mbit/s\", size = \"10 kB\" }\n";
-        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nname = \"g\"\n{apart}{random}"));
-        assert!(text.contains("arrive at random"), "{text}");
         let tree = "duration = \"1 s\"\nnetwork = \"fat-tree k=4 rate=10 Gbit/s delay=1 ms\"\n";
         let random = "workload = { kind = \"poisson\", load = \"50 %\", size = \"1 MB\" }\n";
         let all = "[[flow]]\nname = \"g\"\nfrom = \"h*\"\nto = \"h*\"\npattern = \"permutation\"\n";
+        // Transfers that arrive at random are cut like any others, unless handshakes have both ends open and close together.
         let text = said(&format!("{tree}{all}{random}"));
-        assert!(text.contains("times as fast") && text.contains("arrive at random"), "{text}");
+        assert!(text.contains("times as fast on 16") && !text.contains("of the work"), "{text}");
+        let text =
+            said(&format!("{tree}{all}scheme = {{ base = \"cubic\", handshake = \"tcp\" }}\n{random}"));
+        assert!(text.contains("transfers of `g` arrive at random"), "{text}");
         let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
         assert!(short.contains("delays of 1 ns"), "{short}");
     }

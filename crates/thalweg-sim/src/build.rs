@@ -4,12 +4,14 @@ use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
+use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageWays;
-use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
+use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
 use crate::parts::names::Names;
 use crate::parts::network::{END, EXIT, Network};
+use crate::parts::numbers::{Numbers, opens};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
@@ -71,6 +73,9 @@ struct Builder<'a> {
     /// The gate of each node.
     node_gates: Vec<u16>,
     transports: Vec<TransportSpec>,
+    /// The flows that open connections as the run goes on, and the number of those that others have from their start.
+    opening: Vec<u32>,
+    fixed: u32,
     /// The host of each node that works for its endpoints itself.
     node_hosts: Vec<u32>,
 }
@@ -117,6 +122,8 @@ impl<'a> Builder<'a> {
             gates: Vec::new(),
             node_gates: vec![NO_GATE; spec.nodes.len()],
             transports: Vec::new(),
+            opening: Vec::new(),
+            fixed: 0,
             node_hosts: vec![NONE; spec.nodes.len()],
         };
         for LinkSpec { name: link, a, b, forward, backward, .. } in &spec.links {
@@ -270,9 +277,16 @@ impl<'a> Builder<'a> {
             overhead: (overhead_links > 0).then(|| group.own_links() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
+            opening: opens(group).then_some(self.opening.len() as u32),
             completions: Completions::default(),
             delay: Histogram::default(),
         });
+        let flows = self.flows.len() as u32..self.flows.len() as u32 + group.count;
+        if opens(group) {
+            self.opening.extend(flows);
+        } else {
+            self.fixed += group.count * group.senders();
+        }
         let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
         for i in 0..group.count {
             let number = self.flows.len() as u32;
@@ -384,6 +398,11 @@ impl<'a> Builder<'a> {
             true => Vec::new(),
             false => tails.map(|node| self.node_gates[node.0 as usize]).collect(),
         };
+        let numbers = Numbers::new(self.fixed, self.opening);
+        let mut endpoints = Vec::with_capacity(2 * self.flows.len());
+        endpoints.resize_with(2 * numbers.fixed() as usize, || Endpoint::VACANT);
+        let mut connections = Vec::with_capacity(self.flows.len());
+        connections.resize(numbers.fixed() as usize, Connection::UNOPENED);
         let mut simulation = EventLoop {
             now: Time::ZERO,
             finished: false,
@@ -392,8 +411,9 @@ impl<'a> Builder<'a> {
             warmup,
             wheel: self.wheel,
             network: self.network,
-            endpoints: Vec::with_capacity(2 * self.flows.len()),
-            connections: Vec::with_capacity(self.flows.len()),
+            endpoints,
+            connections,
+            numbers,
             flows: self.flows,
             groups: self.groups,
             hosts: self.hosts,

@@ -5,6 +5,7 @@
 //! between them are one. All else is free: cells are put together to as many parts as there are threads, so that the heaviest part is
 //! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
 
+use crate::parts::numbers::{has_ends_apart, opens};
 use crate::route::{DirectionId, Ways, all_ways};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::BTreeMap;
@@ -30,8 +31,6 @@ pub(crate) struct Cut {
     /// The picoseconds that a part may be ahead of the slowest one, whatever it waits for. Where delays differ, parts would otherwise
     /// take turns, each far ahead and then idle.
     pub stride: u64,
-    /// All connections can be numbered before the run begins.
-    pub is_numbered: bool,
 }
 
 /// The gain to expect of several threads in one run.
@@ -56,8 +55,8 @@ pub enum Bound {
     Gates,
     /// This scheme or discipline is not of this project: what it has may be shared among flows, and be in use in one thread only.
     Foreign(String),
-    /// Transfers arrive at random, and their connections are numbered as they open: all flows are in one part.
-    Transfers,
+    /// Transfers of this group arrive at random, over connections whose ends begin and end together.
+    Transfers(String),
     /// The heaviest cell with so large a share of the work: this direction of a link, with what is at it without delay, ...
     Link {
         /// The link, and the nodes that the direction leads from and to.
@@ -170,11 +169,6 @@ fn lookahead(direction: &DirectionSpec) -> u64 {
     changed.fold(direction.delay, Duration::min).as_picos()
 }
 
-/// True for a group whose flows open connections as the run goes on.
-fn opens(group: &GroupSpec) -> bool {
-    matches!(group.workload, WorkloadSpec::Poisson { .. }) && group.transport.properties().is_reliable()
-}
-
 /// A way for packets from one cell to another, and how long they take at least.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
@@ -211,14 +205,14 @@ fn is_separable(group: &GroupSpec) -> bool {
     let (is_acknowledged, is_plain) =
         (matches!(group.transport.ends, Ends::Window(_)), matches!(group.transport.ends, Ends::Datagram(_)));
     let is_own = match &group.workload {
+        WorkloadSpec::Poisson { .. } if opens(group) => has_ends_apart(&group.transport),
         WorkloadSpec::Bulk
         | WorkloadSpec::Telnet { .. }
         | WorkloadSpec::OnOff { .. }
-        | WorkloadSpec::ConstantRate { .. } => is_acknowledged || is_plain && group.stop.is_none(),
+        | WorkloadSpec::ConstantRate { .. }
+        | WorkloadSpec::Poisson { .. } => is_acknowledged || is_plain && group.stop.is_none(),
         WorkloadSpec::Transfer(_) | WorkloadSpec::Trace(_) => is_acknowledged,
-        WorkloadSpec::Deliver(_) | WorkloadSpec::Poisson { .. } | WorkloadSpec::RequestResponse { .. } => {
-            false
-        }
+        WorkloadSpec::Deliver(_) | WorkloadSpec::RequestResponse { .. } => false,
     };
     // Behind access links of their own flows are many and small enough.
     is_own && group.reading.is_none() && group.access.is_none()
@@ -234,7 +228,6 @@ struct Cells<'a> {
     /// The work for each, in hops of packets.
     work: Vec<f64>,
     total: f64,
-    is_numbered: bool,
 }
 
 /// The cells in parts.
@@ -247,8 +240,6 @@ struct Grouping {
     lookahead: u64,
     /// The heaviest of what is in one part in any case, and its share of the work.
     heaviest: (u32, f64),
-    /// The first flow's source is in it.
-    has_first: bool,
 }
 
 impl<'a> Cells<'a> {
@@ -263,7 +254,6 @@ impl<'a> Cells<'a> {
             edges: Vec::new(),
             work: vec![0.0; (directions + 2 * flows) as usize],
             total: 0.0,
-            is_numbered: !spec.groups.iter().any(opens),
         };
         let (ways, none) = (all_ways(spec), Ways::default());
         let of = |from, to| ways.get(&(from, to)).unwrap_or(&none);
@@ -298,11 +288,8 @@ impl<'a> Cells<'a> {
                         self.sets.unite(first, end);
                     }
                 }
-                if !is_separable(group) || !self.is_numbered {
+                if !is_separable(group) {
                     self.sets.unite(ends[0], ends[1]);
-                }
-                if !self.is_numbered {
-                    self.sets.unite(self.directions, source);
                 }
             }
             first += group.count;
@@ -456,9 +443,8 @@ impl<'a> Cells<'a> {
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
         let most = loads.iter().copied().fold(0.0, f64::max);
         let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
-        let has_first = self.flows > 0 && sets.find(self.directions) == heaviest;
         let heaviest = (heaviest, work[heaviest as usize] / self.total);
-        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, has_first })
+        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest })
     }
 
     fn cut(&self, grouping: &Grouping) -> Cut {
@@ -485,7 +471,7 @@ impl<'a> Cells<'a> {
         let (links, ends) = grouping.part.split_at(self.directions as usize);
         let (sources, sinks) = ends.split_at(self.flows as usize);
         let [links, sources, sinks] = [links, sources, sinks].map(<[u16]>::to_vec);
-        Cut { parts, links, sources, sinks, distance, stride, is_numbered: self.is_numbered }
+        Cut { parts, links, sources, sinks, distance, stride }
     }
 
     fn name(&self, cell: u32, share: f64) -> Bound {
@@ -504,8 +490,22 @@ impl<'a> Cells<'a> {
         Bound::Link { name: [link.name.clone(), node(from.0), node(to.0)], share }
     }
 
+    /// A group of transfers that arrive at random whose ends are not apart, where it has a flow with a source that `is_there`.
+    fn tied(&self, is_there: impl Fn(usize) -> bool) -> Option<Bound> {
+        let mut source = self.directions as usize;
+        let group = self.spec.groups.iter().find(|group| {
+            let mut flows = source..source + group.count as usize;
+            source = flows.end;
+            opens(group) && group.access.is_none() && !is_separable(group) && flows.any(&is_there)
+        })?;
+        Some(Bound::Transfers(group.name.clone()))
+    }
+
     /// The reason for which there are no parts.
     fn bound_of_one(&self) -> Bound {
+        if let Some(bound) = self.tied(|_| true) {
+            return bound;
+        }
         self.group_alone().map_or(Bound::Threads, |(cell, share)| self.name(cell, share))
     }
 
@@ -526,10 +526,9 @@ impl<'a> Cells<'a> {
             Bound::Threads
         } else if best.speedup * share < 0.6 {
             Bound::Delays(Duration::from_picos(best.lookahead))
-        } else if !self.is_numbered && best.has_first {
-            Bound::Transfers
         } else {
-            self.name(cell, share)
+            let part = best.part[cell as usize];
+            self.tied(|source| best.part[source] == part).unwrap_or_else(|| self.name(cell, share))
         }
     }
 }

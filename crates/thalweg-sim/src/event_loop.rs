@@ -11,6 +11,7 @@ mod flow;
 mod gate;
 mod host;
 mod network;
+mod opening;
 mod outside;
 mod reader;
 mod sampling;
@@ -27,6 +28,7 @@ use crate::parts::flow::{Connection, Flow, Group, Role};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::Host;
 use crate::parts::network::{Destination, Network};
+use crate::parts::numbers::Numbers;
 use crate::parts::outside::Outside;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::segments::SegmentTimes;
@@ -72,6 +74,7 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) network: Network,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) connections: Vec<Connection>,
+    pub(crate) numbers: Numbers,
     pub(crate) flows: Vec<Flow>,
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,
@@ -186,7 +189,8 @@ impl<T: Tracing> EventLoop<T> {
     fn prefetch_destination(&self, link: usize) -> EndpointId {
         match self.network.destination(link) {
             Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
-            Destination::Endpoint(id) => {
+            Destination::Endpoint(number) => {
+                let Some(id) = self.numbers.end(number) else { return NONE };
                 prefetch(&self.endpoints[id as usize]);
                 return id;
             }
@@ -219,7 +223,8 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn on_timer(&mut self, id: EndpointId) {
+    fn on_timer(&mut self, number: EndpointId) {
+        let Some(id) = self.numbers.end(number) else { return };
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.armed != self.now {
             // An earlier deadline replaced this one, or the connection has ended.
@@ -290,7 +295,7 @@ impl<T: Tracing> EventLoop<T> {
         let endpoint = &mut self.endpoints[id as usize];
         if at < endpoint.armed {
             endpoint.armed = at;
-            self.wheel.push(at, Kind::Timer.key(id));
+            self.wheel.push(at, Kind::Timer.key(self.numbers.of_end(id)));
         }
     }
 
@@ -312,7 +317,7 @@ impl<T: Tracing> EventLoop<T> {
         let packet = Packet {
             hop: way.route,
             exit: way.exit,
-            connection: id / 2,
+            connection: self.numbers.of_end(id) / 2,
             size,
             serial: endpoint.serial,
             sent_at: self.now,
@@ -345,13 +350,14 @@ impl<T: Tracing> EventLoop<T> {
 
     /// A segment begins, or is accepted.
     pub(crate) fn step_segment(&mut self, id: EndpointId, step: SegmentStep) {
-        self.segment_times.entry(id / 2).or_default().step(self.now, step);
+        self.segment_times.entry(self.numbers.of_end(id) / 2).or_default().step(self.now, step);
     }
 
     /// A packet reached the node of its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, packet: u32) {
-        let id = self.network.packets.get(packet).destination();
+        let number = self.network.packets.get(packet).destination();
+        let id = self.numbers.end(number).unwrap_or_else(|| self.make_end(number));
         if self.endpoints[id as usize].way.host == NONE {
             self.hand_over(id, packet);
         } else {
@@ -373,11 +379,11 @@ impl<T: Tracing> EventLoop<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         self.network.packets.discard(packet);
-        let endpoint = &mut self.endpoints[id as usize];
-        if endpoint.incarnation != incarnation {
+        if self.endpoints[id as usize].incarnation != incarnation && !self.begins(id, incarnation, flags) {
             // A late packet of a connection that has ended.
             return;
         }
+        let endpoint = &mut self.endpoints[id as usize];
         let packets = &self.network.packets;
         let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
         // What was discarded a moment ago can still be unpacked.
@@ -440,8 +446,14 @@ impl<T: Tracing> EventLoop<T> {
         }
         let header = self.network.packets.get(packet);
         let pdu = self.network.packets.pdu(packet);
-        // Who puts records in order knows the flows of all connections.
-        let (flow, reply) = if T::KEEPS { (u32::MAX, false) } else { self.flow_of(header.connection) };
+        // Whoever reads records keeps tables of connections, as long as those here; who puts records in order gives them their places, and
+        // knows their flows.
+        let (connection, (flow, reply)) = if T::KEEPS {
+            (header.connection, (u32::MAX, false))
+        } else {
+            let place = self.numbers.place(header.connection).unwrap_or(header.connection);
+            (place, (self.endpoints[place as usize * 2].flow, self.connections[place as usize].role == Role::Reply))
+        };
         self.tracing.record(
             self.wheel.place_now(),
             &Record {
@@ -449,7 +461,7 @@ impl<T: Tracing> EventLoop<T> {
                 step,
                 link,
                 packet: PacketId {
-                    connection: header.connection,
+                    connection,
                     incarnation: header.incarnation,
                     backward: header.flags.has(Flags::BACKWARD),
                     serial: header.serial,
@@ -462,12 +474,6 @@ impl<T: Tracing> EventLoop<T> {
                 pdu: &pdu,
             },
         );
-    }
-
-    /// The flow of a connection, and whether its data comes from the sink.
-    fn flow_of(&self, connection: u32) -> (u32, bool) {
-        let flow = self.endpoints[connection as usize * 2].flow;
-        (flow, self.connections[connection as usize].role == Role::Reply)
     }
 
     /// Writes `bytes` at an endpoint, in pieces that a length can hold.

@@ -32,7 +32,7 @@ pub(crate) struct Parallel<T: Tracing> {
 impl<T: Tracing + Clone + Send> Parallel<T> {
     /// A run of `spec`, which was built and in which nothing has happened yet. What parts keep is told to a tracer.
     pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
-        let merge = tracer.map(|tracer| Merge::new(tracer, spec.ties, cut.parts));
+        let merge = tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.numbers.fresh(), cut.parts));
         let (rest, parts) = split(Box::new(whole), spec, &cut);
         Self { rest, parts, cut, end: Time::ZERO + spec.duration, merge }
     }
@@ -229,7 +229,7 @@ impl<'a> Threads<'a> {
             }
             for from in (0..parts).filter(|&from| from != number) {
                 let mail = &board.mail[from * parts + number];
-                part.admit(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
+                part.admit(from, &mut mail.lock().unwrap_or_else(PoisonError::into_inner));
             }
             let (first, until) = self.until(number, board);
             let is_due = T::KEEPS && (until.is_none() || board.kept() >= MANY_KEPT);

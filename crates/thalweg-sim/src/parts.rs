@@ -10,6 +10,7 @@ pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod names;
 pub(crate) mod network;
+pub(crate) mod numbers;
 pub(crate) mod outside;
 pub(crate) mod packet;
 pub(crate) mod reader;

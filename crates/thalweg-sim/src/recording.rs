@@ -4,6 +4,7 @@
 //! their order. So each part's list is sorted, and the lists are merged, as far as all parts have come.
 
 use crate::Pdu;
+use crate::parts::numbers::Numbers;
 use crate::parts::packet::copy;
 use crate::spec::Ties;
 use crate::trace::{PacketId, Record, Step, Tracer};
@@ -129,14 +130,46 @@ pub(crate) struct Merge {
     tracer: Traced,
     ties: Ties,
     streams: Vec<Stream>,
-    /// The flow of each connection, and whether its data comes from the sink.
+    connections: Connections,
+}
+
+/// The connections that have been opened, at the places that one thread gives them.
+#[derive(Debug)]
+struct Connections {
+    numbers: Numbers,
+    /// The flow of each by its place, and whether its data comes from the sink.
     flows: Vec<(u32, bool)>,
 }
 
+impl Connections {
+    /// The connection of this number opens.
+    fn open(&mut self, number: u32, flow: u32, reply: bool) {
+        if let (None, Some((opener, _))) = (self.numbers.place(number), self.numbers.flow(number)) {
+            let place = self.numbers.fixed().max(self.flows.len() as u32);
+            self.numbers.add(opener, place);
+        }
+        let place = self.place(number) as usize;
+        if self.flows.len() <= place {
+            self.flows.resize(place + 1, UNOPENED);
+        }
+        self.flows[place] = (flow, reply);
+    }
+
+    /// The place of the connection of this number.
+    fn place(&self, number: u32) -> u32 {
+        self.numbers.place(number).unwrap_or(number)
+    }
+
+    fn flow(&self, place: u32) -> (u32, bool) {
+        self.flows.get(place as usize).copied().unwrap_or(UNOPENED)
+    }
+}
+
 impl Merge {
-    /// No records yet, of so many parts of a run with such ties.
-    pub fn new(tracer: Traced, ties: Ties, parts: usize) -> Self {
-        Self { tracer, ties, streams: (0..parts).map(|_| Stream::default()).collect(), flows: Vec::new() }
+    /// No records yet, of so many parts of a run with such ties and numbers of connections.
+    pub fn new(tracer: Traced, ties: Ties, numbers: Numbers, parts: usize) -> Self {
+        let connections = Connections { numbers, flows: Vec::new() };
+        Self { tracer, ties, streams: (0..parts).map(|_| Stream::default()).collect(), connections }
     }
 
     /// Takes a list of records of a part, which come after those that it has handed over before.
@@ -154,7 +187,7 @@ impl Merge {
                 if kept.place.time >= end || next.as_ref().is_some_and(is_after) {
                     break;
                 }
-                tell(&mut self.tracer, &mut self.flows, kept);
+                tell(&mut self.tracer, &mut self.connections, kept);
                 self.streams[part].pass().into_iter().for_each(&mut done);
             }
         }
@@ -184,18 +217,19 @@ impl Merge {
 }
 
 /// Tells a tracer one record.
-fn tell(tracer: &mut Traced, flows: &mut Vec<(u32, bool)>, kept: &Kept) {
+fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &Kept) {
     let Kept { place, what } = kept;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {
-            let (flow, reply) = flows.get(packet.connection as usize).copied().unwrap_or(UNOPENED);
+            let connection = connections.place(packet.connection);
+            let (flow, reply) = connections.flow(connection);
             tracer.record(
                 *place,
                 &Record {
                     time: place.time,
                     step: *step,
                     link: *link,
-                    packet: *packet,
+                    packet: PacketId { connection, ..*packet },
                     flow,
                     reply,
                     ecn: *ecn,
@@ -204,13 +238,7 @@ fn tell(tracer: &mut Traced, flows: &mut Vec<(u32, bool)>, kept: &Kept) {
                 },
             );
         }
-        What::Opened { connection, flow, reply } => {
-            let connection = *connection as usize;
-            if flows.len() <= connection {
-                flows.resize(connection + 1, UNOPENED);
-            }
-            flows[connection] = (*flow, *reply);
-        }
+        What::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
         What::Gate { connection, paused } => tracer.gate(*place, *connection, *paused),
         What::Warm => tracer.warm(*place),
     }

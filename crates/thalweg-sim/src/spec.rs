@@ -314,7 +314,7 @@ impl GroupSpec {
     }
 
     /// The number of ends of a flow that send data: the sink answers requests.
-    fn senders(&self) -> u32 {
+    pub(crate) fn senders(&self) -> u32 {
         1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))
     }
 

@@ -7,19 +7,20 @@ use crate::cut::Cut;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::Recorder;
-use crate::parts::border::{Border, Ended, Moment, Owners};
+use crate::parts::border::{Border, Ended, Far, Moment, Owners};
 use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageWays;
-use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION, Role};
+use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION};
 use crate::parts::host::Host;
 use crate::parts::network::Network;
+use crate::parts::numbers::opens;
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
 use crate::parts::transfer::TransferList;
 use crate::parts::transmitter::Station;
 use crate::result::{Conservation, Quantity, Transfer};
-use crate::spec::{Spec, WorkloadSpec};
+use crate::spec::Spec;
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
 use std::collections::BTreeMap;
@@ -71,7 +72,7 @@ pub(crate) fn split<T: Tracing + Clone>(
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
-    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, |_| Host::Outside);
+    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::stand_in);
     let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
     let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts);
     for (number, (((stations, transmitters), flows), hosts)) in (0..).zip(tables) {
@@ -103,7 +104,8 @@ pub(crate) fn split<T: Tracing + Clone>(
                 messages: MessageWays::default(),
             },
             endpoints: (0..2 * connections).map(|_| Endpoint::VACANT).collect(),
-            connections: vec![UNOPENED; connections],
+            connections: vec![Connection::UNOPENED; connections],
+            numbers: whole.numbers.fresh(),
             flows: if has_flows { flows } else { Vec::new() },
             groups: whole.groups.iter().map(Group::fresh).collect(),
             hosts,
@@ -129,10 +131,6 @@ pub(crate) fn split<T: Tracing + Clone>(
     deal(&mut whole, &owners, &mut parts);
     (Rest { whole, owners, stations: of_stations, hosts: of_hosts }, parts)
 }
-
-/// A connection that has not been opened, or is another part's.
-const UNOPENED: Connection =
-    Connection { flow: u32::MAX, role: Role::Main, opened: Time::ZERO, delivered_at: Time::ZERO, size: 0 };
 
 /// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
 fn scatter<X>(table: Vec<X>, parts: usize, owners: &[u16], stand_in: impl Fn(&X) -> X) -> Vec<Vec<X>> {
@@ -171,28 +169,31 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
         let of_sink = u32::from(group.control_channel.is_some());
         links.extend((0..group.own_links()).map(|own| if own < of_sink { sink } else { source }));
     }
-    let mut owners =
-        Owners { links, sources: cut.sources.clone(), sinks: cut.sinks.clone(), ..Owners::default() };
-    if cut.is_numbered {
-        let mut starts: Vec<u32> = (0..whole.flows.len() as u32).collect();
-        // What is there for the very beginning is handled in the order in which it was added.
-        starts.sort_by_key(|&flow| {
-            let start = whole.flows[flow as usize].start;
-            let place = whole.wheel.place_at(start, Kind::Start.key(flow));
-            (start, (start > Time::ZERO).then_some(place), flow)
-        });
-        owners.numbers = vec![NO_CONNECTION; whole.flows.len()];
-        for flow in starts {
-            let of = &whole.flows[flow as usize];
-            owners.numbers[flow as usize] = owners.ends.len() as u32 / 2;
-            let ends = [cut.sources[flow as usize], cut.sinks[flow as usize]];
-            owners.ends.extend(ends);
-            if matches!(spec.groups[of.group as usize].workload, WorkloadSpec::RequestResponse { .. }) {
-                owners.ends.extend(ends);
-            }
+    let group = |flow: u32| &spec.groups[whole.flows[flow as usize].group as usize];
+    let mut starts: Vec<u32> = (0..whole.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
+    // What is there for the very beginning is handled in the order in which it was added.
+    starts.sort_by_key(|&flow| {
+        let start = whole.flows[flow as usize].start;
+        let place = whole.wheel.place_at(start, Kind::Start.key(flow));
+        (start, (start > Time::ZERO).then_some(place), flow)
+    });
+    let (mut numbers, mut of_ends) = (vec![NO_CONNECTION; whole.flows.len()], Vec::new());
+    for flow in starts {
+        numbers[flow as usize] = of_ends.len() as u32 / 2;
+        let ends = [cut.sources[flow as usize], cut.sinks[flow as usize]];
+        of_ends.extend(ends);
+        if group(flow).senders() > 1 {
+            of_ends.extend(ends);
         }
     }
-    owners
+    Owners {
+        links,
+        sources: cut.sources.clone(),
+        sinks: cut.sinks.clone(),
+        ends: of_ends,
+        numbers,
+        opening: whole.numbers.fresh(),
+    }
 }
 
 /// Deals the first events out.
@@ -247,31 +248,23 @@ pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> E
     }
     whole.flows = gather(each(&mut parts, |part| &mut part.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.flows[flow].add_sink(sink));
-    let connections = each(&mut parts, |part| &mut part.connections);
-    let endpoints = each(&mut parts, |part| &mut part.endpoints);
-    if owners.numbers.is_empty() {
-        // One part has all that there are.
-        whole.connections = connections.into_iter().flatten().collect();
-        whole.endpoints = endpoints.into_iter().flatten().collect();
-    } else {
-        let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
-        whole.connections = gather(connections, &sinks);
-        whole.endpoints = gather(endpoints, &owners.ends);
-    }
+    connections(&mut whole, &owners, &mut parts);
     whole.recorders = recorders(&whole, &owners, &mut parts);
     states(&mut whole, &owners, &mut parts);
     let mut left_out = 0;
-    let mut ended: Vec<(Moment, usize, Transfer)> = Vec::new();
+    let mut ended: Vec<(Moment, Transfer)> = Vec::new();
     for part in &mut parts {
         let Some(border) = &mut part.border else { continue };
         let (kept, more) = core::mem::take(&mut part.transfers).finish();
         left_out += more;
-        // What one event led to stays in its order.
-        let moments = core::mem::take(&mut border.transfers).into_iter().enumerate();
-        ended.extend(moments.zip(kept).map(|((place, moment), transfer)| (moment, 2 * place + 1, transfer)));
-        for Ended { connection, moment, after, is_listed } in core::mem::take(&mut border.ended) {
+        ended.extend(core::mem::take(&mut border.transfers).into_iter().zip(kept));
+        for Far { kept, left_out: more } in core::mem::take(&mut border.far) {
+            left_out += more;
+            ended.extend(kept);
+        }
+        for Ended { connection, moment, is_listed } in core::mem::take(&mut border.ended) {
             let transfer = whole.end_near(connection, is_listed);
-            ended.extend(transfer.map(|transfer| (moment, 2 * after, transfer)));
+            ended.extend(transfer.map(|transfer| (moment, transfer)));
         }
     }
     whole.transfers = in_order(&whole, ended, left_out);
@@ -279,6 +272,7 @@ pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> E
         whole.now = whole.now.max(part.now);
         whole.counting |= part.counting;
         whole.finished = part.finished;
+        whole.error = whole.error.take().or(part.error);
         whole.fingerprint = whole.fingerprint.wrapping_add(part.fingerprint);
         whole.conservation.add(&part.conservation);
         whole.events += part.events;
@@ -290,11 +284,51 @@ pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> E
         let Some(border) = part.border else { continue };
         whole.events -= border.doubled;
         for (connection, fates) in border.fates {
-            let flow = whole.connections[connection as usize].flow;
+            let flow = whole.flow_of(connection);
             whole.flows[flow as usize].counts.add(&fates);
         }
     }
     *whole
+}
+
+/// The connections of all parts and their ends: those that flows had from their start, and behind them what each flow opened.
+fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
+    let fixed = owners.ends.len() / 2;
+    let mut opened: Vec<_> = parts.iter_mut().map(|part| opened(part, fixed)).collect();
+    let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
+    whole.connections = gather(each(parts, |part| &mut part.connections), &sinks);
+    whole.endpoints = gather(each(parts, |part| &mut part.endpoints), &owners.ends);
+    whole.numbers = whole.numbers.fresh();
+    for (opener, &flow) in owners.opening.flows().iter().enumerate() {
+        let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
+        let places = [source, sink].map(|part| parts[part].numbers.places(opener).to_vec());
+        // The source has opened all that have been.
+        for (turn, &place) in places[0].iter().enumerate() {
+            let [sender, receiver] =
+                [(source, Some(&place), 0), (sink, places[1].get(turn), 1)].map(|(part, place, end)| {
+                    let slot = place.and_then(|&place| {
+                        opened[part].endpoints.get_mut(2 * (place as usize - fixed) + end)
+                    });
+                    slot.map_or(Endpoint::VACANT, |slot| core::mem::replace(slot, Endpoint::VACANT))
+                });
+            whole.numbers.add(opener, whole.connections.len() as u32);
+            whole.connections.push(opened[source].connections[place as usize - fixed]);
+            whole.endpoints.extend([sender, receiver]);
+        }
+    }
+}
+
+/// The connections that a part opened as the run went on.
+struct Opened {
+    connections: Vec<Connection>,
+    endpoints: Vec<Endpoint>,
+}
+
+/// Takes out of a part's tables what is behind so many connections.
+fn opened<T: Tracing>(part: &mut EventLoop<T>, fixed: usize) -> Opened {
+    // A part without flows has none at all.
+    let fixed = fixed.min(part.connections.len());
+    Opened { connections: part.connections.split_off(fixed), endpoints: part.endpoints.split_off(2 * fixed) }
 }
 
 /// The states of controllers, each from the part that has the sender.
@@ -326,14 +360,15 @@ fn recorders<T: Tracing>(whole: &EventLoop<T>, owners: &Owners, parts: &mut [Eve
 /// The transfers of all parts, and so many that were only counted, in the order in which they ended.
 fn in_order<T: Tracing>(
     whole: &EventLoop<T>,
-    mut ended: Vec<(Moment, usize, Transfer)>,
+    mut ended: Vec<(Moment, Transfer)>,
     left_out: u64,
 ) -> TransferList {
-    ended.sort_by_cached_key(|(Moment { time, origin }, place, _)| {
+    // What one event led to stays in its order.
+    ended.sort_by_cached_key(|(Moment { time, origin, place }, _)| {
         (*time, origin.steps, whole.wheel.place_at(*time, origin.key), *place)
     });
     let mut list = TransferList::default();
-    for (.., transfer) in ended {
+    for (_, transfer) in ended {
         list.push(transfer);
     }
     list.leave_out(left_out);

@@ -187,18 +187,67 @@ fn flows_at_the_nodes_are_cut_at_the_links() {
     }
 }
 
-/// Connections of transfers that arrive at random are numbered as they open: all flows are in one part, links in others.
+fn at_random(gap: u64, mean: u64) -> WorkloadSpec {
+    WorkloadSpec::Poisson { gap: millis(gap), size: SizeSpec::Exponential { mean: bytes(mean) } }
+}
+
+/// Connections of transfers that arrive at random have numbers by flow, wherever their flows are.
 #[test]
-fn random_transfers_stay_together() {
+fn random_transfers_are_cut_too() {
     let mut spec = parking_lot();
     for group in &mut spec.groups {
-        group.workload =
-            WorkloadSpec::Poisson { gap: millis(3), size: SizeSpec::Exponential { mean: bytes(10_000) } };
+        group.workload = at_random(3, 10_000);
     }
     let alone = run(1, &spec);
     assert!(alone.transfer_list.len() > 1000);
-    assert!(on(3, &spec).is_parallel());
-    assert_eq!(run(3, &spec), alone);
+    for threads in [2, 3, 16] {
+        assert!(on(threads, &spec).is_parallel());
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// Flows between all pairs of five nodes in a row, each with transfers that arrive at random, beside one that stays. Queues are short
+/// and wires lossy, so that transfers wait for retransmissions, and what went again for nothing comes late.
+fn random_row() -> Spec {
+    let links = (0..4).map(|_| (net::lossy(line(20, millis(5)), 0.02), line(20, millis(5)))).collect();
+    let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let of = |(from, to): (u32, u32)| GroupSpec {
+        from: NodeId(from),
+        count: 2,
+        spread: millis(30),
+        ..group(&format!("g{from}-{to}"), to, reno(), at_random(40, 6_000))
+    };
+    let mut groups: Vec<GroupSpec> = pairs.map(of).collect();
+    groups.insert(3, group("bulk", 4, reno(), WorkloadSpec::Bulk));
+    Spec { groups, duration: Duration::from_secs(3), warmup: millis(300), ..chain(links) }
+}
+
+/// The ends of a random transfer are in different parts, and the sink's tells when the last byte came.
+#[test]
+fn random_transfers_end_where_their_sinks_are() {
+    let spec = random_row();
+    let alone = run(1, &spec);
+    let ended = alone.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count();
+    assert!(ended > 1000 && ended < alone.transfer_list.len(), "{ended} of {}", alone.transfer_list.len());
+    assert!(alone.flows.iter().map(|flow| flow.retransmissions).sum::<u64>() > 100);
+    for threads in [2, 3, 5, 16] {
+        assert!(on(threads, &spec).is_parallel());
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+    let [row] = outlook(&spec, [4]);
+    assert_eq!(row.parts, 4, "{row:?}");
+}
+
+/// What is interrupted in the middle of transfers is where one thread would be.
+#[test]
+fn random_transfers_can_be_interrupted() {
+    let spec = random_row();
+    let mut simulation = on(3, &spec);
+    assert_eq!(simulation.advance(50_000), Status::Running);
+    let partial = simulation.finish().0;
+    let mut alone = on(1, &spec);
+    alone.advance(partial.events);
+    assert_eq!(alone.finish().0, partial);
 }
 
 #[test]

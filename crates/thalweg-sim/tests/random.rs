@@ -549,23 +549,8 @@ fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
                 group.reading = None;
             }
         }
-        keep_slots_to_one_flow(&mut groups);
         groups
     })
-}
-
-/// Only one flow opens connections as the run goes on: see `late_packets_belong_to_their_own_flow` in `known.rs`.
-fn keep_slots_to_one_flow(groups: &mut [GroupSpec]) {
-    let is_poisson = |group: &GroupSpec| matches!(group.workload, WorkloadSpec::Poisson { .. });
-    let Some(first) = groups.iter().position(is_poisson) else { return };
-    for (number, group) in groups.iter_mut().enumerate() {
-        group.spread = Duration::ZERO;
-        if number == first {
-            group.count = 1;
-        } else if is_poisson(group) {
-            group.workload = WorkloadSpec::Bulk;
-        }
-    }
 }
 
 fn spec() -> impl Strategy<Value = Spec> {

@@ -2,12 +2,12 @@
 
 use super::EventLoop;
 use crate::event::Kind;
-use crate::parts::border::{Ended, Moment, Outbox};
+use crate::parts::border::{Ended, Outbox, Told};
 use crate::parts::flow::Role;
 use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT};
 use crate::parts::packet::{Flags, NONE};
-use crate::result::FlowCounts;
+use crate::result::{FlowCounts, Transfer};
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
@@ -102,8 +102,9 @@ impl<T: Tracing> EventLoop<T> {
         true
     }
 
-    /// Takes the packets that another part has handed over: they are on the last wires before here.
-    pub(crate) fn admit(&mut self, outbox: &mut Outbox) {
+    /// Takes what part `from` has handed over: packets, which are on the last wires before here, and the ends of transfers.
+    pub(crate) fn admit(&mut self, from: usize, outbox: &mut Outbox) {
+        self.hear(from, &mut outbox.transfers);
         let Self { network, wheel, border, .. } = self;
         let (transmitters, strays) = (&mut network.transmitters, &mut network.strays);
         outbox.empty(&mut network.packets, |packets, packet, number| {
@@ -135,11 +136,12 @@ impl<T: Tracing> EventLoop<T> {
     /// The fates of the packets of a connection's flow.
     #[inline(never)]
     pub(crate) fn fates(&mut self, connection: u32) -> &mut FlowCounts {
-        if let Some(border) = &mut self.border {
-            return border.fates.entry(connection).or_default();
+        // A part knows only its own connections: flows are told at the end.
+        let flow = if self.border.is_some() { 0 } else { self.flow_of(connection) };
+        match &mut self.border {
+            Some(border) => border.fates.entry(connection).or_default(),
+            None => &mut self.flows[flow as usize].counts,
         }
-        let flow = self.endpoints[connection as usize * 2].flow;
-        &mut self.flows[flow as usize].counts
     }
 
     /// True if other parts have both ends of the flow.
@@ -159,11 +161,33 @@ impl<T: Tracing> EventLoop<T> {
 
     /// A flow ends of which the sink is elsewhere: there it is known when it got the last of the data.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
-        let moment = Moment { time: self.now, origin: self.wheel.origin() };
         let is_listed = is_transfer && self.counting;
         if let Some(border) = &mut self.border {
-            let after = border.transfers.len();
-            border.ended.push(Ended { connection, moment, after, is_listed });
+            let moment = border.moment(self.now, self.wheel.origin());
+            border.ended.push(Ended { connection, moment, is_listed });
+        }
+    }
+
+    /// One of many transfers has ended, on the connection of that number, whose sink is elsewhere: there it is known when the last of it
+    /// came.
+    pub(crate) fn tell_sink(&mut self, connection: u32, transfer: Transfer) {
+        let Some(border) = self.border.as_deref_mut() else { return };
+        let moment = border.moment(self.now, self.wheel.origin());
+        let to = border.owners.sinks[transfer.flow as usize];
+        border.outboxes[usize::from(to)].transfers.push(Told { connection, moment, transfer });
+    }
+
+    /// Another part tells of transfers that have ended, and of which the sinks are here.
+    fn hear(&mut self, from: usize, told: &mut Vec<Told>) {
+        for Told { connection, moment, mut transfer } in told.drain(..) {
+            let Some(place) = self.numbers.place(connection) else { continue };
+            let end = self.connections[place as usize].delivered_at;
+            transfer.end = Some(end);
+            let group = self.flows[transfer.flow as usize].group;
+            self.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+            if let Some(border) = &mut self.border {
+                border.far[from].push(moment, transfer);
+            }
         }
     }
 
@@ -190,8 +214,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// A transfer was added to the list.
     pub(crate) fn keep_moment(&mut self) {
-        let moment = Moment { time: self.now, origin: self.wheel.origin() };
         if let Some(border) = &mut self.border {
+            let moment = border.moment(self.now, self.wheel.origin());
             border.transfers.push(moment);
         }
     }

@@ -55,8 +55,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// A connection's group, and whether its data comes from the sink.
     fn origin(&self, connection: u32) -> (u32, bool) {
-        let flow = self.endpoints[connection as usize * 2].flow;
-        let reply = self.connections[connection as usize].role == Role::Reply;
+        let flow = self.flow_of(connection);
+        // One that is opened as the run goes on is no reply.
+        let reply = self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply);
         (self.flows[flow as usize].group, reply)
     }
 
@@ -176,7 +177,8 @@ impl<T: Tracing> EventLoop<T> {
 
     fn send_message(&mut self, link: u32, message: &Message, size: u32) {
         let (connection, incarnation) = (message.flow.0 as u32, (message.flow.0 >> 32) as u16);
-        if self.endpoints[connection as usize * 2].incarnation != incarnation {
+        let now = self.numbers.end(connection * 2).map(|id| self.endpoints[id as usize].incarnation);
+        if now != Some(incarnation) {
             // A transfer that has ended: there is nobody to tell.
             return;
         }
@@ -190,7 +192,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let (group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
-        let number = self.endpoints[connection as usize * 2].flow;
+        let number = self.flow_of(connection);
         let flow = &self.flows[number as usize];
         let [there, back] = self.groups[group as usize].ways(flow, number);
         let exit = if reply { there.exit } else { back.exit };

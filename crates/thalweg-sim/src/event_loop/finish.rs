@@ -74,11 +74,12 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The counts of a flow's frames begin anew.
     fn forget_media(&mut self, flow: usize) {
-        let flow = &self.flows[flow];
-        if !self.transports[self.groups[flow.group as usize].transport as usize].properties().draws() {
+        let group = &self.groups[self.flows[flow].group as usize];
+        if !self.transports[group.transport as usize].properties().draws() {
             return;
         }
-        for id in flow.connections().flat_map(|connection| [connection * 2, connection * 2 + 1]) {
+        // Frames are of a flow's own connection.
+        for id in self.flows[flow].own_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
                 end.forget_media(self.now);
             }
@@ -92,15 +93,24 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The counts of both ends of a connection, over its whole life.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
-        Counts::of(self.engines(connection), self.segment_times.get(&connection), self.now)
+        Counts::of(self.engines(connection), self.segment_times.get(&self.number(connection)), self.now)
+    }
+
+    /// The number of the connection at a place.
+    fn number(&self, place: u32) -> u32 {
+        self.numbers.of_end(place * 2) / 2
+    }
+
+    /// The connection at a place has ended, and the times of its segments with it.
+    pub(crate) fn forget_segments(&mut self, place: u32) {
+        self.segment_times.remove(&self.number(place));
     }
 
     /// All of a flow's connections, those under way included, over the whole run.
     fn counts(&self, flow: usize) -> Counts {
-        let flow = &self.flows[flow];
-        let ended = flow.special.as_deref().and_then(|special| special.ended.as_deref());
+        let ended = self.flows[flow].special.as_deref().and_then(|special| special.ended.as_deref());
         let mut counts = ended.copied().unwrap_or_default();
-        for connection in flow.connections() {
+        for connection in self.connections_of(flow) {
             counts.add(&self.connection_counts(connection));
         }
         counts
@@ -124,9 +134,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The same of all connections of a flow.
     fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
-        let flow = &self.flows[flow];
-        let ended = flow.two_level().map(|counts| counts[0]);
-        let open = flow.connections().filter_map(|connection| self.two_level_counts(connection));
+        let ended = self.flows[flow].two_level().map(|counts| counts[0]);
+        let open = self.connections_of(flow).filter_map(|connection| self.two_level_counts(connection));
         ended.into_iter().chain(open).reduce(|mut sum, counts| {
             sum.add(&counts);
             sum
@@ -150,7 +159,8 @@ impl<T: Tracing> EventLoop<T> {
             let states = watched.next_if(|watched| watched.flow as usize == flow);
             let states = states.map_or_else(Vec::new, |watched| watched.visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
-            for connection in self.flows[flow].connections() {
+            let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
+            for connection in self.flows[flow].own_connections().chain(opened.iter().copied()) {
                 self.endpoints[connection as usize * 2].engine = Engine::Vacant;
                 self.endpoints[connection as usize * 2 + 1].engine = Engine::Vacant;
             }
@@ -191,22 +201,20 @@ impl<T: Tracing> EventLoop<T> {
     fn settle_waits(&mut self) {
         // No more than a byte for each: this is when a run takes most memory.
         let mut under_way = vec![false; self.connections.len()];
-        for connection in self.network.packets.connections() {
-            if let Some(is) = under_way.get_mut(connection as usize) {
+        for number in self.network.packets.connections() {
+            let place = self.numbers.place(number).unwrap_or(u32::MAX);
+            if let Some(is) = under_way.get_mut(place as usize) {
                 *is = true;
             }
         }
-        for flow in &self.flows {
-            for connection in flow.connections().filter(|connection| !under_way[*connection as usize]) {
-                let at = connection as usize * 2;
-                let Some([sender, receiver]) = self.endpoints.get_mut(at..at + 2) else { continue };
-                // An acknowledgement may be held back.
-                let is_over = !sender.waiting
-                    && !receiver.waiting
-                    && matches!(receiver.engine.poll(self.now), Output::Idle);
-                if let Some(end) = sender.engine.end_mut().filter(|_| is_over) {
-                    end.await_timer(self.now);
-                }
+        for (ends, _) in self.endpoints.chunks_exact_mut(2).zip(under_way).filter(|(_, is)| !is) {
+            let [sender, receiver] = ends else { continue };
+            // An acknowledgement may be held back.
+            let is_over = !sender.waiting
+                && !receiver.waiting
+                && matches!(receiver.engine.poll(self.now), Output::Idle);
+            if let Some(end) = sender.engine.end_mut().filter(|_| is_over) {
+                end.await_timer(self.now);
             }
         }
     }
@@ -274,7 +282,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The frames of a flow, where it is of media.
     fn media_result(&self, flow: usize) -> Option<Box<MediaResult>> {
-        let ends = self.flows[flow].connections().flat_map(|connection| self.engines(connection));
+        let ends = self.connections_of(flow).flat_map(|connection| self.engines(connection));
         let counts = ends.filter_map(|engine| engine.end().media(self.now)).reduce(|mut sum, counts| {
             sum.add(&counts);
             sum

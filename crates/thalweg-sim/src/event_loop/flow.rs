@@ -19,15 +19,15 @@ use thalweg_proto::units::{Duration, Time};
 impl<T: Tracing> EventLoop<T> {
     /// A flow starts.
     pub(crate) fn on_start(&mut self, flow: u32) {
+        let opens = self.opener(flow).is_some();
         if !self.has_source(flow) {
             self.count_doubled();
-            self.flows[flow as usize].main = self.open(flow, Role::Main);
+            if !opens {
+                self.flows[flow as usize].main = self.open(flow, Role::Main);
+            }
             return;
         }
         let state = &self.flows[flow as usize];
-        let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        // Datagrams have no connections to open and close.
-        let opens = matches!(state.workload, Workload::Poisson(_)) && transport.properties().is_reliable();
         let has_reply = matches!(state.workload, Workload::RequestResponse(_));
         if !opens {
             self.flows[flow as usize].main = self.open(flow, Role::Main);
@@ -104,6 +104,9 @@ impl<T: Tracing> EventLoop<T> {
             self.write(main * 2, size);
             self.drain(main * 2);
         } else if let Some(size) = reaction.open {
+            if self.opener(flow).is_none_or(|opener| !self.numbers.has_room(opener)) {
+                return self.end_full();
+            }
             let connection = self.open(flow, Role::Transfer);
             self.connections[connection as usize].size = size;
             self.write(connection * 2, size);
@@ -138,32 +141,26 @@ impl<T: Tracing> EventLoop<T> {
     /// Opens a connection with fresh engines.
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
-        let vacant = match &mut self.flows[flow as usize].workload {
-            Workload::Poisson(transfers) => transfers.vacant.pop(),
-            _ => None,
-        };
-        let number = if let Some(number) = vacant {
-            self.connections[number as usize] =
-                Connection { flow, role, opened, delivered_at: opened, size: 0 };
-            number
-        } else {
-            let given = self.number_of(flow, role);
-            let number = given.unwrap_or(self.connections.len() as u32);
-            if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {
-                transfers.connections.push(number);
+        let number = match self.opener(flow) {
+            Some(opener) => {
+                let vacant = self.numbers.take_vacant(opener);
+                vacant.unwrap_or_else(|| self.make_place(flow, opener))
             }
-            let connection = Connection { flow, role, opened, delivered_at: opened, size: 0 };
-            if given.is_some() {
-                self.connections[number as usize] = connection;
-            } else {
-                self.connections.push(connection);
-                self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
+            None => {
+                let given = self.number_of(flow, role);
+                given.unwrap_or_else(|| self.numbers.begin(self.connections.len()))
             }
-            number
         };
-        if T::KEEPS && self.has_source(flow) {
-            self.tracing.open(self.wheel.place_now(), number, flow, role == Role::Reply);
+        if number as usize == self.connections.len() {
+            self.connections.push(Connection::UNOPENED);
+            self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
         }
+        self.connections[number as usize] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
+        if T::KEEPS && self.has_source(flow) {
+            let own = self.numbers.of_end(number * 2) / 2;
+            self.tracing.open(self.wheel.place_now(), own, flow, role == Role::Reply);
+        }
+        let waits = role == Role::Transfer && self.begins_late(flow);
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let (mut sender, mut receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));
@@ -183,10 +180,27 @@ impl<T: Tracing> EventLoop<T> {
         if !self.has_sink(flow) {
             receiver = Engine::Vacant;
         }
+        let gate = self.groups[state.group as usize].gates[usize::from(role == Role::Reply)];
+        let [there, back] = self.ways(flow, role);
+        self.begin_end(number * 2, flow, sender, there);
+        if !waits {
+            self.begin_end(number * 2 + 1, flow, receiver, back);
+            for id in [number * 2, number * 2 + 1] {
+                self.expect(id, self.endpoints[id as usize ^ 1].serial);
+            }
+        }
+        self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
+        if gate != NO_GATE {
+            self.endpoints[number as usize * 2].gate = gate;
+            self.join_gate(number);
+        }
+        number
+    }
+
+    /// The ways by which packets leave the sender and the receiver of a flow's connection.
+    pub(crate) fn ways(&self, flow: u32, role: Role) -> [Way; 2] {
+        let state = &self.flows[flow as usize];
         let group = &self.groups[state.group as usize];
-        let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
-        let (header, control) = (transport.header, transport.control);
-        let ecn = transport.properties().ecn();
         let [mut there, mut back] = group.ways(state, flow);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
@@ -198,33 +212,30 @@ impl<T: Tracing> EventLoop<T> {
             let own = state.links + if group.has_access { 4 } else { 0 };
             back = Way { first: own + u32::from(role == Role::Reply), route, exit: NONE, host: back.host };
         }
-        for (id, engine, way) in [(number * 2, sender, there), (number * 2 + 1, receiver, back)] {
-            let slot = &mut self.endpoints[id as usize];
-            // The serial goes on, so that no packet of the run has another's identity; the incarnation tells late
-            // packets of the slot's last connection from those of this one.
-            let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
-            *slot = Endpoint {
-                engine,
-                way,
-                flow,
-                header,
-                control,
-                serial,
-                incarnation,
-                // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
-                class: Class::new(priority, if id % 2 == 0 { ecn } else { Ecn::NotEct }),
-                ..Endpoint::VACANT
-            };
-        }
-        for id in [number * 2, number * 2 + 1] {
-            self.expect(id, self.endpoints[id as usize ^ 1].serial);
-        }
-        self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
-        if gate != NO_GATE {
-            self.endpoints[number as usize * 2].gate = gate;
-            self.join_gate(number);
-        }
-        number
+        [there, back]
+    }
+
+    /// An end of a flow's connection begins.
+    pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, way: Way) {
+        let group = &self.groups[self.flows[flow as usize].group as usize];
+        let transport = &self.transports[group.transport as usize];
+        // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
+        let ecn = if id.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
+        let slot = &mut self.endpoints[id as usize];
+        // The serial goes on, so that no packet of the run has another's identity; the incarnation tells late
+        // packets of the slot's last connection from those of this one.
+        let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
+        *slot = Endpoint {
+            engine,
+            way,
+            flow,
+            header: transport.header,
+            control: transport.control,
+            serial,
+            incarnation,
+            class: Class::new(group.priority, ecn),
+            ..Endpoint::VACANT
+        };
     }
 
     /// Routes are others from now on: what ends send takes them.
@@ -251,19 +262,23 @@ impl<T: Tracing> EventLoop<T> {
     fn close(&mut self, number: u32) {
         self.leave_gate(number);
         let flow = self.connections[number as usize].flow;
-        let counts = self.connection_counts(number);
-        self.flows[flow as usize].ended().add(&counts);
-        if let Some(counts) = self.two_level_counts(number) {
-            self.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
+        if self.begins_late(flow) {
+            self.end(number * 2);
+        } else {
+            let counts = self.connection_counts(number);
+            self.flows[flow as usize].ended().add(&counts);
+            if let Some(counts) = self.two_level_counts(number) {
+                self.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
+            }
+            self.forget_segments(number);
+            for id in [number * 2, number * 2 + 1] {
+                let slot = &mut self.endpoints[id as usize];
+                slot.engine = Engine::Vacant;
+                slot.armed = Time::MAX;
+            }
         }
-        self.segment_times.remove(&number);
-        for id in [number * 2, number * 2 + 1] {
-            let slot = &mut self.endpoints[id as usize];
-            slot.engine = Engine::Vacant;
-            slot.armed = Time::MAX;
-        }
-        if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {
-            transfers.vacant.push(number);
+        if let Some(opener) = self.opener(flow) {
+            self.numbers.vacate(opener, number);
         }
     }
 
@@ -392,9 +407,8 @@ impl<T: Tracing> EventLoop<T> {
             }
             Role::Reply => self.leave_gate(number),
             Role::Transfer => {
-                let Connection { flow, size, opened, delivered_at, .. } = connection;
                 if is_sender {
-                    self.complete(flow, size, opened, delivered_at);
+                    self.complete_transfer(number);
                 }
                 if !self.endpoints[number as usize * 2 + 1].engine.lingers() {
                     self.close(number);

@@ -444,7 +444,7 @@ impl<T: Tracing> EventLoop<T> {
     /// The time at which a packet arrives that would do so at `arrives` but for the wire's variation.
     #[cold]
     fn vary(&mut self, link: u32, packet: u32, arrives: Time) -> Time {
-        let flow = self.connections[self.network.packets.get(packet).connection as usize].flow;
+        let flow = self.flow_of(self.network.packets.get(packet).connection);
         let (of_flow, group) = (&self.flows[flow as usize], self.flows[flow as usize].group as usize);
         let group = &self.groups[group];
         let Network { transmitters, stations, directions, names, .. } = &mut self.network;

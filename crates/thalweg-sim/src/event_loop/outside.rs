@@ -69,6 +69,7 @@ impl<T: Tracing> EventLoop<T> {
             overhead: None,
             first_flow: number,
             flows: 1,
+            opening: None,
             completions: Completions::default(),
             delay: Histogram::default(),
         });

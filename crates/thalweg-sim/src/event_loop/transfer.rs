@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::parts::endpoint::{Engine, Way};
-use crate::parts::flow::{Connection, Flow, NO_CONNECTION, Role};
+use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
 use crate::parts::network::EXIT;
 use crate::parts::packet::NONE;
 use crate::parts::transfer::{Stage, one_way};
@@ -17,6 +17,19 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
         let transfer = self.completed(flow, size, began, ended);
         self.book(transfer);
+    }
+
+    /// One of a flow's many transfers has ended, as its sender knows.
+    pub(crate) fn complete_transfer(&mut self, place: u32) {
+        let Connection { flow, size, opened, delivered_at, .. } = self.connections[place as usize];
+        if self.has_sink(flow) {
+            return self.complete(flow, size, opened, delivered_at);
+        }
+        if self.counting {
+            let ideal = self.ideal(flow, size, 0);
+            let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
+            self.tell_sink(self.numbers.of_end(place * 2) / 2, transfer);
+        }
     }
 
     fn completed(&self, flow: u32, size: u64, began: Time, ended: Time) -> Transfer {
@@ -82,11 +95,11 @@ impl<T: Tracing> EventLoop<T> {
                 open.push(begun(size, flow.start, self.ideal(number, size, 0)));
             }
         }
-        for (number, connection) in self.connections.iter().enumerate() {
-            let Connection { flow, role, opened, size, .. } = *connection;
-            let engine = &self.endpoints[number * 2].engine;
-            let is_open = !matches!(engine, Engine::Vacant) && !engine.is_closing();
-            if role == Role::Transfer && is_open {
+        let opened = (0..self.numbers.flows().len()).flat_map(|opener| self.numbers.places(opener));
+        for &place in opened {
+            let Connection { flow, opened, size, .. } = self.connections[place as usize];
+            let engine = &self.endpoints[place as usize * 2].engine;
+            if !matches!(engine, Engine::Vacant) && !engine.is_closing() {
                 let ideal = self.ideal(flow, size, 0);
                 open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
             }

@@ -1,24 +1,28 @@
 //! The border of a part of a run that several threads share: who has what, and what is handed over.
 
+use crate::parts::numbers::Numbers;
 use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
-use crate::result::FlowCounts;
+use crate::parts::transfer::MOST_TRANSFERS;
+use crate::result::{FlowCounts, Transfer};
 use crate::wheel::Origin;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thalweg_proto::units::Time;
 
 /// The parts that have things, the same for all parts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Owners {
     /// By transmitter.
     pub links: Vec<u16>,
     /// By flow: those of its source, where its application is, and of its sink.
     pub sources: Vec<u16>,
     pub sinks: Vec<u16>,
-    /// By endpoint, where all connections are numbered before the run; otherwise one part has all flows.
+    /// By endpoint, of connections that flows have from their start.
     pub ends: Vec<u16>,
-    /// The first connection of each flow, where all are numbered before the run.
+    /// The first connection of each flow that has one from its start.
     pub numbers: Vec<u32>,
+    /// The numbers of all others.
+    pub opening: Numbers,
 }
 
 impl Owners {
@@ -30,20 +34,24 @@ impl Owners {
 
     /// The part that has an endpoint.
     pub fn of_end(&self, id: EndpointId) -> u16 {
-        match self.ends.get(id as usize) {
-            Some(&part) => part,
-            None => self.sources.first().copied().unwrap_or(0),
+        if let Some(&part) = self.ends.get(id as usize) {
+            return part;
         }
+        let side = if id.is_multiple_of(2) { &self.sources } else { &self.sinks };
+        let flow = self.opening.flow(id / 2).map_or(0, |(_, flow)| flow);
+        side.get(flow as usize).copied().unwrap_or(0)
     }
 }
 
-/// Packets for another part, in the order in which they were sent.
+/// Packets for another part and the ends of transfers, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     packets: Vec<Packet>,
     large: Vec<Large>,
     /// The numbers of those packets that have one.
     numbers: VecDeque<u64>,
+    /// Transfers that have ended, of which the other part has the sinks.
+    pub transfers: Vec<Told>,
 }
 
 impl Outbox {
@@ -82,6 +90,38 @@ fn is_numbered(packet: &Packet) -> bool {
 pub(crate) struct Moment {
     pub time: Time,
     pub origin: Origin,
+    /// Counts what this part has put in order.
+    pub place: u64,
+}
+
+/// One of many transfers that has ended, as its source knows it. When the last byte came is known where the sink is, which is told
+/// of it before the next transfer in the place of this one can reach it: a packet takes longer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// The number of its connection.
+    pub connection: u32,
+    pub moment: Moment,
+    /// The transfer without its end.
+    pub transfer: Transfer,
+}
+
+/// The transfers that ended here and whose sources are in one other part.
+#[derive(Debug, Default)]
+pub(crate) struct Far {
+    pub kept: Vec<(Moment, Transfer)>,
+    /// The number of transfers that were only counted.
+    pub left_out: u64,
+}
+
+impl Far {
+    /// Adds one, which is later than those before.
+    pub fn push(&mut self, moment: Moment, transfer: Transfer) {
+        if self.kept.len() < MOST_TRANSFERS {
+            self.kept.push((moment, transfer));
+        } else {
+            self.left_out += 1;
+        }
+    }
 }
 
 /// The end of a flow, as its source knows it: the sink, which is another part's, has everything, and knows since when.
@@ -89,8 +129,6 @@ pub(crate) struct Moment {
 pub(crate) struct Ended {
     pub connection: u32,
     pub moment: Moment,
-    /// The number of transfers that were listed here before.
-    pub after: usize,
     /// It is a transfer that is listed.
     pub is_listed: bool,
 }
@@ -112,6 +150,10 @@ pub(crate) struct Border {
     pub fates: BTreeMap<u32, FlowCounts>,
     /// The moments of transfers that have ended, as far as these are listed.
     pub transfers: Vec<Moment>,
+    /// So many moments were taken here.
+    pub moments: u64,
+    /// Transfers of which others have the sources, by part.
+    pub far: Vec<Far>,
     /// The flows whose sources are here and have ended, and whose sinks are not.
     pub ended: Vec<Ended>,
     /// Events here that another part counts: samples, the ends of the warm-up and of the run, starts of flows with their source elsewhere.
@@ -130,9 +172,17 @@ impl Border {
             owners,
             fates: BTreeMap::new(),
             transfers: Vec::new(),
+            moments: 0,
+            far: (0..parts).map(|_| Far::default()).collect(),
             ended: Vec::new(),
             doubled: 0,
         }
+    }
+
+    /// The next moment, which is now.
+    pub fn moment(&mut self, time: Time, origin: Origin) -> Moment {
+        self.moments += 1;
+        Moment { time, origin, place: self.moments }
     }
 
     pub fn has_source(&self, flow: u32) -> bool {

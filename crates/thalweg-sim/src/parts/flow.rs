@@ -39,6 +39,12 @@ pub(crate) struct Connection {
     pub size: u64,
 }
 
+impl Connection {
+    /// One that has not been opened, or is another part's.
+    pub const UNOPENED: Self =
+        Self { flow: u32::MAX, role: Role::Main, opened: Time::ZERO, delivered_at: Time::ZERO, size: 0 };
+}
+
 /// Flows that are alike.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -62,6 +68,8 @@ pub(crate) struct Group {
     pub has_access: bool,
     pub first_flow: u32,
     pub flows: u32,
+    /// The place of its first flow among all that open connections as the run goes on, if its flows do.
+    pub opening: Option<u32>,
     pub completions: Completions,
     /// One-way delays, for a group of too many flows to keep them for each.
     pub delay: Histogram,
@@ -225,22 +233,20 @@ impl Flow {
         self.delay = sink.delay;
         self.delivered = sink.delivered;
         self.counts.add(&sink.counts);
+        let Some(of_sink) = sink.special else { return };
+        if let Some(ended) = &of_sink.ended {
+            self.ended().add(ended);
+        }
         let before = self.special.as_deref_mut().and_then(|special| special.before.as_deref_mut());
-        if let (Some(before), Some(of_sink)) = (before, sink.special.and_then(|special| special.before)) {
+        if let (Some(before), Some(of_sink)) = (before, of_sink.before) {
             before.0.add(&of_sink.0);
             before.1 = of_sink.1;
         }
     }
 
-    /// The connections that the flow has or had; those that have ended have no engines any more.
-    pub fn connections(&self) -> impl Iterator<Item = u32> + '_ {
-        let transfers = match &self.workload {
-            Workload::Poisson(transfers) => transfers.connections.as_slice(),
-            _ => &[],
-        };
-        // Datagrams of many transfers share one, which is the flow's own and listed among them.
-        let own = if transfers.is_empty() { [self.main, self.reply] } else { [NO_CONNECTION; 2] };
-        own.into_iter().filter(|&number| number != NO_CONNECTION).chain(transfers.iter().copied())
+    /// The connections that the flow has from its start.
+    pub fn own_connections(&self) -> impl Iterator<Item = u32> + use<> {
+        [self.main, self.reply].into_iter().filter(|&number| number != NO_CONNECTION)
     }
 }
 
@@ -255,6 +261,12 @@ impl Group {
             routes: Arc::clone(&self.routes),
             ..*self
         }
+    }
+
+    /// The place of its flow of that number among all that open connections as the run goes on, if it does.
+    #[inline]
+    pub fn opener(&self, flow: u32) -> Option<usize> {
+        self.opening.map(|first| (first + flow - self.first_flow) as usize)
     }
 
     /// Adds what a part of the run measured of the same group.

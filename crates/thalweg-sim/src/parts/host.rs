@@ -29,6 +29,15 @@ pub(crate) enum Host {
 }
 
 impl Host {
+    /// The host as it stands in for itself where another part of the run has it: it has nothing to do, at the same cost.
+    pub fn stand_in(&self) -> Self {
+        match self {
+            Self::Processor(processor) => Self::Processor(Processor::new(processor.processing)),
+            Self::Thread(thread) => Self::Thread(Box::new(thread.stand_in())),
+            Self::Outside => Self::Outside,
+        }
+    }
+
     /// The time for which it works on a packet of `size` bytes.
     pub fn cost(&self, size: u32) -> Duration {
         match self {

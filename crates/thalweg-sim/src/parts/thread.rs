@@ -65,6 +65,11 @@ impl Thread {
         }
     }
 
+    /// A thread of the same cost that is never woken.
+    pub fn stand_in(&self) -> Self {
+        Self::new(self.spec, self.stream.clone())
+    }
+
     /// Puts packets in order before endpoints have them, as live transports do for schemes that assume it.
     #[must_use]
     pub fn keep_order(mut self, is_needed: bool) -> Self {

@@ -9,7 +9,7 @@ use thalweg_queue::TokenBucketSpec;
 pub(crate) const CLASS_ENDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Transfers of a run that are kept one by one; further ones are only counted.
-const MOST_TRANSFERS: usize = 1 << 20;
+pub(crate) const MOST_TRANSFERS: usize = 1 << 20;
 
 /// The transfers of a group, or of all groups, that have ended since counting began.
 #[derive(Clone, Debug, Default)]

@@ -86,10 +86,6 @@ pub(crate) struct Trace {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Poisson {
-    /// Slots of connections that have ended, for this flow's next ones: a late packet is then still one of this flow.
-    pub vacant: Vec<u32>,
-    /// All connections that this flow has opened, by slot.
-    pub connections: Vec<u32>,
     gap: Duration,
     size: SizeSpec,
     arrivals: Stream,
@@ -134,8 +130,6 @@ impl Workload {
                 Self::ConstantRate(Box::new(ConstantRate { packet: packet.get(), gap }))
             }
             WorkloadSpec::Poisson { gap, size } => Self::Poisson(Box::new(Poisson {
-                vacant: Vec::new(),
-                connections: Vec::new(),
                 gap: *gap,
                 size: size.clone(),
                 arrivals: stream("arrivals"),
