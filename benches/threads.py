@@ -8,6 +8,7 @@
     threads.py --thalweg PATH       another executable than target/release/thalweg
     threads.py --same               no speed: every scenario of the repository on 1, 2, 3 and 16 threads, compared to the byte
     threads.py --same FILE ...      these scenarios
+    threads.py --same --records ... the same of runs that record packets: verified, with a capture and a log, which are compared too
 
 A row tells the least wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
 time; beside them what `thalweg validate` expects on 4 and 16 threads. "Apart" is what this machine has to give: how many times the work
@@ -102,7 +103,17 @@ def rows(folder):
     }
 
 
-def same(thalweg, scenarios, threads):
+def recorded(command):
+    """What a run tells that records packets, and its records."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / name for name in ("run.pcap", "run.qlog")]
+        options = ["--verify", "--pcap", str(files[0]), "--pcap-at", "sink", "--qlog", str(files[1])]
+        done = subprocess.run(command + options, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        whole = done.returncode == 0 and all(file.exists() for file in files)
+        return done.stdout, *[file.read_bytes() for file in files if whole]
+
+
+def same(thalweg, scenarios, threads, records):
     """Whether all results are equal; a scenario whose network is not cut runs on one thread whatever it is told."""
     files = [Path(name) for name in scenarios] or sorted((ROOT / "scenarios").rglob("*.toml"))
     print("| scenario | hops | on 16 threads, as `validate` expects | equal |\n| --- | ---: | --- | --- |")
@@ -114,10 +125,11 @@ def same(thalweg, scenarios, threads):
         documents = []
         for number in threads:
             command = [thalweg, "run", str(file), "--quiet", "--json", "--threads", str(number)]
-            documents.append(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
-        equal = len(set(documents)) == 1 and documents[0] != b""
+            documents.append(recorded(command) if records else
+                             (subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout,))
+        equal = len(set(documents)) == 1 and documents[0][0] != b"" and len(documents[0]) == (3 if records else 1)
         different += not equal
-        hops = json.loads(documents[0])["runs"][0]["hops"] if documents[0] else 0
+        hops = json.loads(documents[0][0])["runs"][0]["hops"] if documents[0][0] else 0
         gain = re.search(r"([0-9.]+) times as fast on 16", " ".join(told.stdout.split()))
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
         print(f"| {name} | {hops} | {gain[1] + ' times' if gain else 'one'} | {'yes' if equal else 'NO'} |", flush=True)
@@ -146,12 +158,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
     parser.add_argument("--same", action="store_true")
+    parser.add_argument("--records", action="store_true")
     parser.add_argument("--threads")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--thalweg", default=str(ROOT / "target/release/thalweg"))
     arguments = parser.parse_args()
     if arguments.same:
-        return same(arguments.thalweg, arguments.rows, arguments.threads.split(",") if arguments.threads else [1, 2, 3, 16])
+        numbers = arguments.threads.split(",") if arguments.threads else [1, 2, 3, 16]
+        return same(arguments.thalweg, arguments.rows, numbers, arguments.records)
     processors = len(os.sched_getaffinity(0))
     powers = [1 << i for i in range(10) if 1 << i <= processors]
     threads = [int(number) for number in arguments.threads.split(",")] if arguments.threads else powers

@@ -23,7 +23,7 @@ use thalweg_report::results::{Course, Document, Drift, Goal, Header, Run};
 use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
-use thalweg_sim::trace::{NoTrace, Record, Tracer};
+use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
 
 /// A scheme that is simulated under each seed.
@@ -205,6 +205,16 @@ struct Traces {
 }
 
 impl Tracer for Traces {
+    fn needs(&self, step: Step, link: u32) -> bool {
+        // The others look at most steps.
+        let has_others = self.qlog.is_some()
+            || self.meter.is_some()
+            || self.verifier.is_some()
+            || self.sequence.is_some()
+            || self.recorder.is_some();
+        has_others || self.capture.needs(step, link)
+    }
+
     fn record(&mut self, record: &Record<'_>) {
         self.capture.record(record);
         self.meter.record(record);

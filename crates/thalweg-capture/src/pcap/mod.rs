@@ -135,6 +135,13 @@ fn captured(record: &Record<'_>, headers: &packet::Headers, snapshot: u32) -> Ve
 }
 
 impl<W: Write + 'static> Tracer for Capture<W> {
+    fn needs(&self, step: Step, link: u32) -> bool {
+        match &self.point {
+            Point::Source | Point::Sink => matches!(step, Step::Sent | Step::Delivered),
+            Point::Transmitters(links) => step == Step::Transmitted && links.contains(&link),
+        }
+    }
+
     fn record(&mut self, record: &Record<'_>) {
         if self.failed.is_none() && self.point.sees(record) {
             let headers = packet::headers(record, self.echoes(record));
