@@ -4,7 +4,8 @@
 //! An entry's level is the highest base-64 digit in which its time differs from the wheel's, its slot that digit of its
 //! time. The earliest entry is therefore in the lowest occupied slot of the lowest occupied level. A slot with few
 //! entries is sorted into the list; one with many moves the wheel's time to its earliest entry and is spread over lower
-//! levels first (Varghese and Lauck 1987). What is added for a time within the list goes into the list.
+//! levels first (Varghese and Lauck 1987). What is added for a time within the list goes into the list, as does what comes right
+//! behind it while it is short.
 //!
 //! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
 //! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
@@ -37,6 +38,11 @@ const LOW: usize = 6;
 /// ... but then only from levels below this, which are near: what is added before the earliest entry of the wheel goes to
 /// the list, which must stay short. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
+/// The bits of those levels.
+const NEAR: u32 = (1 << NEAR_LEVELS) - 1;
+/// What is added after all in the list and before all in the wheel goes to the list while that is shorter than this: a small
+/// run has nothing but time-outs in the wheel.
+const REACH: usize = 32;
 /// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
 const LONG: usize = 48;
 const SHORT: usize = 16;
@@ -198,10 +204,20 @@ impl Wheel {
         debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
         if entry.time == self.taken {
             self.add_now(entry, is_successor);
-        } else if entry.time < self.base || self.near.last().is_some_and(|last| entry.time <= last.time) {
+        } else if self.near.last().is_some_and(|last| entry.time <= last.time) {
             self.insert(entry);
         } else {
-            self.place_later(entry);
+            self.add_last(entry);
+        }
+    }
+
+    /// Adds an entry that is later than all in the list: to the list if it may go on so far, and to the wheel otherwise.
+    #[inline(never)]
+    fn add_last(&mut self, entry: Entry) {
+        if entry.time < self.base || self.ahead() < REACH && entry.time < self.earliest() {
+            self.insert(entry);
+        } else {
+            self.place(entry);
         }
     }
 
@@ -245,6 +261,17 @@ impl Wheel {
         } else {
             self.near.insert(0, entry);
         }
+    }
+
+    /// The time of the earliest entry in the wheel; the largest there is for an empty one.
+    #[inline]
+    fn earliest(&self) -> u64 {
+        if self.levels == 0 {
+            return u64::MAX;
+        }
+        let level = self.levels.trailing_zeros() as usize;
+        let slot = self.occupied[level].trailing_zeros() as usize;
+        self.slots[level * SLOTS + slot].earliest
     }
 
     /// Adds an entry to the list. Mostly it is later than nearly all others, so that few are looked at and moved.
@@ -292,11 +319,6 @@ impl Wheel {
         self.near.truncate(end);
     }
 
-    #[inline(never)]
-    fn place_later(&mut self, entry: Entry) {
-        self.place(entry);
-    }
-
     #[inline(always)]
     fn place(&mut self, entry: Entry) {
         let differing = (entry.time ^ self.base) | 1;
@@ -337,7 +359,9 @@ impl Wheel {
             (self.origin, self.tie) = (origin, tie);
             return Some((Time::from_picos(self.taken), key));
         }
-        if self.ahead() <= LOW && self.levels != 0 {
+        let ahead = self.ahead();
+        // Far levels are moved only to an empty list.
+        if ahead <= LOW && (self.levels & NEAR != 0 || ahead == 0 && self.levels != 0) {
             self.fill();
         }
         let entry = *self.near.get(self.head)?;
@@ -387,9 +411,7 @@ impl Wheel {
         if let Some(entry) = self.list().first() {
             return Some(Time::from_picos(entry.time));
         }
-        let level = (self.levels != 0).then(|| self.levels.trailing_zeros() as usize)?;
-        let slot = self.occupied[level].trailing_zeros() as usize;
-        Some(Time::from_picos(self.slots[level * SLOTS + slot].earliest))
+        (self.levels != 0).then(|| Time::from_picos(self.earliest()))
     }
 
     /// The keys of the next entries in the list, if there are so many.
@@ -402,10 +424,13 @@ impl Wheel {
     /// Moves the wheel's earliest slots to the list.
     #[inline(never)]
     fn fill(&mut self) {
-        self.tidy_up();
-        while self.levels != 0 && self.near.len() <= LOW {
+        // Not each time: there is room for many that have been taken.
+        if self.near.len() >= ROOM / 2 {
+            self.tidy_up();
+        }
+        while self.levels != 0 && self.ahead() <= LOW {
             let level = self.levels.trailing_zeros() as usize;
-            if level >= NEAR_LEVELS && !self.near.is_empty() {
+            if level >= NEAR_LEVELS && self.ahead() > 0 {
                 return;
             }
             let slot = self.occupied[level].trailing_zeros() as usize;
