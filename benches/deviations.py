@@ -394,8 +394,6 @@ DEVIATIONS = {
     "thalweg-target": ("own: the target does not fall with the rate", "congestion/thalweg/target.rs",
                        "AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt()", "AT_REFERENCE"),
     "thalweg-start": ("own: slow start doubles until the end", "congestion/thalweg/start.rs", "CONSERVATIVE: f64 = 0.25", "CONSERVATIVE: f64 = 1.0"),
-    "thalweg-start-end": ("own: what scatters is taken for a queue at the end of slow start", "congestion/thalweg/start.rs",
-                          "(now.since(sample.sent_at).as_secs_f64() - queueing).max(self.min_rtt)", "self.min_rtt"),
     "thalweg-in-a-row": ("own: any dozen packets that waited", "congestion/thalweg/delay.rs",
                          "{ self.waited.saturating_add(1) } else { 0 }", "{ self.waited.saturating_add(1) } else { self.waited }"),
     "thalweg-spread": ("own: the spread of delays is not subtracted", "congestion/thalweg/delay.rs",

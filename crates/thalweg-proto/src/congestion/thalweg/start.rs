@@ -35,10 +35,8 @@ impl Thalweg {
         let now = sample.path.now;
         let queueing = self.delay.newest();
         if queueing > self.target(self.rate()).max(QUEUE * self.min_rtt) {
-            // What was in flight when this packet left, less its share in the queue. On a path whose delays scatter the rest of its time is
-            // longer than the shortest round trip, and that of the next packets will be.
-            let empty = (now.since(sample.sent_at).as_secs_f64() - queueing).max(self.min_rtt);
-            self.leave_start(now, rs.tx_in_flight as f64 * empty / (empty + queueing));
+            // What was in flight when this packet left, less its share in the queue.
+            self.leave_start(now, rs.tx_in_flight as f64 * self.min_rtt / (self.min_rtt + queueing));
         } else if self.overflows() {
             let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.before.rate);
             self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));

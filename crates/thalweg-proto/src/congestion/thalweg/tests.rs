@@ -1,7 +1,6 @@
 //! The rules on one link of 100 Mbit/s and 40 ms, for a flow that always has something to send.
 
 use super::*;
-use crate::congestion::delivery::RateSample;
 use crate::units::Duration;
 use std::collections::VecDeque;
 
@@ -245,43 +244,6 @@ fn a_start_slows_down_where_the_queue_is_long_enough() {
     assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
     let product = RTT.as_secs_f64() / SERVICE.as_secs_f64();
     assert!((lost(&flow) as f64) < 0.8 * product, "{} of {product}", lost(&flow));
-}
-
-/// "Start": of what was in flight the share stays that was not in the queue, which is the more the more a path's delays scatter. A packet that
-/// took 180 ms, 60 ms of them in the queue, leaves two thirds.
-#[test]
-fn a_start_leaves_what_fills_a_path_whose_delays_scatter() {
-    let mut flow = Flow::new();
-    flow.run_until(1, |flow| flow.thalweg.window > 1e5);
-    let mut thalweg = flow.thalweg.clone();
-    (thalweg.delay, thalweg.min_rtt) = (Delay::new(Duration::from_secs(10)), 0.1);
-    let path = Path { smoothed_rtt: Duration::from_millis(100), ..flow.path() };
-    let mut sample = AckSample {
-        path,
-        acked: 1,
-        acked_bytes: u64::from(SEGMENT),
-        counted: 1,
-        cumulative: 0,
-        sent_at: path.now,
-        in_flight_bytes: 0,
-        rtt: Some(Duration::from_millis(100)),
-        ce: 0,
-        one_way_delay: None,
-        recovering: false,
-        app_limited: false,
-    };
-    for packet in 0..64u64 {
-        sample.path.now = path.now + Duration::from_millis(180 + packet);
-        let rtt = if packet < 32 { 100 } else { 160 };
-        (sample.sent_at, sample.rtt) = (path.now + Duration::from_millis(packet), Some(Duration::from_millis(rtt)));
-        thalweg.delay.sample(&sample, 0.0, false);
-    }
-    assert!((thalweg.delay.newest() - 0.06).abs() < 1e-9, "{}", thalweg.delay.newest());
-    thalweg.window = 2e6;
-    let rs = RateSample { tx_in_flight: 1_000_000, ..RateSample::default() };
-    thalweg.start(&sample, &rs, f64::INFINITY);
-    assert_eq!(thalweg.phase, Phase::Hold);
-    assert!((thalweg.window / 1e6 - 2.0 / 3.0).abs() < 1e-9, "{}", thalweg.window);
 }
 
 /// A time-out starts anew: slow start from half of the initial window, to half of the window of before.
