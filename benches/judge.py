@@ -11,7 +11,7 @@
 Schemes are simulated as they are live: with the options that are usual there, packets of the same sizes, and between hosts that
 were measured (`host = "linux-server"`). Build first: cargo build --release -p thalweg. Only the standard library is used.
 
-Rows of `goals`: P1 to P8 and A1 are bulk transfers from a cold start, R1 to S1 files of 50 MB with the start-up of `send`,
+Rows of `goals`: P1 to P8 and A1 are bulk transfers from a cold start, A1-60 is A1 from 40 to 60 s, R1 to S1 files of 50 MB with the start-up of `send`,
 F4 four flows of one kind on P1, C0.25, C1 and C4 one flow beside one CUBIC as Linux has it, by the queue in products of rate and
 round trip, over 20 s, L0.25, L1 and L4 the same over 60 s.
 

@@ -41,6 +41,9 @@ pub(super) struct Delay {
     last_piece: f64,
     /// The mean by which the mean of a round trip exceeds its shortest, beyond what the delay moved by meanwhile.
     spread: f64,
+    /// The delay of the newest packet, and those in a row that waited longer than was asked about.
+    newest: f64,
+    waited: u32,
     overflow: Overflow,
 }
 
@@ -108,6 +111,8 @@ impl Delay {
             piece_began: Time::ZERO,
             last_piece: f64::INFINITY,
             spread: 0.0,
+            newest: 0.0,
+            waited: 0,
             overflow: Overflow::NONE,
         }
     }
@@ -132,6 +137,7 @@ impl Delay {
             self.seen = now;
         }
         self.overflow.sample(sample.sent_at, value, sample.path.smoothed_rtt);
+        self.newest = value;
         self.base.add(value);
         self.lasting.add(value);
         self.round.add(value);
@@ -182,6 +188,13 @@ impl Delay {
     /// That shortest delay is the one of an empty path again.
     pub fn remember(&mut self) {
         self.base.halves[0] = self.lasting.get();
+    }
+
+    /// An acknowledgement came: true if a dozen in a row told of a queueing delay of more than `than` seconds. A host that sleeps makes few
+    /// wait so long, and a piece of a round trip takes longer to tell.
+    pub fn waits(&mut self, than: f64) -> bool {
+        self.waited = if self.queueing(self.newest) > than { self.waited.saturating_add(1) } else { 0 };
+        self.waited >= PIECE.0
     }
 
     /// The queueing delay of the last dozen packets.
@@ -279,6 +292,20 @@ mod tests {
         assert!(queueing < 1e-3, "the least of a round trip may be chance: {queueing}");
         let queueing = rounds(&mut delay, 41 * RTT, 5, |_| RTT + 60_000 + stream.below(20_000));
         assert!((0.02..0.07).contains(&queueing), "{queueing}");
+    }
+
+    /// A dozen in a row, and none that waited less among them.
+    #[test]
+    fn a_dozen_in_a_row_wait() {
+        let mut delay = Delay::new(Duration::from_secs(10));
+        let mut wait = |rtt| {
+            delay.sample(&acked(RTT, rtt), 1e-4, false);
+            delay.waits(2e-3)
+        };
+        assert!(!wait(RTT));
+        assert_eq!((0..13).map(|_| wait(RTT + 3_000)).filter(|waits| *waits).count(), 2);
+        assert!(!wait(RTT + 1_000));
+        assert_eq!((0..11).map(|_| wait(RTT + 3_000)).filter(|waits| *waits).count(), 0);
     }
 
     /// A queue that grows within a round trip does not make delays scatter.

@@ -1,4 +1,7 @@
 //! Slow start: the window doubles until a queue stands, or until more is lost than the path loses.
+//!
+//! What is sent in the round trip until that shows is what slow start loses where the queue is short. So it grows by a quarter of that while
+//! packets wait for as long as the flow wants them to, as in HyStart++'s conservative slow start (RFC 9406, section 4.2).
 
 use super::{Phase, Round, Thalweg};
 use crate::congestion::AckSample;
@@ -7,6 +10,8 @@ use crate::units::{Duration, Time};
 
 /// The share of the shortest round trip that a queue may take in slow start, where that is more than the target.
 const QUEUE: f64 = 0.125;
+/// The share of its growth that is left while the queue is as long as it is wanted.
+const CONSERVATIVE: f64 = 0.25;
 /// The packets and the events of loss in part of a round trip that are enough to end slow start.
 const ENOUGH: (f64, f64) = (16.0, 4.0);
 /// The share of what was in flight at the first of these losses that is kept.
@@ -23,8 +28,9 @@ impl Thalweg {
     /// losses alone are no reason to start more slowly.
     pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample, until: f64) {
         let in_flight = self.round.in_flight.max(self.round.before.in_flight);
+        let growth = if self.delay.waits(self.target(self.rate())) { CONSERVATIVE } else { 1.0 };
         if !sample.app_limited && self.window < UNUSED * in_flight {
-            self.window += (rs.newly_acked + rs.newly_lost) as f64;
+            self.window += growth * (rs.newly_acked + rs.newly_lost) as f64;
         }
         let now = sample.path.now;
         let queueing = self.delay.newest();

@@ -234,6 +234,18 @@ fn half_of_the_way_to_the_fair_rate_is_given_away() {
     assert!((flow.window / 1e6 - 13.0 / 16.0).abs() < 1e-9, "{}", flow.window);
 }
 
+/// "Start": while packets wait for as long as the flow wants them to, the window grows by a quarter. A queue that is hardly longer than
+/// that loses three quarters of a bandwidth-delay product by the end of slow start, and nine tenths without.
+#[test]
+fn a_start_slows_down_where_the_queue_is_long_enough() {
+    let mut flow = Flow::new();
+    flow.room = Duration::from_micros(4_500);
+    let lost = |flow: &Flow| flow.packets.iter().filter(|packet| packet.is_lost).count();
+    assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
+    let product = RTT.as_secs_f64() / SERVICE.as_secs_f64();
+    assert!((lost(&flow) as f64) < 0.8 * product, "{} of {product}", lost(&flow));
+}
+
 /// A time-out starts anew: slow start from half of the initial window, to half of the window of before.
 #[test]
 fn a_time_out_starts_anew() {

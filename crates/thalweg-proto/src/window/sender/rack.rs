@@ -10,7 +10,8 @@
 //! | --- | --- | --- | --- |
 //! | a list of segments in the order of their last transmission is walked through at each acknowledgement (section 6.2, step 5) | a queue of transmissions, of which only the oldest is looked at until it is decided | constant time for each segment | none |
 //! | the reordering timer waits for the last segment that may be lost (section 6.2, step 5) | for the first | the same queue | what is lost goes again a little earlier |
-//! | whether a segment that was sent again or its first transmission is acknowledged is told by the timestamp option, or guessed by the round trip (section 6.2, step 2) | the receiver says which it was ([`Arrival`](crate::window::Arrival)); guessed by the round trip where that was lost | there are no timestamps | fewer wrong guesses |
+//! | whether a segment that was sent again or its first transmission is acknowledged is told by the timestamp option, or guessed by the round trip (section 6.2, step 2) | the receiver says which it was ([`Arrival`](crate::window::Arrival)); guessed by the round trip where that was lost, and where it went again more than once | there are no timestamps | fewer wrong guesses |
+//! | what left at the same time is ordered by where it starts (section 6.2, step 2) | what went again and is passed by nothing but new data of that time has a reordering window more | several acknowledgements are answered at once: a repair leaves after new data that the first of them let go | a repair lost in such a burst is found by what leaves after it, or so much later |
 //! | any DSACK widens the reordering window (section 6.2, step 4) | a segment that was sent again and brought nothing, or whose first transmission came late | copies that the network makes are no sign of reordering | none on paths that do not copy |
 //! | a lost retransmission is found as any loss is; nothing is said of the window | it cuts the window again, but not while a time-out is repaired, which has made the window one segment | RFC 5681, section 4.3 | as that asks |
 
@@ -37,6 +38,8 @@ pub(super) struct Rack {
     pub config: RackConfig,
     /// The time at which the newest segment that has arrived was sent, and where it ends (RACK.xmit_ts, RACK.end_seq).
     newest: (Time, u64),
+    /// It had been sent before: repairs leave in their order.
+    was_repair: bool,
     /// Its round trip (RACK.rtt).
     rtt: Duration,
     /// The highest end of what has arrived (RACK.fack).
@@ -85,6 +88,7 @@ impl Rack {
         Self {
             config,
             newest: (Time::ZERO, 0),
+            was_repair: false,
             rtt: Duration::ZERO,
             highest: 0,
             reordering: false,
@@ -150,8 +154,8 @@ impl Rack {
         self.highest = self.highest.max(end);
         // Step 2.
         let rtt = now.since(record.sent_at);
-        if (record.sent_at, end) > self.newest && !(again && is_of_before(record.start, rtt, ack, min_rtt)) {
-            self.newest = (record.sent_at, end);
+        if (record.sent_at, end) > self.newest && !(again && is_of_before(record, rtt, ack, min_rtt)) {
+            (self.newest, self.was_repair) = ((record.sent_at, end), again);
             self.rtt = rtt;
         }
     }
@@ -176,6 +180,11 @@ impl Rack {
         if !self.reordering && (situation.repairing || sacked >= situation.threshold) {
             return Duration::ZERO;
         }
+        self.wide(situation)
+    }
+
+    /// The reordering window where there is one.
+    fn wide(&self, situation: &Situation) -> Duration {
         let min_rtt = self.shortest.get();
         if min_rtt == Duration::MAX {
             return Duration::ZERO;
@@ -204,7 +213,10 @@ impl Rack {
             if (at, record.end()) >= self.newest {
                 break;
             }
-            let deadline = at + patience;
+            // Which of the two left first is not known.
+            let is_beside = at == self.newest.0 && record.retransmissions > 0 && !self.was_repair;
+            let deadline =
+                at + if is_beside { patience.max(self.rtt + self.wide(situation)) } else { patience };
             if deadline > now {
                 self.due = deadline;
                 break;
@@ -265,6 +277,7 @@ impl Rack {
         let Self {
             config: _,
             newest,
+            was_repair,
             rtt,
             highest,
             reordering,
@@ -277,7 +290,8 @@ impl Rack {
             shortest,
             probe,
         } = self;
-        feed(into, (now.since(newest.0), newest.1, rtt, highest, reordering, quarters, persistence, round));
+        feed(into, (now.since(newest.0), newest.1, was_repair, rtt, highest));
+        feed(into, (reordering, quarters, persistence, round));
         for (at, start) in sent {
             feed(into, (now.since(*at), start));
         }
@@ -287,13 +301,14 @@ impl Rack {
     }
 }
 
-/// True if what arrived of the segment that starts at `start`, and was sent again `rtt` ago, is an earlier transmission.
+/// True if what arrived of a segment that was sent again `rtt` ago is an earlier transmission. That a repair came says nothing of which,
+/// where there was more than one: the answer to the first may come just after the second left, and what left in between is not lost.
 #[cold]
-fn is_of_before(start: u64, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool {
-    let told = ack.arrival_start() == start;
+fn is_of_before<I>(record: &Record<I>, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool {
+    let told = ack.arrival_start() == record.start;
     match ack.arrival {
         Arrival::Late if told => true,
-        Arrival::Repair | Arrival::Needless if told => false,
+        Arrival::Repair | Arrival::Needless if told && record.retransmissions == 1 => false,
         _ => rtt < min_rtt,
     }
 }
@@ -308,7 +323,9 @@ mod tests {
     //! Proves the size of the reordering window (RFC 8985, section 6.2, step 4), for a shortest round trip of 40 ms and a smoothed one
     //! of 100 ms.
     use super::super::super::record::Repair;
+    use super::super::super::scoreboard::AckOutcome;
     use super::*;
+    use crate::payload::Length;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -323,9 +340,8 @@ mod tests {
         Situation { repairing, threshold: 3, smoothed_rtt: MS(100) }
     }
 
-    /// A segment that left for the second time at 100 ms has arrived; gives what is known then. Another, above it, arrived before.
-    fn repaired(now: u64, arrival: Arrival) -> Rack {
-        let record = |start, sent_at, retransmissions| Record {
+    fn record(start: u64, sent_at: u64, retransmissions: u8) -> Record<()> {
+        Record {
             start,
             length: 1000,
             sent_at: Time::ZERO + MS(sent_at),
@@ -333,12 +349,21 @@ mod tests {
             state: SegmentState::InFlight,
             repair: Repair::None,
             retransmissions,
-        };
+        }
+    }
+
+    /// A segment that left again for the last time at 100 ms, of so many times, has arrived; gives what is known then. Another, above
+    /// it, arrived before.
+    fn repaired_again(now: u64, arrival: Arrival, retransmissions: u8) -> Rack {
         let mut rack = rack();
         rack.on_delivered(Time::ZERO + MS(60), &record(5000, 10, 0), &Ack::default(), MS(40));
         let ack = Ack { cumulative: 6000, arrival, arrival_at: -5000, ..Ack::default() };
-        rack.on_delivered(Time::ZERO + MS(now), &record(1000, 100, 1), &ack, MS(40));
+        rack.on_delivered(Time::ZERO + MS(now), &record(1000, 100, retransmissions), &ack, MS(40));
         rack
+    }
+
+    fn repaired(now: u64, arrival: Arrival) -> Rack {
+        repaired_again(now, arrival, 1)
     }
 
     /// RFC 8985, section 6.2, step 2: an answer sooner after the repair than any round trip is one to the first transmission, as is
@@ -352,6 +377,50 @@ mod tests {
         assert_eq!(newest(135, Arrival::Plain), MS(10), "too soon");
         assert_eq!(newest(145, Arrival::Late), MS(10), "the receiver says so");
         assert!(!repaired(145, Arrival::Repair).has_seen_reordering());
+    }
+
+    /// The receiver says that a repair came, not which of two: one that comes sooner after the second than any round trip is the first.
+    /// (Taken for the second, it made all that had left in between lost.)
+    #[test]
+    fn which_of_several_repairs_came_is_told_by_the_time() {
+        for arrival in [Arrival::Repair, Arrival::Needless] {
+            let newest = |now, times| repaired_again(now, arrival, times).newest.0.since(Time::ZERO);
+            assert_eq!(newest(108, 2), MS(10), "{arrival:?}: of the first");
+            assert_eq!(newest(145, 2), MS(100), "{arrival:?}: of the second");
+            assert_eq!(newest(108, 1), MS(100), "{arrival:?}: there is but one");
+        }
+    }
+
+    /// At 100 ms one acknowledgement lets new data go, and the next shows a loss, whose repair leaves at that moment too. The arrival of the new
+    /// data says nothing of the repair for a reordering window; that of what left later does.
+    #[test]
+    fn a_repair_is_not_lost_since_what_left_beside_it_has_come() {
+        let at = |ms| Time::ZERO + MS(ms);
+        let mut rack = rack();
+        let mut scoreboard = Scoreboard::<Length, ()>::new();
+        let send = |rack: &mut Rack, scoreboard: &mut Scoreboard<Length, ()>, start, ms| {
+            scoreboard.push(at(ms), &Length(1000), ());
+            rack.on_sent(at(ms), start, scoreboard);
+        };
+        send(&mut rack, &mut scoreboard, 0, 10);
+        send(&mut rack, &mut scoreboard, 1000, 100);
+        scoreboard.mark_lost(0);
+        scoreboard.resend(at(100), 1000, |_| ()).expect("lost");
+        rack.on_sent(at(100), 0, &scoreboard);
+        send(&mut rack, &mut scoreboard, 2000, 101);
+        let mut arrive = |rack: &mut Rack, start: u64, ms| {
+            let ack = Ack::default();
+            let mut told = |record: &Record<()>| rack.on_delivered(at(ms), record, &ack, MS(40));
+            scoreboard.sack(start, start + 1000, &mut AckOutcome::new(), &mut told);
+            let found = rack.detect(at(ms), &mut scoreboard, &situation(true), |_| ());
+            (found.map(|found| found.again), rack.due())
+        };
+        assert_eq!(
+            arrive(&mut rack, 1000, 145),
+            (None, at(155)),
+            "a quarter of the shortest round trip more"
+        );
+        assert_eq!(arrive(&mut rack, 2000, 146), (Some(Some(at(100))), Time::MAX));
     }
 
     /// RFC 8985, section 6.2, step 4: without reordering there is none during recovery, nor when three segments are selectively
