@@ -16,7 +16,6 @@ mod undo;
 mod validation;
 
 use f_rto::Turn;
-use losses::tell_lost;
 use marks::Marks;
 use timed::Extensions;
 

@@ -12,12 +12,33 @@ pub(super) fn tell_lost<P: Payload, C: Controller>(
     renewed: Time,
     record: &Record<P, C::PacketInfo>,
 ) {
+    tell(controller, path, renewed, record, false);
+}
+
+/// The same of a segment that a router said it dropped.
+pub(super) fn tell_named<P: Payload, C: Controller>(
+    controller: &mut C,
+    path: &Path,
+    renewed: Time,
+    record: &Record<P, C::PacketInfo>,
+) {
+    tell(controller, path, renewed, record, true);
+}
+
+fn tell<P: Payload, C: Controller>(
+    controller: &mut C,
+    path: &Path,
+    renewed: Time,
+    record: &Record<P, C::PacketInfo>,
+    named: bool,
+) {
     if record.sent_at >= renewed {
         let sample = LostSample {
             path: *path,
             sequence: record.start,
             bytes: record.payload.len(),
             sent_at: record.sent_at,
+            named,
         };
         controller.on_packet_lost(&sample, record.info);
     }
