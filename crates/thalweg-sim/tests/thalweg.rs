@@ -8,7 +8,6 @@ use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{ControllerConfig, CubicConfig, ThalwegConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
-use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifSpec};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, Limit};
 use thalweg_sim::spec::*;
 use thalweg_sim::{FlowResult, RunResult};
@@ -188,35 +187,4 @@ fn marks_share_a_queue_out() {
     assert!((0.35..0.65).contains(&part), "{goodputs:?}");
     let link = &result.links[0];
     assert!(link.queue.mean_bytes * 8e3 / 20e6 < 10.0 && link.utilisation > 0.9, "{link:?}");
-}
-
-/// The line, with or without a router of SEIF.
-fn seif(line: DirectionSpec, tells: bool) -> DirectionSpec {
-    let feedback = tells.then(|| FeedbackSpec::new(PolicySpec::Seif(SeifSpec::default())));
-    DirectionSpec { feedback, ..line }
-}
-
-/// A hundred flows and a queue of a tenth of a product: a router that tells them spares the drops, which are more than a tenth without.
-#[test]
-fn messages_of_a_router_spare_a_crowd_its_drops() {
-    let dropped = |tells| {
-        let crowd = GroupSpec { stagger: millis(10), ..thalweg(100, ThalwegConfig::default()) };
-        let result = share(seif(line(100, 25, 62), tells), 20, vec![crowd]);
-        let link = &result.links[0];
-        assert!(link.utilisation > 0.95 && (link.feedback > 0) == tells, "{link:?}");
-        link.drops_full as f64 / (link.drops_full + link.packets) as f64
-    };
-    let (told, not_told) = (dropped(true), dropped(false));
-    assert!(told < 0.01 && not_told > 0.1, "{told} {not_told}");
-}
-
-/// Beside CUBIC, which routers do not tell, a flow that they do tell is not starved: warnings that do not empty the queue are passed over.
-#[test]
-fn messages_do_not_starve_beside_who_is_not_told() {
-    for packets in [125, 500] {
-        let flows = vec![thalweg(1, ThalwegConfig::default()), cubic()];
-        let goodputs = goodputs(&share(seif(line(100, 25, packets), true), 60, flows));
-        let part = goodputs[0] / (goodputs[0] + goodputs[1]);
-        assert!((0.12..0.7).contains(&part), "{part} with {packets} packets");
-    }
 }
