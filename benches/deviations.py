@@ -402,6 +402,12 @@ DEVIATIONS = {
                       "if self.is_there() { BELIEVED } else { f64::INFINITY }", "f64::INFINITY"),
     "thalweg-timeout": ("own: a time-out leaves the phase", "congestion/thalweg/mod.rs",
                         "            self.phase = Phase::Start { until };\n", ""),
+    "thalweg-told-often": ("own: every message of a round trip is answered", "congestion/thalweg/told.rs",
+                           "self.told.until = now + path.smoothed_rtt;", "self.told.until = now;\n        self.told.answer = None;"),
+    "thalweg-told-path": ("own: a packet that a router names is a loss of the path", "congestion/thalweg/mod.rs",
+                          "if sample.named {", "if false && sample.named {"),
+    "thalweg-told-others": ("own: warnings that others do not heed are answered", "congestion/thalweg/told.rs",
+                            "const HEEDED: f64 = 0.3;", "const HEEDED: f64 = -1.0;"),
     # The retransmission timer and duplicates (RFC 6298, RFC 5681, RFC 3042).
     "rto-variance": ("own: the smoothed time is updated first", "window/rtt.rs",
                      "let error = self.smoothed.abs_diff(rtt).as_picos();",

@@ -135,6 +135,11 @@ pub trait Properties: Debug + Send + Sync {
         None
     }
 
+    /// True if senders miss something on a path where no router sends such messages.
+    fn needs_feedback(&self) -> bool {
+        self.feedback().is_some()
+    }
+
     /// The window that a receiver grants before its application has read anything.
     fn receive_window(&self) -> ReceiveWindow {
         ReceiveWindow::Other

@@ -377,4 +377,8 @@ fn each_scheme_hears_its_own_routers() {
         Some(FeedbackKind::SourceQuench)
     );
     assert_eq!(ControllerConfig::Fixed(FixedConfig { window }).feedback(), None);
+    // One that does without hears them too, and no router speaks for its sake.
+    let thalweg = ControllerConfig::from(thalweg_proto::congestion::ThalwegConfig::default());
+    assert_eq!((thalweg.feedback(), thalweg.needs_feedback()), (Some(FeedbackKind::Seif), false));
+    assert!(ControllerConfig::Seif(seif()).needs_feedback());
 }

@@ -452,7 +452,13 @@ impl<T: Tracing> EventLoop<T> {
             (header.connection, (u32::MAX, false))
         } else {
             let place = self.numbers.place(header.connection).unwrap_or(header.connection);
-            (place, (self.endpoints[place as usize * 2].flow, self.connections[place as usize].role == Role::Reply))
+            (
+                place,
+                (
+                    self.endpoints[place as usize * 2].flow,
+                    self.connections[place as usize].role == Role::Reply,
+                ),
+            )
         };
         self.tracing.record(
             self.wheel.place_now(),

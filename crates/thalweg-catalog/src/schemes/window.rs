@@ -651,6 +651,10 @@ impl Properties for EndsConfig {
         self.controller.feedback()
     }
 
+    fn needs_feedback(&self) -> bool {
+        self.controller.needs_feedback()
+    }
+
     fn receive_window(&self) -> ReceiveWindow {
         ReceiveWindow::Bytes(self.receiver.window)
     }

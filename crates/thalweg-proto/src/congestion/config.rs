@@ -87,4 +87,9 @@ impl ControllerConfig {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         ask!(self, config => config.feedback())
     }
+
+    /// True if flows of this controller [need these messages](ConfigureController::needs_feedback).
+    pub fn needs_feedback(&self) -> bool {
+        ask!(self, config => config.needs_feedback())
+    }
 }

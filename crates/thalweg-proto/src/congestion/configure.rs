@@ -43,4 +43,10 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     fn feedback(&self) -> Option<FeedbackKind> {
         None
     }
+
+    /// True if the controller is not what it should be where no router sends these messages. One for which they are one sense of
+    /// congestion among others says false: nobody gives feedback for its sake.
+    fn needs_feedback(&self) -> bool {
+        self.feedback().is_some()
+    }
 }

@@ -164,6 +164,9 @@ pub struct LostSample {
     pub bytes: u32,
     /// The last departure of the segment.
     pub sent_at: Time,
+    /// A router said that it dropped the segment: told to controllers that [have such go again](Controller::retransmits_reported_drops)
+    /// just before the message itself.
+    pub named: bool,
 }
 
 /// A router's message reached the source.

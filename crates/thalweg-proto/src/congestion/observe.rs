@@ -206,7 +206,8 @@ mod tests {
         assert!(observer.on_ack(&ack(40, Some(40)), stamps[0]), "the first ends the round before it");
         assert!(!observer.on_ack(&ack(50, None), stamps[1]), "it left before anything was delivered");
         assert!(!observer.on_ack(&ack(60, Some(60)), stamps[2]));
-        let lost = LostSample { path: path(60, 1), sequence: 3000, bytes: 1000, sent_at: Time::ZERO };
+        let lost =
+            LostSample { path: path(60, 1), sequence: 3000, bytes: 1000, sent_at: Time::ZERO, named: false };
         observer.on_packet_lost(&lost);
         let now = Time::ZERO + Duration::from_millis(60);
         let seen = observer.observe(now);

@@ -88,6 +88,11 @@ impl CustomController {
         self.0.feedback()
     }
 
+    /// True if flows of this controller [need these messages](ConfigureController::needs_feedback).
+    pub fn needs_feedback(&self) -> bool {
+        self.0.needs_feedback()
+    }
+
     /// The sender of a new connection, with a controller that has seen nothing.
     pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<P>> {
         P::sender(self, config)
@@ -117,6 +122,7 @@ trait Configured: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn ce_response(&self) -> CeResponse;
     fn feedback(&self) -> Option<FeedbackKind>;
+    fn needs_feedback(&self) -> bool;
     fn equals(&self, other: &dyn Configured) -> bool;
     fn as_any(&self) -> &dyn Any;
     fn of_lengths(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Length>>;
@@ -132,6 +138,9 @@ impl<C: ConfigureController> Configured for C {
     }
     fn feedback(&self) -> Option<FeedbackKind> {
         ConfigureController::feedback(self)
+    }
+    fn needs_feedback(&self) -> bool {
+        ConfigureController::needs_feedback(self)
     }
     fn equals(&self, other: &dyn Configured) -> bool {
         other.as_any().downcast_ref::<C>().is_some_and(|other| self == other)

@@ -17,7 +17,6 @@ mod undo;
 mod validation;
 
 use f_rto::Turn;
-use losses::tell_lost;
 use timed::Extensions;
 use told::Told;
 

@@ -110,7 +110,7 @@ pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let properties = group.transport.properties();
         // Those who listen to routers are told by the check of feedback.
-        let waits = properties.needs_marks() && properties.feedback().is_none();
+        let waits = properties.needs_marks() && !properties.needs_feedback();
         if !waits
             || is_usual(group, report.registry())
             || lines(checked, number).any(|line| marks(line, group))

@@ -79,9 +79,9 @@ fn crossing<'a>(
     })
 }
 
-/// The feedback that the schemes of the flows over a direction want: of several wishes the first.
+/// The feedback that the schemes of the flows over a direction need: of several needs the first.
 fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
-    let wants = |group: &GroupSpec| group.transport.properties().feedback().is_some();
+    let wants = |group: &GroupSpec| group.transport.properties().needs_feedback();
     crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.properties().feedback())
 }
 

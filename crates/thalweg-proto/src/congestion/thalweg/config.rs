@@ -1,7 +1,7 @@
 //! The options of Thalweg.
 
 use super::Thalweg;
-use crate::congestion::{CeResponse, ConfigureController};
+use crate::congestion::{CeResponse, ConfigureController, FeedbackKind};
 use crate::units::Duration;
 
 /// The configuration of [`Thalweg`].
@@ -39,5 +39,13 @@ impl ConfigureController for ThalwegConfig {
 
     fn ce_response(&self) -> CeResponse {
         CeResponse::AsToLoss
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        Some(FeedbackKind::Seif)
+    }
+
+    fn needs_feedback(&self) -> bool {
+        false
     }
 }

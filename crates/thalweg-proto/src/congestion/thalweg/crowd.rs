@@ -61,7 +61,7 @@ impl Crowd {
 impl Thalweg {
     /// The least window in bytes.
     pub(super) fn least(&self) -> f64 {
-        self.crowd.least() * self.segment
+        self.told.least(self.crowd.least()) * self.segment
     }
 
     /// A round trip ended with these losses: looks whether the queue is one that stays, beside the shortest delay that was seen for long, since the

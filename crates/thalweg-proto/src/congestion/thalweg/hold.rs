@@ -109,7 +109,8 @@ impl Thalweg {
         if self.config.compete && self.rival.suspect(now, window, rate, queueing, is_long) {
             return;
         }
-        if self.give(queueing, target) {
+        let target = self.told.asks_for(now) * target;
+        if self.told.is_quiet() && self.give(queueing, target) {
             return;
         }
         let pauses = self.giving.pauses();

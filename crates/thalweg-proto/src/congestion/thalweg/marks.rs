@@ -9,7 +9,7 @@ use super::{Phase, Thalweg};
 use crate::congestion::Path;
 
 /// The share of the window that a mark leaves of a start, which has doubled it since what was marked left.
-const OF_START: f64 = 0.5;
+pub(super) const OF_START: f64 = 0.5;
 
 impl Thalweg {
     /// The first mark of a window of data.

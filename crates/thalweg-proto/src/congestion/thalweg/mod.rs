@@ -13,6 +13,7 @@
 //!           a queue that stays longer than it asks for: some of it is given away  (give)
 //!           and one that stays much longer: the window of CUBIC                   (rival)
 //!           and a queue that marks: the same                                      (marks)
+//!           a router that says that its queue is nearly full: less of a queue     (told)
 //! ```
 //!
 //! Everything is decided once a round trip, but for the end of slow start. Volumes are in bytes, rates in bytes a second and times in
@@ -31,12 +32,13 @@ mod start;
 mod target;
 #[cfg(test)]
 mod tests;
+mod told;
 mod trial;
 
 pub use config::ThalwegConfig;
 
 use super::delivery::{Sampler, Stamp};
-use super::{AckSample, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample};
+use super::{AckSample, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample};
 use crate::units::{Duration, Rate, Time};
 use crowd::Crowd;
 use delay::Delay;
@@ -45,6 +47,7 @@ use hold::Pace;
 use loss::{PathLoss, Tally};
 use rival::Rival;
 use target::Target;
+use told::Told;
 use trial::Trial;
 
 /// The pacing rate as a multiple of a window each round trip: in slow start, and later. It is no limit, it only spreads what the window
@@ -80,6 +83,7 @@ pub struct Thalweg {
     crowd: Crowd,
     giving: Giving,
     rival: Rival,
+    told: Told,
     round: Round,
     /// The window is smaller by this for this round trip, so that the queue empties.
     dip: f64,
@@ -159,6 +163,7 @@ impl Thalweg {
             crowd: Crowd::default(),
             giving: Giving::default(),
             rival: Rival::default(),
+            told: Told::default(),
             round: Round::default(),
             dip: 0.0,
             min_rtt: f64::INFINITY,
@@ -230,6 +235,7 @@ impl Thalweg {
     fn end_round(&mut self, path: &Path) {
         let now = path.now;
         let queueing = self.delay.end_round();
+        self.told.watch(queueing, self.delay.newest());
         let last = core::mem::take(&mut self.round);
         let took = now.since(last.began).as_secs_f64();
         let rate = if took > 0.0 { last.delivered / took } else { 0.0 };
@@ -304,6 +310,10 @@ impl Controller for Thalweg {
 
     fn on_packet_lost(&mut self, sample: &LostSample, info: ThalwegStamp) {
         self.sampler.on_packet_lost(sample);
+        if sample.named {
+            // The router's message says what it means.
+            return;
+        }
         self.delay.lost(sample.sent_at);
         let events = if sample.sequence == self.lost_until { 0.0 } else { 1.0 };
         self.lost_until = sample.sequence + u64::from(sample.bytes);
@@ -337,6 +347,14 @@ impl Controller for Thalweg {
         }
     }
 
+    fn on_feedback(&mut self, sample: &FeedbackSample) {
+        self.on_told(sample);
+    }
+
+    fn retransmits_reported_drops(&self) -> bool {
+        true
+    }
+
     fn on_app_limited(&mut self, path: &Path) {
         if self.segment > 0.0 {
             self.sampler.on_app_limited(path, self.decision().window);
@@ -357,7 +375,7 @@ impl Controller for Thalweg {
             return Decision::window(self.config.initial_window);
         }
         let usual = self.usual();
-        let window = (usual - self.dip).max(self.least()) / self.segment;
+        let window = ((usual - self.dip).max(self.least()) / self.segment).max(1.0);
         if self.rtt == 0.0 {
             return Decision::window(window);
         }

@@ -99,7 +99,7 @@ impl Flow {
         if packet.is_lost {
             let sequence = packet.number * u64::from(SEGMENT);
             self.thalweg
-                .on_packet_lost(&LostSample { path, sequence, bytes: SEGMENT, sent_at }, packet.stamp);
+                .on_packet_lost(&LostSample { path, sequence, bytes: SEGMENT, sent_at, named: false }, packet.stamp);
             return;
         }
         let rtt = self.now.since(sent_at);
@@ -317,4 +317,70 @@ fn a_mark_is_no_loss_of_the_path() {
     mark(&mut yielding);
     assert_eq!(yielding.thalweg.window, rival::BETA * before);
     assert!(!yielding.thalweg.is_competing());
+}
+
+/// A router's message to the flow; `true` if it names the packet that the flow sent last.
+fn tell(flow: &mut Flow, names: bool) {
+    let path = flow.path();
+    let sequence = (flow.sent - 1) * u64::from(SEGMENT);
+    if names {
+        let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at: flow.now, named: true };
+        flow.thalweg.on_packet_lost(&sample, ThalwegStamp::default());
+    }
+    let feedback = crate::transport::Feedback { dropped: names.then_some(sequence), rate: None, queue: 0 };
+    flow.thalweg.on_feedback(&FeedbackSample { path, feedback, known: false });
+}
+
+/// "Messages of routers": one ends a start with half of its window.
+#[test]
+fn a_message_ends_a_start() {
+    let mut flow = Flow::new();
+    flow.run_until(1, |flow| flow.thalweg.window > 1e5);
+    let before = flow.thalweg.window;
+    tell(&mut flow, false);
+    assert_eq!((flow.thalweg.window, flow.thalweg.phase), (before / 2.0, Phase::Hold));
+}
+
+/// "Messages of routers": the window falls to what has half of the queue that was asked for, once a round trip; a packet that a router
+/// names is no loss of the path, and starts no trial.
+#[test]
+fn a_message_takes_half_of_the_queue() {
+    for names in [false, true] {
+        let mut flow = Flow::steady();
+        let (before, queueing) = (flow.thalweg.window, flow.queueing().as_secs_f64());
+        tell(&mut flow, names);
+        let left = flow.thalweg.window;
+        assert!((0.5 * before..=0.95 * before).contains(&left), "{left} of {before}");
+        (0..9).for_each(|_| tell(&mut flow, names));
+        assert_eq!(flow.thalweg.window, left, "messages of the same round trip");
+        flow.run_until(1, |_| false);
+        let ratio = flow.queueing().as_secs_f64() / queueing;
+        assert!((0.35..0.8).contains(&ratio), "{ratio}");
+        assert!(flow.thalweg.trial.is_none() && flow.thalweg.path_loss() == 0.0 && !flow.thalweg.is_competing());
+        assert_eq!(flow.thalweg.told.heeded, 1.0, "it is alone");
+    }
+    // One with a rate, or of what was answered, says nothing.
+    let mut flow = Flow::steady();
+    let (before, path) = (flow.thalweg.window, flow.path());
+    let rate = Some(Rate::from_mbits_per_sec(1));
+    let rations = crate::transport::Feedback { dropped: None, rate, queue: 0 };
+    flow.thalweg.on_feedback(&FeedbackSample { path, feedback: rations, known: false });
+    let named = crate::transport::Feedback { dropped: Some(0), rate: None, queue: 0 };
+    flow.thalweg.on_feedback(&FeedbackSample { path, feedback: named, known: true });
+    assert_eq!(flow.thalweg.window, before);
+}
+
+/// "Messages of routers": where the queue does not fall others fill it, and warnings are passed over; drops are answered as CUBIC does.
+#[test]
+fn warnings_that_others_do_not_heed_are_passed_over() {
+    let mut flow = Flow::steady();
+    flow.thalweg.told.heeded = 0.1;
+    let before = flow.thalweg.window;
+    tell(&mut flow, false);
+    assert!(flow.thalweg.is_competing());
+    assert!(flow.thalweg.usual() >= before, "{} of {before}", flow.thalweg.usual());
+    tell(&mut flow, true);
+    let left = flow.thalweg.usual() / before;
+    assert!((left - rival::BETA).abs() < 1e-9, "{left}");
+    assert_eq!(flow.thalweg.path_loss(), 0.0);
 }

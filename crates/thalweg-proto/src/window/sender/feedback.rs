@@ -1,6 +1,7 @@
 //! Routers' messages, the sender's part.
 
-use super::{Sender, tell_lost};
+use super::Sender;
+use super::losses::tell_named;
 use crate::congestion::{Controller, FeedbackSample};
 use crate::payload::Payload;
 use crate::transport::{Feedback, Signal};
@@ -17,7 +18,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(sequence) = feedback.dropped.filter(|_| self.controller.retransmits_reported_drops()) {
             // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
             let renewed = self.renewed();
-            let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
+            let lost = |record: &_| tell_named(&mut self.controller, &path, renewed, record);
             known = !self.scoreboard.mark_dropped(sequence, now, lost);
             if !known && self.is_first(sequence) {
                 self.timer = now + self.rtt.timeout();

@@ -12,9 +12,34 @@ pub(super) fn tell_lost<C: Controller>(
     renewed: Time,
     record: &Record<C::PacketInfo>,
 ) {
+    tell(controller, path, renewed, record, false);
+}
+
+/// The same of a segment that a router said it dropped.
+pub(super) fn tell_named<C: Controller>(
+    controller: &mut C,
+    path: &Path,
+    renewed: Time,
+    record: &Record<C::PacketInfo>,
+) {
+    tell(controller, path, renewed, record, true);
+}
+
+fn tell<C: Controller>(
+    controller: &mut C,
+    path: &Path,
+    renewed: Time,
+    record: &Record<C::PacketInfo>,
+    named: bool,
+) {
     if record.sent_at >= renewed {
-        let sample =
-            LostSample { path: *path, sequence: record.start, bytes: record.length, sent_at: record.sent_at };
+        let sample = LostSample {
+            path: *path,
+            sequence: record.start,
+            bytes: record.length,
+            sent_at: record.sent_at,
+            named,
+        };
         controller.on_packet_lost(&sample, record.info);
     }
 }
