@@ -7,6 +7,7 @@ use crate::fairness::fairness_variance;
 use crate::measure::Recorder;
 use crate::parts::flow::Group;
 use crate::parts::packet::Packets;
+use crate::parts::reader::Reader;
 use crate::parts::segments::{SegmentTimes, mean};
 use crate::parts::transfer::Completions;
 use crate::parts::workload::Workload;
@@ -274,7 +275,7 @@ impl<T: Tracing> EventLoop<T> {
                 Box::new(counts.since(&before.unwrap_or_default()))
             }),
             media: self.media_result(number),
-            unread_peak: flow.reader().map(|reader| reader.unread_peak()),
+            unread_peak: flow.reader().map(Reader::unread_peak),
             limits: since.limits,
             states: Vec::new(),
         }

@@ -14,6 +14,7 @@ use crate::parts::outside::{Arrival, Held, LineNow, Message, Outside, SCHEME};
 use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
 use crate::parts::series::{FLOW_SERIES, WatchedFlow};
 use crate::parts::transfer::Completions;
+use crate::parts::transmitter::Waiting;
 use crate::spec::TransportSpec;
 use crate::trace::Step;
 use crate::tracing::Tracing;
@@ -237,7 +238,7 @@ impl<T: Tracing> EventLoop<T> {
         Some(LineNow {
             rate: station.rate(self.network.direction(number)),
             bytes: station.bytes,
-            waiting: waiting.map_or(0, |waiting| waiting.packets()),
+            waiting: waiting.map_or(0, Waiting::packets),
             lost: dropped + station.extra.as_deref().map_or(0, |extra| extra.losses),
             marks: waiting.map_or(0, |waiting| waiting.marks),
         })
