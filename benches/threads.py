@@ -107,7 +107,7 @@ def recorded(command):
     """What a run tells that records packets, and its records."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("run.pcap", "run.qlog")]
-        options = ["--verify", "--pcap", str(files[0]), "--pcap-at", "sink", "--qlog", str(files[1])]
+        options = ["--verify", f"--pcap={files[0]}", "--pcap-at", "sink", f"--qlog={files[1]}"]
         done = subprocess.run(command + options, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         whole = done.returncode == 0 and all(file.exists() for file in files)
         return done.stdout, *[file.read_bytes() for file in files if whole]

@@ -324,18 +324,21 @@ fn records_are_those_of_one_thread() {
     assert_same_records(&random, &[2]);
 }
 
-/// A line of any rate brings whole windows at one time to ends in different parts: they arrive in the order in which they were sent.
+/// A line of any rate brings whole windows at one time to a node from which they go on by lines in different parts: they arrive in the order in
+/// which they were sent.
 #[test]
 fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
-    let line = || direction(Rate::MAX, millis(5), Limit::Unlimited);
+    let any = || direction(Rate::MAX, millis(5), Limit::Unlimited);
+    let links = vec![(any(), any()), (line(50, millis(5)), any()), (line(50, millis(5)), any())];
     let of = |number: u32| GroupSpec {
         start: Time::ZERO + millis(1),
-        ..group(&format!("g{number}"), 1, reno(), WorkloadSpec::Transfer(bytes(200_000)))
+        ..group(&format!("g{number}"), 2 + number % 2, reno(), WorkloadSpec::Transfer(bytes(200_000)))
     };
-    let spec =
-        Spec { groups: (0..7).map(of).collect(), duration: millis(200), ..chain(vec![(line(), line())]) };
-    let records = assert_same_records(&spec, &[2, 3]);
-    assert!(records.len() > 5000, "{}", records.len());
+    let mut spec = Spec { groups: (0..7).map(of).collect(), duration: millis(200), ..chain(links) };
+    // Both lines go on from the same node.
+    spec.links[2].a = NodeId(1);
+    let records = assert_same_records(&spec, &[2, 3, 6]);
+    assert!(records.len() > 2000, "{}", records.len());
 }
 
 /// A run in which somebody looks at a few steps has these in the order of one thread, and those that are interrupted, what happened until then.

@@ -636,6 +636,7 @@ impl Tracer for Listing {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
     /// Several threads record the same as one, in the same order.
     #[test]
     fn threads_record_the_same(spec in cuttable(), threads in 2usize..5) {

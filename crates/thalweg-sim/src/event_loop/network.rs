@@ -429,15 +429,16 @@ impl<T: Tracing> EventLoop<T> {
             self.conservation.duplicated += 1;
             self.network.packets.duplicate(packet)
         });
+        if let Some(copy) = copy {
+            // Before it may leave for another part.
+            self.trace(Step::Duplicated, link, copy);
+        }
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {
                 self.put_on_wire(link, packet, arrives);
             } else {
                 self.put_off_order(link, packet, arrives + fate.extra_delay);
             }
-        }
-        if let Some(copy) = copy {
-            self.trace(Step::Duplicated, link, copy);
         }
     }
 
