@@ -379,11 +379,14 @@ impl<T: Tracing> EventLoop<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         self.network.packets.discard(packet);
-        if self.endpoints[id as usize].incarnation != incarnation && !self.begins(id, incarnation, flags) {
-            // A late packet of a connection that has ended.
-            return;
+        let mut endpoint = &mut self.endpoints[id as usize];
+        if endpoint.incarnation != incarnation {
+            if !self.begins(id, incarnation, flags) {
+                // A late packet of a connection that has ended.
+                return;
+            }
+            endpoint = &mut self.endpoints[id as usize];
         }
-        let endpoint = &mut self.endpoints[id as usize];
         let packets = &self.network.packets;
         let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
         // What was discarded a moment ago can still be unpacked.

@@ -40,6 +40,8 @@ struct Opened {
 pub(crate) struct Numbers {
     /// Connections below this are where their number says. All are where no flow opens any as the run goes on.
     fixed: u32,
+    /// The ends of these.
+    fixed_ends: u32,
     /// So many of these have been opened.
     begun: u32,
     /// The flows that open connections as the run goes on.
@@ -54,7 +56,14 @@ impl Numbers {
     pub fn new(fixed: u32, flows: Vec<u32>) -> Self {
         let opened = vec![Opened::default(); flows.len()];
         let fixed = if flows.is_empty() { u32::MAX } else { fixed };
-        Self { fixed, begun: 0, flows: flows.into(), opened, numbers: Vec::new() }
+        Self {
+            fixed,
+            fixed_ends: fixed.saturating_mul(2),
+            begun: 0,
+            flows: flows.into(),
+            opened,
+            numbers: Vec::new(),
+        }
     }
 
     /// The same numbers where nothing has been opened.
@@ -80,16 +89,18 @@ impl Numbers {
     /// The number of the end at this place.
     #[inline]
     pub fn of_end(&self, place: EndpointId) -> EndpointId {
-        match (place / 2).checked_sub(self.fixed) {
-            None => place,
-            Some(behind) => self.numbers[behind as usize] * 2 + place % 2,
-        }
+        if place < self.fixed_ends { place } else { self.of_opened_end(place) }
+    }
+
+    #[inline(never)]
+    fn of_opened_end(&self, place: EndpointId) -> EndpointId {
+        self.numbers[(place / 2 - self.fixed) as usize] * 2 + place % 2
     }
 
     /// The place of the end of this number; none where it is not here, or was not opened yet.
     #[inline]
     pub fn end(&self, number: EndpointId) -> Option<EndpointId> {
-        if number / 2 < self.fixed { Some(number) } else { self.opened_end(number) }
+        if number < self.fixed_ends { Some(number) } else { self.opened_end(number) }
     }
 
     #[inline(never)]
