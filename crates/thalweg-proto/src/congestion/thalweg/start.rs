@@ -12,6 +12,8 @@ use crate::units::{Duration, Time};
 const QUEUE: f64 = 0.125;
 /// The share of its growth that is left while the queue is as long as it is wanted.
 const CONSERVATIVE: f64 = 0.25;
+/// The multiple of the initial window from which on that is so: who meets a queue before is one of many, and the queue is theirs.
+const GROWN: f64 = 4.0;
 /// The packets and the events of loss in part of a round trip that are enough to end slow start.
 const ENOUGH: (f64, f64) = (16.0, 4.0);
 /// The share of what was in flight at the first of these losses that is kept.
@@ -28,7 +30,9 @@ impl Thalweg {
     /// losses alone are no reason to start more slowly.
     pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample, until: f64) {
         let in_flight = self.round.in_flight.max(self.round.before.in_flight);
-        let growth = if self.delay.waits(self.target(self.rate())) { CONSERVATIVE } else { 1.0 };
+        let is_grown = self.window > GROWN * self.config.initial_window * self.segment;
+        let slows = is_grown && self.delay.waits(self.target(self.rate()));
+        let growth = if slows { CONSERVATIVE } else { 1.0 };
         if !sample.app_limited && self.window < UNUSED * in_flight {
             self.window += growth * (rs.newly_acked + rs.newly_lost) as f64;
         }
