@@ -209,7 +209,7 @@ impl Assessment<'_> {
         let loaded = loaded.map_err(AssessError::Scheme)?;
         let properties = loaded.spec().groups.first().map(|group| group.transport.properties());
         let needed = properties.filter(|properties| properties.needs_feedback());
-        Ok(needed.and_then(|properties| properties.feedback()).map(|kind| kind.name().to_owned()))
+        Ok(needed.and_then(thalweg_catalog::Properties::feedback).map(|kind| kind.name().to_owned()))
     }
 
     /// The scheme under test, and the references that are not the same.

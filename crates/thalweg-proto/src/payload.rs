@@ -10,7 +10,7 @@ pub trait Payload: Clone + Debug + PartialEq {
     type Queue: Queue<Self>;
     /// Received data that waits for what comes before it.
     type Store: Store<Self>;
-    /// What has to be kept of a piece whose length is known.
+    /// The part of a piece that has to be kept where its length is known.
     type Kept: Clone + Debug;
 
     /// The number of bytes.

@@ -13,6 +13,7 @@ mod event;
 mod event_loop;
 mod failures;
 pub mod fairness;
+mod kept;
 pub mod live;
 mod matching;
 mod measure;

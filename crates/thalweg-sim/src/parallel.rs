@@ -6,8 +6,9 @@
 
 use crate::cut::Cut;
 use crate::event_loop::{EventLoop, Status};
+use crate::kept::Kept;
 use crate::parts::border::Outbox;
-use crate::recording::{Kept, Merge};
+use crate::recording::Merge;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::split::{Rest, join, split};

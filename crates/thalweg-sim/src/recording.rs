@@ -3,7 +3,7 @@
 //! What happens in a run has a place in it that is the model's alone ([`Place`]), and the records of one event come from one part, in
 //! their order. So each part's list is sorted, and the lists are merged, as far as all parts have come.
 
-use crate::Pdu;
+use crate::kept::{Kept, What};
 use crate::parts::numbers::Numbers;
 use crate::parts::packet::copy;
 use crate::spec::Ties;
@@ -13,27 +13,7 @@ use crate::wheel::Place;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use thalweg_proto::Ecn;
 use thalweg_proto::units::Time;
-
-/// A record that waits for its turn.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept {
-    place: Place,
-    what: What,
-}
-
-#[derive(Clone, Debug)]
-enum What {
-    /// A step of a packet.
-    Step { step: Step, ecn: Ecn, link: u32, packet: PacketId, size: u32, pdu: Pdu },
-    /// A connection of a flow opens.
-    Opened { connection: u32, flow: u32, reply: bool },
-    /// A gate pauses a connection, or lets it go on.
-    Gate { connection: u32, paused: bool },
-    /// The warm-up ends.
-    Warm,
-}
 
 /// The steps of which records are wanted, by one bit each.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Recording of packets, or none: chosen when the event loop is compiled, so that a run without a trace does not pay for it.
 
-use crate::recording::Kept;
+use crate::kept::Kept;
 use crate::trace::{Record, Step, Tracer};
 use crate::wheel::Place;
 use core::fmt;

@@ -40,7 +40,7 @@ const LOW: usize = 6;
 const NEAR_LEVELS: usize = 4;
 /// The bits of those levels.
 const NEAR: u32 = (1 << NEAR_LEVELS) - 1;
-/// What is added after all in the list and before all in the wheel goes to the list while that is shorter than this: a small
+/// An event that is added after all in the list and before all in the wheel goes to the list while that is shorter than this: a small
 /// run has nothing but time-outs in the wheel.
 const REACH: usize = 32;
 /// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.

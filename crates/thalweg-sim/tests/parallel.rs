@@ -238,7 +238,7 @@ fn random_transfers_end_where_their_sinks_are() {
     assert_eq!(row.parts, 4, "{row:?}");
 }
 
-/// What is interrupted in the middle of transfers is where one thread would be.
+/// A run that is interrupted in the middle of transfers is where one thread would be.
 #[test]
 fn random_transfers_can_be_interrupted() {
     let spec = random_row();

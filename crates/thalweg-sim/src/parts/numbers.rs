@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((numbers.take_vacant(last), numbers.take_vacant(last)), (Some(5), None));
     }
 
-    /// Where no flow opens any, numbers are places.
+    /// Numbers are places where no flow opens connections as the run goes on.
     #[test]
     fn others_are_where_their_number_says() {
         let mut numbers = Numbers::new(3, Vec::new());

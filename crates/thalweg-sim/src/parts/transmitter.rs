@@ -410,7 +410,7 @@ impl Waiting {
         }
     }
 
-    /// What waits has changed.
+    /// The packets that wait are others now.
     #[inline(always)]
     pub fn observe(&mut self, now: Time) {
         let (packets, bytes) = (self.packets(), self.bytes());

@@ -31,7 +31,7 @@ pub(super) const BETA: f64 = 0.7;
 /// NewReno's growth a round trip with that (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// What a round trip says of other senders that fill the queue.
+/// The suspicion, after a round trip, that other senders fill the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Suspicion {
     None,
@@ -217,7 +217,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// What is suspected in these round trips, each with a window, a rate, a queueing delay in seconds, and whether that is too long.
+    /// The suspicions of these round trips, each with a window, a rate, a queueing delay in seconds, and whether that is too long.
     fn suspected(rival: &mut Rival, rounds: impl Iterator<Item = (f64, f64, f64, bool)>) -> Vec<Suspicion> {
         let each = rounds.map(|(window, rate, queueing, is_long)| {
             rival.suspect(at(100), (window, false), rate, queueing, is_long)

@@ -391,7 +391,7 @@ fn a_message_takes_half_of_the_queue() {
 
 /// "Messages of routers": where the queue does not fall others fill it, and warnings are passed over; drops are answered as CUBIC does.
 #[test]
-fn warnings_that_others_do_not_heed_are_passed_over() {
+fn warnings_that_others_do_not_react_to_are_passed_over() {
     let mut flow = Flow::steady();
     flow.thalweg.told.heeded = 0.1;
     let before = flow.thalweg.window;

@@ -10,7 +10,7 @@ use super::{Phase, Thalweg};
 use crate::congestion::{FeedbackSample, Path};
 use crate::units::{Duration, Time};
 
-/// What a message leaves of the share of its queue that a flow asks for, and the least share.
+/// The part of the share of its queue which a flow asks for that a message leaves, and the least share.
 const PART: f64 = 0.5;
 const LEAST: f64 = 1.0 / 32.0;
 /// The time in which a flow that asked for nothing comes to ask for all of its queue, and after which a flow among others looks again
@@ -23,13 +23,13 @@ const KEPT: (f64, f64) = (0.5, 0.95);
 const FEWEST: f64 = 0.25;
 /// The round trips after a message in which its queue is longest, and those after which it has been as short as the cut makes it.
 const ROUNDS: (u32, u32) = (1, 4);
-/// What the last message weighs in the mean share of the fall of a queue that came true, and the mean below which others fill the queue.
+/// The weight of the last message in the mean share of the fall of a queue that came true, and the mean below which others fill the queue.
 const WEIGHT: f64 = 0.25;
 const HEEDED: f64 = 0.3;
 /// The share that says of a flow that does as others do that there are none.
 const ALONE: f64 = 0.5;
 
-/// What routers told.
+/// The messages of routers, as far as a flow remembers them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     /// The share of its queue that the flow asks for, and when that was so.

@@ -1,4 +1,4 @@
-//! What gates and marks have told a sender. Most never hear of either, so it is in a box that is made when first needed.
+//! The words of gates and marks to a sender. Most never hear of either, so they are in a box that is made when first needed.
 
 use super::super::pause::Pause;
 use super::Sender;
@@ -22,7 +22,7 @@ impl Told {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// What was told, to add to it.
+    /// The words so far, to add to them.
     pub(super) fn told(&mut self) -> &mut Told {
         let config = self.config.pause;
         self.told.get_or_insert_with(|| Box::new(Told::new(config)))

@@ -1,0 +1,26 @@
+//! A record of one part of a run, which waits to be put in order among those of the others.
+
+use crate::Pdu;
+use crate::trace::{PacketId, Step};
+use crate::wheel::Place;
+use thalweg_proto::Ecn;
+
+/// A record that waits for its turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub place: Place,
+    pub what: What,
+}
+
+/// The content of a record.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// A step of a packet.
+    Step { step: Step, ecn: Ecn, link: u32, packet: PacketId, size: u32, pdu: Pdu },
+    /// A connection of a flow opens.
+    Opened { connection: u32, flow: u32, reply: bool },
+    /// A gate pauses a connection, or lets it go on.
+    Gate { connection: u32, paused: bool },
+    /// The warm-up ends.
+    Warm,
+}
