@@ -23,7 +23,7 @@ const PAUSE: u32 = 10;
 /// The share of the window before that is had again where nobody took anything.
 const AGAIN: f64 = 0.95;
 /// The share of the target that the doubt about delays may be: by less than that queues can be told apart.
-pub(super) const DOUBTFUL: f64 = 0.5;
+const DOUBTFUL: f64 = 0.5;
 
 /// The knowledge of what this flow has too much.
 #[derive(Clone, Copy, Debug)]

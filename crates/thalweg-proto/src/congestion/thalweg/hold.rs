@@ -1,26 +1,17 @@
 //! The window goes to where the flow has the queue that it asks for, and the queue is emptied now and then.
 //!
 //! ```text
-//!   window  +=  1/4 rate x (target - queueing delay)  +  rate x (target - mean queueing delay)       each round trip
+//!   window  +=  1/4 (rate x target - rate x queueing delay)                     each round trip
 //! ```
 //!
-//! The first part is the rule of FAST TCP (Jin, Wei and Low 2004, equation 1) with a number of queued packets that follows from the rate.
-//! The second is what makes flows equal soon: what all of them do together shows in the queue and would swing with more than the
-//! first, but not where the mean of several round trips is asked. Where there is hardly a queue the step doubles from round trip to round trip, carefully near the window at which the path was last full.
+//! That is the rule of FAST TCP (Jin, Wei and Low 2004, equation 1) with a number of queued packets that follows from the rate. Where
+//! there is hardly a queue the step doubles from round trip to round trip, carefully near the window at which the path was last full.
 
-use super::give::DOUBTFUL;
-use super::rival::Suspicion;
 use super::{Round, Thalweg};
 use crate::units::{Duration, Time};
 
 /// The part of the way to the target that a round trip goes. What it does shows a round trip later, so that half of it would swing.
 const STEP: f64 = 0.25;
-/// The multiple of a step by which the mean of the queue is answered, and the round trips that it is a mean of, about. With five and more,
-/// or a longer mean, four flows swing, or take those who come for others.
-const LASTING: f64 = 4.0;
-const MEAN: f64 = 8.0;
-/// The share of the target that a mean above it counts for at most: what others keep the queue filled with is no reason to give way.
-const YIELDS: f64 = 0.25;
 /// The share of the target below which a queue is short, and below which there is hardly one.
 const SHORT: f64 = 0.5;
 const HARDLY: f64 = 0.25;
@@ -47,9 +38,6 @@ const REFRESH: Duration = Duration::from_secs(5);
 /// The multiple of the flow's own queue that it takes away for that, the first time, and the share of its window at most.
 const DIP: f64 = 1.5;
 const DEEPEST: f64 = 0.25;
-/// The share of its window that a flow takes away before it holds a queue to be that of others: all of the queue, where that is shorter than half
-/// of the round trip times the flow's share of the path.
-const DRAIN: f64 = 0.5;
 /// The round trips after that in which delays tell nothing of the window.
 const REST: u32 = 2;
 /// The share of the window that it takes away at least where the path loses packets, so that it shows whether it does so at a lower rate.
@@ -68,13 +56,11 @@ pub(super) struct Pace {
     dip: f64,
     /// Round trips until delays tell again what the window does, after it was smaller for a while.
     rest: u32,
-    /// The mean queueing delay of the last round trips, in seconds; none before the first.
-    pub mean: Option<f64>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { velocity: 1.0, haste: 0, ceiling: f64::INFINITY, dip: DIP, rest: 0, mean: None }
+        Self { velocity: 1.0, haste: 0, ceiling: f64::INFINITY, dip: DIP, rest: 0 }
     }
 }
 
@@ -87,12 +73,6 @@ impl Pace {
     /// The window is what it was before, and packets that left while it was smaller will come for two round trips.
     pub fn rest(&mut self) {
         self.rest = REST;
-    }
-
-    /// A round trip had this queueing delay: the mean of the last ones.
-    fn mean_with(&mut self, queueing: f64) -> f64 {
-        let mean = self.mean.unwrap_or(queueing);
-        *self.mean.insert(mean + (queueing - mean) / MEAN)
     }
 
     /// The bytes by which a window grows whose usual step is so many, while there is `hardly` a queue or a short one.
@@ -126,33 +106,19 @@ impl Thalweg {
         let is_least = self.window < NEARLY * self.least();
         let is_long = queueing > target * if is_least { LONG_FOR_LEAST } else { LONG };
         let window = (self.window / self.segment, is_least);
-        let suspicion = if self.config.compete {
-            self.rival.suspect(now, window, rate, queueing, is_long)
-        } else {
-            Suspicion::None
-        };
-        match suspicion {
-            Suspicion::None => {}
-            Suspicion::First => {
-                // Where delays scatter it may be no queue.
-                let is_sure = self.delay.doubt() <= DOUBTFUL * target;
-                self.dip = if is_sure { DRAIN * self.window } else { 0.0 };
-                return;
-            }
-            Suspicion::Sure => return,
+        if self.config.compete && self.rival.suspect(now, window, rate, queueing, is_long) {
+            return;
         }
         let target = self.told.asks_for(now) * target;
         if self.told.is_quiet() && self.give(queueing, target) {
             return;
         }
         let pauses = self.giving.pauses();
-        let mean = self.pace.mean_with(queueing);
         if queueing > SHORT * target {
             self.pace.slow_down();
             self.pace.ceiling = self.window;
             let most = if pauses { 0.0 } else { target };
-            let lasting = (target - mean).clamp(-YIELDS * target, most);
-            self.window += STEP * own * ((target - queueing).min(most) + LASTING * lasting);
+            self.window += STEP * own * (target - queueing).min(most);
         } else {
             let growth = self.pace.growth(self.window, STEP * own * target, queueing < HARDLY * target);
             if pauses {

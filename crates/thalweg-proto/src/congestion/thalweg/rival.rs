@@ -5,8 +5,6 @@ use crate::units::{Duration, Time};
 /// Round trips with a queue that does not go away after which somebody else is held to fill it. One in which it grows counts
 /// twice.
 const PATIENCE: u32 = 6;
-/// Round trips after the queue was emptied in which one that stays again is somebody else's.
-const RETURNS: u32 = 60;
 /// The share of a queue below which it goes away.
 const SHRINKS: f64 = 0.9;
 /// The share of its window that this flow must have given up in the meantime.
@@ -31,16 +29,6 @@ pub(super) const BETA: f64 = 0.7;
 /// NewReno's growth a round trip with that (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// The suspicion, after a round trip, that other senders fill the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Suspicion {
-    None,
-    /// The queue should be emptied, so that senders of this kind see the delay of an empty path.
-    First,
-    /// Others fill it: the window is that of CUBIC from now on.
-    Sure,
-}
-
 /// The knowledge of other senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rival {
@@ -51,8 +39,6 @@ pub(super) struct Rival {
     peak: f64,
     /// The largest that was given up for others, since the queue was as long as it should be.
     given: f64,
-    /// Round trips for which it is remembered that the queue was emptied, and the window before it was too long.
-    emptied: (u32, f64),
     share: Option<Share>,
     /// Round trips in a row without a queue.
     calm: u32,
@@ -107,10 +93,7 @@ impl Rival {
 
     /// A round trip without rivals ended: the window in segments, the rate at which it was delivered, the queueing delay, and
     /// whether the queue is longer than senders of this kind make it. One that has the least window has nothing to give: if
-    /// `is_least` says so the queue is that of others.
-    ///
-    /// Senders of this kind that came when there was a queue make a longer one, as they do not know better. So the queue is emptied
-    /// before it is held to be somebody else's.
+    /// `is_least` says so the queue is that of others. True if somebody else is there from now on.
     pub fn suspect(
         &mut self,
         now: Time,
@@ -118,11 +101,10 @@ impl Rival {
         rate: f64,
         queueing: f64,
         is_long: bool,
-    ) -> Suspicion {
-        self.emptied.0 = self.emptied.0.saturating_sub(1);
+    ) -> bool {
         if !is_long {
             (self.long, self.peak) = (0, 0.0);
-            return Suspicion::None;
+            return false;
         }
         if self.long == 0 || queueing < SHRINKS * self.before.2 {
             self.before = (window.max(self.peak).max(self.given), rate, queueing);
@@ -135,15 +117,10 @@ impl Rival {
         let lost = 1.0 - rate / self.before.1;
         let is_felt = yielded >= YIELDED && lost >= FELT * yielded;
         if self.long < PATIENCE || !is_felt && !is_least {
-            return Suspicion::None;
+            return false;
         }
-        let before = if self.emptied.0 > 0 { self.before.0.max(self.emptied.1) } else { self.before.0 };
-        if self.emptied.0 == 0 && !is_least {
-            (self.emptied, self.long) = ((RETURNS, before), 0);
-            return Suspicion::First;
-        }
-        self.meet(now, before);
-        Suspicion::Sure
+        self.meet(now, self.before.0);
+        true
     }
 
     /// So many segments were acknowledged.
@@ -217,60 +194,46 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// The suspicions of these round trips, each with a window, a rate, a queueing delay in seconds, and whether that is too long.
-    fn suspected(rival: &mut Rival, rounds: impl Iterator<Item = (f64, f64, f64, bool)>) -> Vec<Suspicion> {
-        let each = rounds.map(|(window, rate, queueing, is_long)| {
-            rival.suspect(at(100), (window, false), rate, queueing, is_long)
-        });
-        each.filter(|suspicion| *suspicion != Suspicion::None).collect()
-    }
-
-    /// Windows that shrink beside a queue that grows a little, and the rate with them if it is that of others.
-    fn giving_way(others: bool) -> impl Iterator<Item = (f64, f64, f64, bool)> {
-        (0..8u32).map(move |round| {
-            let window = 1000.0 * 0.93f64.powi(round as i32);
-            (window, if others { window } else { 1000.0 }, 0.05 + 0.001 * f64::from(round), true)
-        })
-    }
-
-    /// A queue that stays while the window shrinks, and the rate with it, is somebody else's, unless it goes away once it is emptied;
-    /// where the rate stays it is one's own.
+    /// A queue that stays while the window shrinks, and the rate with it, is somebody else's; where the rate stays it is one's own.
     #[test]
     fn a_rate_that_falls_with_the_window_tells_of_others() {
-        use Suspicion::{First, Sure};
-        let mut rival = Rival::default();
-        assert_eq!(suspected(&mut rival, giving_way(true).take(4)), [First]);
-        let shorter = (0..20).map(|_| (760.0, 760.0, 0.0, false));
-        assert_eq!((suspected(&mut rival, shorter), rival.is_there()), (vec![], false));
-        let lower = giving_way(true).map(|(window, rate, queueing, _)| (0.7 * window, 0.7 * rate, queueing, true));
-        assert_eq!(suspected(&mut rival, lower.take(4)), [Sure]);
-        assert_eq!(rival.window(), Some(1000.0), "as large as before it gave way the first time");
-
-        let mut alone = Rival::default();
-        assert_eq!((suspected(&mut alone, giving_way(false)), alone.is_there()), (vec![], false));
-
-        // Long after that it is another queue.
-        let mut rival = Rival::default();
-        let long = (0..RETURNS).map(|_| (760.0, 760.0, 0.0, false));
-        let rounds = giving_way(true).take(4).chain(long).chain(giving_way(true).take(4));
-        assert_eq!(suspected(&mut rival, rounds), [First, First]);
+        for (others, expected) in [(true, true), (false, false)] {
+            let mut rival = Rival::default();
+            let mut found = false;
+            for round in 0..12u32 {
+                let window = 1000.0 * 0.93f64.powi(round as i32);
+                let rate = if others { window } else { 1000.0 };
+                let queueing = 0.05 + 0.001 * f64::from(round);
+                found |= rival.suspect(at(100), (window, false), rate, queueing, true);
+                if found {
+                    break;
+                }
+            }
+            assert_eq!((found, rival.is_there()), (expected, expected));
+            assert_eq!(rival.window(), expected.then_some(1000.0), "as large as before it gave way");
+        }
     }
 
     #[test]
     fn a_queue_that_shrinks_is_nobodys() {
-        let rounds = (0..40i32).map(|round| {
-            let part = 1000.0 * 0.9f64.powi(round);
-            (part, part, 0.1 * 0.85f64.powi(round), true)
-        });
-        assert_eq!(suspected(&mut Rival::default(), rounds), []);
+        let mut rival = Rival::default();
+        for round in 0..40i32 {
+            let part = 0.9f64.powi(round);
+            assert!(!rival.suspect(
+                at(100),
+                (1000.0 * part, false),
+                1000.0 * part,
+                0.1 * 0.85f64.powi(round),
+                true
+            ));
+        }
     }
 
     #[test]
     fn who_has_nothing_to_give_does_not_fill_the_queue() {
         for is_least in [true, false] {
             let mut rival = Rival::default();
-            let found =
-                (0..8).any(|_| rival.suspect(at(100), (4.0, is_least), 1e6, 0.05, true) == Suspicion::Sure);
+            let found = (0..8).any(|_| rival.suspect(at(100), (4.0, is_least), 1e6, 0.05, true));
             assert_eq!((found, rival.window()), (is_least, is_least.then_some(4.0)));
         }
     }

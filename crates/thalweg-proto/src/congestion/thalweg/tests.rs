@@ -221,25 +221,6 @@ fn the_queue_is_emptied_now_and_then() {
     assert!(flow.queueing() < Duration::from_millis(5), "{}", flow.queueing());
 }
 
-/// "The queue": beside a queue as long as the flow asks for, a mean of half of that counts four times as much as the last round trip
-/// would, and a mean of twice that for no more than a quarter of it.
-#[test]
-fn the_mean_of_the_queue_says_who_has_too_little() {
-    for (mean, steps) in [(1.0, 0.0), (0.5, 2.0), (2.0, -1.0)] {
-        let Flow { thalweg: mut flow, now, .. } = Flow::steady();
-        (flow.min_rtt, flow.window) = (0.1, 1e6);
-        let target = flow.target(flow.window / 0.1);
-        let rtt = 0.1;
-        // An eighth of the mean is the round trip at hand.
-        flow.pace.mean = Some((mean - 1.0 / 8.0) * target / (1.0 - 1.0 / 8.0));
-        let rate = flow.window / rtt;
-        let last = Round { in_flight: flow.window, ..Round::default() };
-        flow.steer(now, &last, target, rate, rtt);
-        let step = (flow.window - 1e6) / (0.25 * rate * target);
-        assert!((step - steps).abs() < 1e-6, "{step} steps for {steps}, with a mean of {mean} targets");
-    }
-}
-
 /// "What is given away": half of the way to the rate at which a flow would ask for the queue that there is, after eight round trips.
 #[test]
 fn half_of_the_way_to_the_fair_rate_is_given_away() {
