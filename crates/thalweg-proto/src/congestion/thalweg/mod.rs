@@ -38,7 +38,9 @@ mod trial;
 pub use config::ThalwegConfig;
 
 use super::delivery::{Sampler, Stamp};
-use super::{AckSample, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample};
+use super::{
+    AckSample, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample,
+};
 use crate::units::{Duration, Rate, Time};
 use crowd::Crowd;
 use delay::Delay;

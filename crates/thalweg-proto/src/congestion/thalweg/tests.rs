@@ -98,8 +98,10 @@ impl Flow {
         let (path, sent_at) = (self.path(), packet.sent_at);
         if packet.is_lost {
             let sequence = packet.number * u64::from(SEGMENT);
-            self.thalweg
-                .on_packet_lost(&LostSample { path, sequence, bytes: SEGMENT, sent_at, named: false }, packet.stamp);
+            self.thalweg.on_packet_lost(
+                &LostSample { path, sequence, bytes: SEGMENT, sent_at, named: false },
+                packet.stamp,
+            );
             return;
         }
         let rtt = self.now.since(sent_at);
@@ -356,7 +358,9 @@ fn a_message_takes_half_of_the_queue() {
         flow.run_until(1, |_| false);
         let ratio = flow.queueing().as_secs_f64() / queueing;
         assert!((0.35..0.8).contains(&ratio), "{ratio}");
-        assert!(flow.thalweg.trial.is_none() && flow.thalweg.path_loss() == 0.0 && !flow.thalweg.is_competing());
+        assert!(
+            flow.thalweg.trial.is_none() && flow.thalweg.path_loss() == 0.0 && !flow.thalweg.is_competing()
+        );
         assert_eq!(flow.thalweg.told.heeded, 1.0, "it is alone");
     }
     // One with a rate, or of what was answered, says nothing.

@@ -209,7 +209,8 @@ mod tests {
     #[test]
     fn a_queue_that_does_not_fall_is_that_of_others() {
         for (falls_to, expected) in [(0.006, 1.0), (0.008, 0.875), (0.009, 0.8125), (0.0, 1.0)] {
-            let answer = Answer { rounds: 0, decides: false, falls: 0.004, longest: 0.008, shortest: f64::INFINITY };
+            let answer =
+                Answer { rounds: 0, decides: false, falls: 0.004, longest: 0.008, shortest: f64::INFINITY };
             let mut told = Told { answer: Some(answer), ..Told::default() };
             [0.010, 0.009, falls_to, 0.009].into_iter().for_each(|queueing| told.watch(queueing, queueing));
             assert!((told.heeded - expected).abs() < 1e-9, "{falls_to}: {}", told.heeded);
