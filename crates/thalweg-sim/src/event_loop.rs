@@ -451,17 +451,12 @@ impl<T: Tracing> EventLoop<T> {
         let pdu = self.network.packets.pdu(packet);
         // Whoever reads records keeps tables of connections, as long as those here; who puts records in order gives them their places, and
         // knows their flows.
-        let (connection, (flow, reply)) = if T::KEEPS {
-            (header.connection, (u32::MAX, false))
+        let (connection, flow, reply) = if T::KEEPS {
+            (header.connection, u32::MAX, false)
         } else {
             let place = self.numbers.place(header.connection).unwrap_or(header.connection);
-            (
-                place,
-                (
-                    self.endpoints[place as usize * 2].flow,
-                    self.connections[place as usize].role == Role::Reply,
-                ),
-            )
+            let flow = self.endpoints[place as usize * 2].flow;
+            (place, flow, self.connections[place as usize].role == Role::Reply)
         };
         self.tracing.record(
             self.wheel.place_now(),

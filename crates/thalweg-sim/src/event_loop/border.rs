@@ -45,17 +45,14 @@ impl<T: Tracing> EventLoop<T> {
         }
         *last = arrives;
         let is_gone = self.pass_on(link, packet, arrives, number.into(), false);
-        if T::KEEPS && number > 0 && !is_gone {
-            self.tie(link, arrives, number);
+        if T::KEEPS
+            && number > 0
+            && !is_gone
+            && let Some(border) = &mut self.border
+        {
+            border.tie(link, arrives, number);
         }
         is_gone
-    }
-
-    /// A packet is on a wire behind so many others that arrive with it, of which other parts may have some.
-    fn tie(&mut self, link: u32, arrives: Time, number: u32) {
-        if let Some(border) = &mut self.border {
-            border.tied.entry((link, arrives)).or_default().push_back(number);
-        }
     }
 
     /// The first packet on a wire arrives: its number among those that arrive with it is part of its place in the run.
@@ -120,7 +117,7 @@ impl<T: Tracing> EventLoop<T> {
             if header.flags.has(Flags::TIED)
                 && let Some(border) = border
             {
-                border.tied.entry((link, arrives)).or_default().push_back(number as u32);
+                border.tie(link, arrives, number as u32);
             }
             let wire = &mut transmitters[link as usize];
             if wire.first == NONE {

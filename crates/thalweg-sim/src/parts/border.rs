@@ -179,6 +179,11 @@ impl Border {
         }
     }
 
+    /// A packet is on a wire behind so many others that arrive with it, of which other parts may have some.
+    pub fn tie(&mut self, link: u32, arrives: Time, number: u32) {
+        self.tied.entry((link, arrives)).or_default().push_back(number);
+    }
+
     /// The next moment, which is now.
     pub fn moment(&mut self, time: Time, origin: Origin) -> Moment {
         self.moments += 1;
