@@ -207,9 +207,9 @@ impl Assessment<'_> {
         let instead = Instead { scheme: self.scheme, flows: &[1] };
         let loaded = Files::BuiltIn.load("alone.toml", &[], Some(instead), self.registry);
         let loaded = loaded.map_err(AssessError::Scheme)?;
-        let properties = loaded.spec().groups.first().map(|group| group.transport.properties());
-        let needed = properties.filter(|properties| properties.needs_feedback());
-        Ok(needed.and_then(thalweg_catalog::Properties::feedback).map(|kind| kind.name().to_owned()))
+        let first = loaded.spec().groups.first();
+        let needed = first.and_then(|group| group.transport.properties().needed_feedback());
+        Ok(needed.map(|kind| kind.name().to_owned()))
     }
 
     /// The scheme under test, and the references that are not the same.

@@ -140,6 +140,11 @@ pub trait Properties: Debug + Send + Sync {
         self.feedback().is_some()
     }
 
+    /// The messages of routers that senders need; none where they can do without.
+    fn needed_feedback(&self) -> Option<FeedbackKind> {
+        self.feedback().filter(|_| self.needs_feedback())
+    }
+
     /// The window that a receiver grants before its application has read anything.
     fn receive_window(&self) -> ReceiveWindow {
         ReceiveWindow::Other

@@ -167,8 +167,7 @@ impl Scheme {
     /// True for schemes that routers' messages slow down here. They are all of the window transport. Those that can do without are not
     /// told: whoever sees packets can forge messages, and what was sent lately takes memory.
     pub fn hears_routers(&self) -> bool {
-        let ends = self.ends(&PathHints::default());
-        let kind = ends.properties().feedback().filter(|_| ends.properties().needs_feedback());
+        let kind = self.ends(&PathHints::default()).properties().needed_feedback();
         matches!(kind, Some(FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations))
     }
 

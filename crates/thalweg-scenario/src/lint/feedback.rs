@@ -19,8 +19,7 @@ pub(super) fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [Directi
 pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
-        let properties = group.transport.properties();
-        let Some(kind) = properties.feedback().filter(|_| properties.needs_feedback()) else { continue };
+        let Some(kind) = group.transport.properties().needed_feedback() else { continue };
         let speaks = |&hop: &DirectionId| {
             direction(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
         };
