@@ -5,6 +5,7 @@ use crate::{Break, pipes};
 use proptest::prelude::*;
 use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use thalweg_net::transfer::tree::BLOCK;
@@ -266,6 +267,45 @@ fn a_receiver_out_of_order_is_told_from_a_lost_one() {
     let strange = [hello(), ToSender::Want { id: 77 }, ToSender::Want { id: 0 }, ToSender::Stored { id: 1 }];
     let outcome = sends_to(&[&strange[..], &[ToSender::Done]].concat(), true);
     outcome.result.unwrap();
+}
+
+#[test]
+fn the_end_goes_with_the_last_contents() {
+    let from = Place::new("from");
+    from.write("set/a", b"12345");
+    let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());
+    let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
+    let sender = std::thread::spawn(move || {
+        send(source, Options::default(), from_receiver, &mut to_receiver, &Arc::new(Progress::new()))
+    });
+    let said = |replies: &[ToSender]| {
+        let mut bytes = Vec::new();
+        replies.iter().for_each(|reply| reply.encode(&mut bytes));
+        bytes
+    };
+    let before = [ToSender::Hello { version: VERSION }, ToSender::Stored { id: 0 }, ToSender::Want { id: 1 }];
+    to_sender.write_all(&said(&before)).unwrap();
+    let (heard, hears) = std::sync::mpsc::channel();
+    let end = bytes(&[ToReceiver::Finish]);
+    let listener = std::thread::spawn(move || {
+        let (mut all, mut buffer) = (Vec::new(), [0; 1024]);
+        while let Ok(count @ 1..) = from_sender.read(&mut buffer) {
+            all.extend_from_slice(&buffer[..count]);
+            if all.ends_with(&end) {
+                let _ = heard.send(());
+            }
+        }
+    });
+    // Nothing was said of the file yet.
+    let is_heard = hears.recv_timeout(Duration::from_secs(10)).is_ok();
+    to_sender.write_all(&said(&[ToSender::Stored { id: 1 }, ToSender::Done])).unwrap();
+    let outcome = sender.join().unwrap();
+    listener.join().unwrap();
+    assert!(is_heard && outcome.result.is_ok(), "{is_heard} {outcome:?}");
+    assert_eq!((outcome.report.files, outcome.report.folders), (1, 1));
+    // It is over only when the receiver has said of all what became of it.
+    let early = sends_to(&[&before[..], &[ToSender::Done]].concat(), true).result;
+    assert!(matches!(early, Err(Error::Protocol(_))), "{early:?}");
 }
 
 #[test]

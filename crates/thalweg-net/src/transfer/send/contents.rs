@@ -54,11 +54,16 @@ impl<W: Write> Sending<'_, W> {
             None => self.send_stream(id)?,
         };
         match end {
-            End::Sent(hash) => self.frame(&ToReceiver::End { hash }),
-            End::Fault(fault) => self.abandon(id, fault),
+            End::Sent(hash) => self.frame(&ToReceiver::End { hash })?,
+            End::Fault(fault) => return self.abandon(id, fault),
             // The reason is still to be heard, and counts.
-            End::Unwanted => self.frame(&ToReceiver::Abandon { id, fault: given_up() }),
+            End::Unwanted => self.frame(&ToReceiver::Abandon { id, fault: given_up() })?,
         }
+        // An answer may have come meanwhile.
+        if let Some(outstanding) = self.outstanding.get_mut(&id) {
+            self.sent += usize::from(!core::mem::replace(&mut outstanding.is_sent, true));
+        }
+        Ok(())
     }
 
     fn send_file(&mut self, id: u64, mut file: SourceFile, size: u64, length: u64) -> Result<End, Error> {

@@ -53,6 +53,7 @@ where
         next_id: 0,
         outstanding: HashMap::new(),
         weight: 0,
+        sent: 0,
         is_total_told: false,
         names: Vec::new(),
         report: Report::default(),
@@ -100,6 +101,8 @@ struct Outstanding {
     /// As it can be shown.
     name: String,
     weight: usize,
+    /// All of its contents were sent; what became of them is still to be heard.
+    is_sent: bool,
 }
 
 struct Sending<'a, W: Write> {
@@ -110,6 +113,8 @@ struct Sending<'a, W: Write> {
     outstanding: HashMap<u64, Outstanding>,
     /// The weight of them.
     weight: usize,
+    /// Those of which all contents were sent.
+    sent: usize,
     /// The path of the last offer: names as they can be shown, and their lengths in bytes.
     names: Vec<(String, usize)>,
     is_total_told: bool,
@@ -132,7 +137,8 @@ impl<W: Write> Sending<'_, W> {
             while !is_all && self.has_room() {
                 is_all = !self.offer_next(&mut offers)?;
             }
-            if is_all && self.outstanding.is_empty() {
+            // The end goes with the last contents: a round trip less than after the answer to them.
+            if is_all && self.sent == self.outstanding.len() {
                 self.tell_lost(&offers)?;
                 break;
             }
@@ -143,7 +149,12 @@ impl<W: Write> Sending<'_, W> {
         self.frame(&ToReceiver::Finish)?;
         loop {
             match self.hear()? {
-                Some(ToSender::Done) => return Ok(()),
+                Some(ToSender::Done) if self.outstanding.is_empty() => return Ok(()),
+                Some(
+                    frame @ (ToSender::Stored { .. } | ToSender::Failed { .. } | ToSender::Digests { .. }),
+                ) => {
+                    self.handle(frame)?;
+                }
                 Some(frame) => return Err(out_of_order(&frame)),
                 None => {}
             }
@@ -231,7 +242,7 @@ impl<W: Write> Sending<'_, W> {
         let weight = offer.weight(self.names.iter().map(|(_, length)| length).sum());
         self.frame(&ToReceiver::Offer(offer))?;
         self.weight += weight;
-        self.outstanding.insert(self.next_id, Outstanding { item, name, weight });
+        self.outstanding.insert(self.next_id, Outstanding { item, name, weight, is_sent: false });
         self.next_id += 1;
         Ok(())
     }
@@ -240,6 +251,7 @@ impl<W: Write> Sending<'_, W> {
     fn settle(&mut self, id: u64) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&id)?;
         self.weight -= outstanding.weight;
+        self.sent -= usize::from(outstanding.is_sent);
         Some(outstanding)
     }
 
