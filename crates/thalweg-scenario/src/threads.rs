@@ -96,6 +96,12 @@ mod tests {
         let text =
             said(&format!("{tree}{all}scheme = {{ base = \"cubic\", handshake = \"tcp\" }}\n{random}"));
         assert!(text.contains("transfers of `g` arrive at random"), "{text}");
+        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nscheme = \"source-quench\"\n{apart}"));
+        assert!(text.contains("the queue of `core` from a to b tells sources"), "{text}");
+        let gate = "[[node]]\nname = \"a\"\ngate = { kind = \"slots\", slot = \"2 ms\" }\n";
+        let plain = "[[flow]]\ncount = 10\nfrom = \"a\"\nto = \"b\"\n";
+        let text = said(&format!("{LINK}delay = \"10 ms\"\n{gate}{plain}"));
+        assert!(text.contains("the gate of `a` acts at once"), "{text}");
         let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
         assert!(short.contains("delays of 1 ns"), "{short}");
     }
