@@ -516,7 +516,7 @@ fn gates_and_messages_go_together() {
     }
 }
 
-/// What routers and gates keep together is said.
+/// The sentence on threads names the queue or the gate that keeps things together.
 #[test]
 fn the_bounds_of_messages_and_gates_are_named() {
     let mut spec = parking_lot();

@@ -660,19 +660,11 @@ proptest! {
 }
 
 fn gate() -> impl Strategy<Value = GateSpec> {
-    let config = prop_oneof![
-        (1u64..20).prop_map(|slot| GateConfig::Slots(SlotGateConfig {
-            slot: millis(slot),
-            ..SlotGateConfig::default()
-        })),
-        (10u64..200).prop_map(|check| GateConfig::Congestion(CongestionGateConfig {
-            check: millis(check),
-            ..CongestionGateConfig::default()
-        })),
-    ];
-    (config, any::<bool>()).prop_map(|(config, freezes_timer)| GateSpec {
-        config,
-        pause: PauseConfig { freezes_timer, ..PauseConfig::default() },
+    (1u64..20, any::<bool>()).prop_map(|(time, slots)| {
+        let (slot, check) = (millis(time), millis(10 * time));
+        let slotted = GateConfig::Slots(SlotGateConfig { slot, ..Default::default() });
+        let checked = GateConfig::Congestion(CongestionGateConfig { check, ..Default::default() });
+        GateSpec { config: if slots { slotted } else { checked }, pause: PauseConfig::default() }
     })
 }
 
