@@ -672,9 +672,7 @@ fn gate() -> impl Strategy<Value = GateSpec> {
 fn cuttable() -> impl Strategy<Value = Spec> {
     let gates = prop::collection::vec(prop::option::weighted(0.3, gate()), 4);
     (spec(), prop::collection::vec(0u64..20, 8), gates).prop_map(|(mut spec, delays, gates)| {
-        for (node, gate) in spec.nodes.iter_mut().zip(gates) {
-            node.gate = gate;
-        }
+        spec.nodes.iter_mut().zip(gates).for_each(|(node, gate)| node.gate = gate);
         for (number, group) in (1..).zip(&mut spec.groups) {
             group.priority = number;
         }
