@@ -25,8 +25,6 @@ fn why(bound: &Bound) -> Option<String> {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     Some(match bound {
         Bound::Threads => return None,
-        Bound::Feedback => "routers tell sources, and number what they say across the network".to_owned(),
-        Bound::Gates => "gates act at once on all flows of their nodes".to_owned(),
         Bound::Foreign(name) => format!("`{name}` is not of this project and may not expect several threads"),
         Bound::Transfers(name) => {
             format!(
@@ -42,6 +40,18 @@ fn why(bound: &Bound) -> Option<String> {
         Bound::Flows { name, share } => {
             format!(
                 "flows that no delay separates, of `{name}` among them, have {} of the work",
+                percent(*share)
+            )
+        }
+        Bound::Feedback { name: [link, from, to], share } => {
+            format!(
+                "the queue of `{link}` from {from} to {to} tells sources: with the lines by which its messages leave and what no delay separates from them, it has {} of the work",
+                percent(*share)
+            )
+        }
+        Bound::Gates { name, share } => {
+            format!(
+                "the gate of `{name}` acts at once on all flows that begin there: these and the lines that leave it have {} of the work",
                 percent(*share)
             )
         }
@@ -86,6 +96,12 @@ mod tests {
         let text =
             said(&format!("{tree}{all}scheme = {{ base = \"cubic\", handshake = \"tcp\" }}\n{random}"));
         assert!(text.contains("transfers of `g` arrive at random"), "{text}");
+        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nscheme = \"source-quench\"\n{apart}"));
+        assert!(text.contains("the queue of `core` from a to b tells sources"), "{text}");
+        let gate = "[[node]]\nname = \"a\"\ngate = { kind = \"slots\", slot = \"2 ms\" }\n";
+        let plain = "[[flow]]\ncount = 10\nfrom = \"a\"\nto = \"b\"\n";
+        let text = said(&format!("{LINK}delay = \"10 ms\"\n{gate}{plain}"));
+        assert!(text.contains("the gate of `a` acts at once"), "{text}");
         let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
         assert!(short.contains("delays of 1 ns"), "{short}");
     }

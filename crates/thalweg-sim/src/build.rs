@@ -4,6 +4,7 @@ use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
+use crate::messages::{MessageWay, Telling, message_ways};
 use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageWays;
 use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
@@ -345,32 +346,11 @@ impl<'a> Builder<'a> {
 
     /// Routes from the routers whose queues speak to the sources that they tell.
     fn add_message_routes(&mut self) {
-        let spec = self.spec;
-        let mut wanted = Vec::new();
-        for (number, group) in (0..).zip(&spec.groups) {
-            let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
-            let ways = [(group.from, group.to, false), (group.to, group.from, true)];
-            for (home, sink, reply) in ways.into_iter().filter(|way| !way.2 || answers) {
-                for queue in self.routes.path(home, sink).unwrap_or_default() {
-                    let link = &spec.links[queue as usize / 2];
-                    let is_forward = queue.is_multiple_of(2);
-                    let (line, router) =
-                        if is_forward { (&link.forward, link.a) } else { (&link.backward, link.b) };
-                    if line.feedback.as_ref().is_some_and(|feedback| group.transport.understands(feedback)) {
-                        wanted.push((router, home, group.access.is_some(), queue, number, reply));
-                    }
-                }
-            }
-        }
-        // One search for each router, one route for each that its queues share.
-        wanted.sort_unstable();
-        for same in wanted.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
-            let (router, home, access, ..) = same[0];
-            let Some(mut route) = self.routes.path(router, home) else { continue };
-            route.extend(access.then_some(EXIT));
+        for MessageWay { path: mut route, has_access, of } in message_ways(self.spec, &mut self.routes) {
+            route.extend(has_access.then_some(EXIT));
             let hops = route.len() as u32;
             let start = self.add_route(route);
-            for &(.., queue, group, reply) in same {
+            for Telling { queue, group, reply } in of {
                 self.network.messages.add(queue, group, reply, start, hops);
             }
         }

@@ -5,10 +5,11 @@
 //! between them are one. All else is free: cells are put together to as many parts as there are threads, so that the heaviest part is
 //! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
 
+use crate::messages::{MessageWay, Telling, message_ways};
 use crate::parts::numbers::{has_ends_apart, opens};
-use crate::route::{DirectionId, Ways, all_ways};
+use crate::route::{DirectionId, Routes, Ways, all_ways};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::Ends;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
@@ -49,10 +50,6 @@ pub struct Outlook {
 pub enum Bound {
     /// There is none but the number of threads.
     Threads,
-    /// Routers tell sources: their messages are numbered across the network.
-    Feedback,
-    /// Nodes have gates, which act on all flows there at once.
-    Gates,
     /// This scheme or discipline is not of this project: what it has may be shared among flows, and be in use in one thread only.
     Foreign(String),
     /// Transfers of this group arrive at random, over connections whose ends begin and end together.
@@ -67,6 +64,21 @@ pub enum Bound {
     /// ... or flows that nothing separates, of this group and perhaps others.
     Flows {
         /// The first group.
+        name: String,
+        /// The share of all work, from 0 to 1.
+        share: f64,
+    },
+    /// ... or a queue that tells sources, this direction of a link, with the lines by which its messages leave and the sources that
+    /// nothing separates from them: those at the router, and those of transfers that arrive at random, ...
+    Feedback {
+        /// The link, and the nodes that the direction leads from and to.
+        name: [String; 3],
+        /// The share of all work, from 0 to 1.
+        share: f64,
+    },
+    /// ... or a node with a gate, which acts at once on all flows that begin there: its lines and these flows' sources.
+    Gates {
+        /// The node.
         name: String,
         /// The share of all work, from 0 to 1.
         share: f64,
@@ -154,13 +166,7 @@ fn whole(spec: &Spec) -> Option<Bound> {
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_foreign());
     let scheme = spec.groups.iter().find_map(|group| group.transport.ends.custom_name());
-    if lines().any(|line| line.feedback.is_some()) {
-        Some(Bound::Feedback)
-    } else if spec.nodes.iter().any(|node| node.gate.is_some()) {
-        Some(Bound::Gates)
-    } else {
-        scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
-    }
+    scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
 }
 
 /// The time for which a packet is on the way through a line at least.
@@ -228,6 +234,8 @@ struct Cells<'a> {
     /// The work for each, in hops of packets.
     work: Vec<f64>,
     total: f64,
+    /// The queues that tell sources.
+    telling: BTreeSet<DirectionId>,
 }
 
 /// The cells in parts.
@@ -240,6 +248,8 @@ struct Grouping {
     lookahead: u64,
     /// The heaviest of what is in one part in any case, and its share of the work.
     heaviest: (u32, f64),
+    /// The first of each cell.
+    roots: Vec<u32>,
 }
 
 impl<'a> Cells<'a> {
@@ -254,6 +264,7 @@ impl<'a> Cells<'a> {
             edges: Vec::new(),
             work: vec![0.0; (directions + 2 * flows) as usize],
             total: 0.0,
+            telling: BTreeSet::new(),
         };
         let (ways, none) = (all_ways(spec), Ways::default());
         let of = |from, to| ways.get(&(from, to)).unwrap_or(&none);
@@ -294,6 +305,8 @@ impl<'a> Cells<'a> {
             }
             first += group.count;
         }
+        self.join_messages();
+        self.join_gates();
         // Flows of many pairs cross the same links.
         self.edges.sort_unstable_by_key(|edge| (edge.from, edge.to, edge.lookahead));
         self.edges.dedup_by_key(|edge| (edge.from, edge.to, edge.lookahead));
@@ -332,6 +345,62 @@ impl<'a> Cells<'a> {
                 }
             }
         }
+    }
+
+    /// The ways by which routers' messages leave the queues that speak, and come to sources.
+    fn join_messages(&mut self) {
+        let spec = self.spec;
+        for MessageWay { path, of, .. } in message_ways(spec, &mut Routes::new(spec)) {
+            for pair in path.windows(2) {
+                self.edge(pair[0], pair[1], lookahead(self.direction(pair[0])));
+            }
+            for Telling { queue, group, reply } in of {
+                self.telling.insert(queue);
+                path.first().into_iter().for_each(|&first| self.sets.unite(queue, first));
+                let before = spec.groups[..group as usize].iter().map(|group| group.count).sum::<u32>();
+                let sources = self.directions + before + if reply { self.flows } else { 0 };
+                let group = &spec.groups[group as usize];
+                for source in sources..sources + group.count {
+                    // A source behind an access link has that too.
+                    match path.last() {
+                        Some(&last) => self.edge(last, source, lookahead(self.direction(last))),
+                        None => self.sets.unite(queue, source),
+                    }
+                    if opens(group) {
+                        // The router tells nobody of a transfer that has ended.
+                        self.sets.unite(queue, source);
+                    }
+                    for &of in &path {
+                        // As on the ways of the flow's own packets.
+                        if self.direction(of).variation.is_some() {
+                            self.sets.unite(source, of);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A gate hears of drops at the lines that leave its node and of the flows that begin there, which send into these lines.
+    fn join_gates(&mut self) {
+        let mut first: BTreeMap<u32, DirectionId> = BTreeMap::new();
+        for of in 0..self.directions {
+            let node = self.tail(of);
+            if self.has_gate(node) {
+                let first = *first.entry(node).or_insert(of);
+                self.sets.unite(first, of);
+            }
+        }
+    }
+
+    fn has_gate(&self, node: u32) -> bool {
+        self.spec.nodes[node as usize].gate.is_some()
+    }
+
+    /// The node that a direction leads from.
+    fn tail(&self, direction: DirectionId) -> u32 {
+        let link = &self.spec.links[direction as usize / 2];
+        if direction.is_multiple_of(2) { link.a.0 } else { link.b.0 }
     }
 
     /// Estimates the work: each flow sends at its share of the narrowest line of its path, if it wants to.
@@ -444,7 +513,7 @@ impl<'a> Cells<'a> {
         let most = loads.iter().copied().fold(0.0, f64::max);
         let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
         let heaviest = (heaviest, work[heaviest as usize] / self.total);
-        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest })
+        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
     }
 
     fn cut(&self, grouping: &Grouping) -> Cut {
@@ -474,7 +543,15 @@ impl<'a> Cells<'a> {
         Cut { parts, links, sources, sinks, distance, stride }
     }
 
-    fn name(&self, cell: u32, share: f64) -> Bound {
+    /// The name of the heaviest cell, of which `is_there` tells what belongs to it.
+    fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> Bound {
+        if let Some(&queue) = self.telling.iter().find(|&&queue| is_there(queue)) {
+            return Bound::Feedback { name: self.name_of(queue), share };
+        }
+        let gated = (0..self.directions).find(|&of| self.has_gate(self.tail(of)) && is_there(of));
+        if let Some(of) = gated {
+            return Bound::Gates { name: self.node(self.tail(of)), share };
+        }
         if let Some(end) = cell.checked_sub(self.directions) {
             let mut behind = end % self.flows;
             let of = self.spec.groups.iter().find(|group| {
@@ -484,10 +561,17 @@ impl<'a> Cells<'a> {
             });
             return Bound::Flows { name: of.map_or_else(String::new, |group| group.name.clone()), share };
         }
-        let link = &self.spec.links[cell as usize / 2];
-        let node = |of: u32| self.spec.nodes[of as usize].name.clone();
-        let (from, to) = if cell.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };
-        Bound::Link { name: [link.name.clone(), node(from.0), node(to.0)], share }
+        Bound::Link { name: self.name_of(cell), share }
+    }
+
+    /// The name of a direction's link, and of the nodes that it leads from and to.
+    fn name_of(&self, direction: DirectionId) -> [String; 3] {
+        let [from, to] = [direction, direction ^ 1].map(|of| self.node(self.tail(of)));
+        [self.spec.links[direction as usize / 2].name.clone(), from, to]
+    }
+
+    fn node(&self, number: u32) -> String {
+        self.spec.nodes[number as usize].name.clone()
     }
 
     /// A group of transfers that arrive at random whose ends are not apart, where it has a flow with a source that `is_there`.
@@ -506,18 +590,15 @@ impl<'a> Cells<'a> {
         if let Some(bound) = self.tied(|_| true) {
             return bound;
         }
-        self.group_alone().map_or(Bound::Threads, |(cell, share)| self.name(cell, share))
-    }
-
-    fn group_alone(&self) -> Option<(u32, f64)> {
         let mut sets = self.sets.clone();
         let mut work = vec![0.0; self.work.len()];
         for (of, more) in (0..).zip(&self.work) {
             work[sets.find(of) as usize] += more;
         }
-        let heaviest =
-            (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
-        Some((heaviest, work[heaviest as usize] / self.total))
+        let heaviest = (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]));
+        heaviest.map_or(Bound::Threads, |cell| {
+            self.name(cell, work[cell as usize] / self.total, |of| sets.find(of) == cell)
+        })
     }
 
     fn bound(&self, best: &Grouping, threads: usize) -> Bound {
@@ -528,7 +609,8 @@ impl<'a> Cells<'a> {
             Bound::Delays(Duration::from_picos(best.lookahead))
         } else {
             let part = best.part[cell as usize];
-            self.tied(|source| best.part[source] == part).unwrap_or_else(|| self.name(cell, share))
+            self.tied(|source| best.part[source] == part)
+                .unwrap_or_else(|| self.name(cell, share, |of| best.roots[of as usize] == cell))
         }
     }
 }

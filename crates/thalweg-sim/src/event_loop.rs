@@ -469,7 +469,10 @@ impl<T: Tracing> EventLoop<T> {
                     incarnation: header.incarnation,
                     backward: header.flags.has(Flags::BACKWARD),
                     serial: header.serial,
-                    router: header.flags.has(Flags::ROUTER),
+                    router: match &pdu {
+                        Pdu::Feedback(feedback) => Some(feedback.queue),
+                        _ => None,
+                    },
                 },
                 flow,
                 reply,

@@ -17,6 +17,7 @@ mod kept;
 pub mod live;
 mod matching;
 mod measure;
+mod messages;
 mod middlebox;
 mod parallel;
 mod parts;

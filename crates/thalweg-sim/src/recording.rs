@@ -219,7 +219,9 @@ fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &Kept) {
             );
         }
         What::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
-        What::Gate { connection, paused } => tracer.gate(*place, *connection, *paused),
+        What::Gate { connection, paused } => {
+            tracer.gate(*place, connections.place(*connection), *paused);
+        }
         What::Warm => tracer.warm(*place),
     }
 }

@@ -9,8 +9,8 @@ use crate::event_loop::EventLoop;
 use crate::measure::Recorder;
 use crate::parts::border::{Border, Ended, Far, Moment, Owners};
 use crate::parts::endpoint::Endpoint;
-use crate::parts::feedback::MessageWays;
 use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION};
+use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::Host;
 use crate::parts::network::Network;
 use crate::parts::numbers::opens;
@@ -20,7 +20,7 @@ use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
 use crate::parts::transfer::TransferList;
 use crate::parts::transmitter::Station;
 use crate::result::{Conservation, Quantity, Transfer};
-use crate::spec::Spec;
+use crate::spec::{DirectionSpec, Spec};
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
 use std::collections::BTreeMap;
@@ -32,9 +32,10 @@ use thalweg_proto::units::Time;
 pub(crate) struct Rest<T: Tracing> {
     whole: Box<EventLoop<T>>,
     owners: Arc<Owners>,
-    /// The parts of stations and of hosts.
+    /// The parts of stations, of hosts and of gates.
     stations: Vec<u16>,
     hosts: Vec<u16>,
+    gates: Vec<u16>,
 }
 
 /// Takes apart a run of `spec` in which nothing has happened yet.
@@ -57,8 +58,17 @@ pub(crate) fn split<T: Tracing + Clone>(
             of_hosts[host as usize] = part;
         }
     }
+    let mut of_gates = vec![0; whole.gates.len()];
+    for (&gate, &part) in whole.link_gates.iter().zip(&owners.links).filter(|(gate, _)| **gate != NO_GATE) {
+        of_gates[usize::from(gate)] = part;
+    }
     let mut has_flows = vec![false; cut.parts];
-    owners.sources.iter().chain(&owners.sinks).for_each(|&part| has_flows[usize::from(part)] = true);
+    // Queues that tell sources have to know them.
+    let speaks = |line: &DirectionSpec| line.feedback.is_some();
+    let lines = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]).zip(&owners.links);
+    let speakers = lines.filter(|(line, _)| speaks(line)).map(|(_, part)| part);
+    let having = owners.sources.iter().chain(&owners.sinks).chain(speakers);
+    having.for_each(|&part| has_flows[usize::from(part)] = true);
     let network = &mut whole.network;
     let stations =
         scatter(core::mem::take(&mut network.stations), cut.parts, &of_stations, |_| Station::default());
@@ -73,9 +83,10 @@ pub(crate) fn split<T: Tracing + Clone>(
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
     let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::stand_in);
+    let gates = scatter(core::mem::take(&mut whole.gates), cut.parts, &of_gates, NodeGate::clone);
     let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
-    let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts);
-    for (number, (((stations, transmitters), flows), hosts)) in (0..).zip(tables) {
+    let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates);
+    for (number, ((((stations, transmitters), flows), hosts), gates)) in (0..).zip(tables) {
         let has_flows = has_flows[usize::from(number)];
         let connections = if has_flows { owners.ends.len() / 2 } else { 0 };
         let network = &whole.network;
@@ -101,7 +112,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 strayed: 0,
                 hops: 0,
                 dropped: Vec::new(),
-                messages: MessageWays::default(),
+                messages: network.messages.clone(),
             },
             endpoints: (0..2 * connections).map(|_| Endpoint::VACANT).collect(),
             connections: vec![Connection::UNOPENED; connections],
@@ -109,8 +120,8 @@ pub(crate) fn split<T: Tracing + Clone>(
             flows: if has_flows { flows } else { Vec::new() },
             groups: whole.groups.iter().map(Group::fresh).collect(),
             hosts,
-            gates: Vec::new(),
-            link_gates: Vec::new(),
+            gates,
+            link_gates: whole.link_gates.clone(),
             transports: whole.transports.clone(),
             segment_times: BTreeMap::new(),
             measure: whole.measure.clone(),
@@ -129,7 +140,7 @@ pub(crate) fn split<T: Tracing + Clone>(
         });
     }
     deal(&mut whole, &owners, &mut parts);
-    (Rest { whole, owners, stations: of_stations, hosts: of_hosts }, parts)
+    (Rest { whole, owners, stations: of_stations, hosts: of_hosts, gates: of_gates }, parts)
 }
 
 /// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
@@ -177,13 +188,13 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
         let place = whole.wheel.place_at(start, Kind::Start.key(flow));
         (start, (start > Time::ZERO).then_some(place), flow)
     });
-    let (mut numbers, mut of_ends) = (vec![NO_CONNECTION; whole.flows.len()], Vec::new());
+    let mut numbers = vec![NO_CONNECTION; whole.flows.len()];
+    let (mut of_ends, mut flows) = (Vec::new(), Vec::new());
     for flow in starts {
-        numbers[flow as usize] = of_ends.len() as u32 / 2;
-        let ends = [cut.sources[flow as usize], cut.sinks[flow as usize]];
-        of_ends.extend(ends);
-        if group(flow).senders() > 1 {
-            of_ends.extend(ends);
+        numbers[flow as usize] = flows.len() as u32;
+        for _ in 0..group(flow).senders() {
+            of_ends.extend([cut.sources[flow as usize], cut.sinks[flow as usize]]);
+            flows.push(flow);
         }
     }
     Owners {
@@ -192,6 +203,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
         sinks: cut.sinks.clone(),
         ends: of_ends,
         numbers,
+        flows,
         opening: whole.numbers.fresh(),
     }
 }
@@ -213,6 +225,7 @@ fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Even
                 }
                 source
             }
+            Kind::Router => owners.links[entity as usize],
             Kind::Stop => owners.sources[entity as usize],
             Kind::Application => owners.sources[(entity & !READS) as usize],
             _ => {
@@ -235,11 +248,12 @@ fn each<T: Tracing, X: Default>(
 
 /// Puts the parts of a run together, all of which have come as far.
 pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
-    let Rest { mut whole, owners, stations, hosts } = rest;
+    let Rest { mut whole, owners, stations, hosts, gates } = rest;
     let network = &mut whole.network;
     network.stations = gather(each(&mut parts, |part| &mut part.network.stations), &stations);
     network.transmitters = gather(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
     whole.hosts = gather(each(&mut parts, |part| &mut part.hosts), &hosts);
+    whole.gates = gather(each(&mut parts, |part| &mut part.gates), &gates);
     let mut sinks = Vec::new();
     for flow in owners.apart() {
         let sink = &mut parts[usize::from(owners.sinks[flow])].flows[flow];

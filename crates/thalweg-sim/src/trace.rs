@@ -14,10 +14,10 @@ pub struct PacketId {
     pub incarnation: u16,
     /// True for packets from the connection's receiver to its sender.
     pub backward: bool,
-    /// Counts what the connection's endpoint in this direction has sent; of messages, those of all routers.
+    /// Counts what the connection's endpoint in this direction has sent; of messages, those of the queue that speaks.
     pub serial: u32,
-    /// It is a router's message to the connection's sender.
-    pub router: bool,
+    /// The queue that speaks, by its link, where this is a router's message to the connection's sender.
+    pub router: Option<u32>,
 }
 
 /// The events in the life of a packet.

@@ -92,8 +92,8 @@ pub struct Verifier {
     serials: BTreeMap<(u32, bool), u32>,
     /// Connections whose senders a gate has paused.
     paused: BTreeSet<u32>,
-    /// The next number of routers' messages.
-    next_message: u32,
+    /// The next number of each queue's messages.
+    next_messages: BTreeMap<u32, u32>,
     /// A queue that is beyond its limit, unless the next record is a drop.
     overfull: Option<u32>,
     /// One of two packets of the same number was damaged; which, one cannot know.
@@ -173,7 +173,7 @@ impl Verifier {
             links: BTreeMap::new(),
             serials: BTreeMap::new(),
             paused: BTreeSet::new(),
-            next_message: 0,
+            next_messages: BTreeMap::new(),
             overfull: None,
             damage_is_vague: false,
             counts: Replay::default(),
@@ -261,10 +261,9 @@ impl Verifier {
 
     fn on_sent(&mut self, record: &Record<'_>) {
         let PacketId { connection, backward, serial, router, .. } = record.packet;
-        let next = if router {
-            &mut self.next_message
-        } else {
-            self.serials.entry((connection, backward)).or_insert(0)
+        let next = match router {
+            Some(queue) => self.next_messages.entry(queue).or_insert(0),
+            None => self.serials.entry((connection, backward)).or_insert(0),
         };
         let expected = core::mem::replace(next, serial.wrapping_add(1));
         if serial != expected {
@@ -278,7 +277,7 @@ impl Verifier {
             self.note(record, Fault::SentWhilePaused);
         }
         let (size, flow) = (record.size, record.flow);
-        let place = if router { self.place_of_message(record) } else { Place::Sent };
+        let place = if router.is_some() { self.place_of_message(record) } else { Place::Sent };
         let since = self.now;
         let (damaged, copy, twin, origin) = (false, false, false, None);
         let data = is_data(record);
@@ -428,7 +427,7 @@ impl Verifier {
     fn on_dropped(&mut self, record: &Record<'_>) {
         self.counts.dropped += 1;
         let account = self.accounts.account(record.flow);
-        account.drops += u64::from(!record.packet.router);
+        account.drops += u64::from(record.packet.router.is_none());
         if record.link == u32::MAX {
             // A host with too much to do.
             let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
@@ -487,7 +486,7 @@ impl Verifier {
         let Place::At(node) = packet.place else { return };
         let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
         // Messages are for those who send data.
-        let misses = |end: usize| record.packet.router && end != usize::from(record.reply);
+        let misses = |end: usize| record.packet.router.is_some() && end != usize::from(record.reply);
         match end {
             Some(end) if misses(end) => self.note(record, Fault::WrongDestination),
             None => self.note(record, Fault::WrongDestination),

@@ -203,8 +203,8 @@ struct Messages {
 
 impl Tracer for Messages {
     fn record(&mut self, record: &Record<'_>) {
-        self.sent += u64::from(record.packet.router && record.step == Step::Sent);
-        self.dropped += u64::from(record.packet.router && record.step == Step::Dropped);
+        self.sent += u64::from(record.packet.router.is_some() && record.step == Step::Sent);
+        self.dropped += u64::from(record.packet.router.is_some() && record.step == Step::Dropped);
     }
 }
 

@@ -4,8 +4,13 @@ mod net;
 
 use net::{bytes, chain, datagrams, direction, group, millis, window};
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::PauseConfig;
 use thalweg_queue::Limit;
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
+};
 use thalweg_sim::cut::{Bound, outlook, usual_threads};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
@@ -386,4 +391,152 @@ fn the_verifier_sees_the_run_of_one_thread() {
         assert_eq!(verified(&spec, threads), verified(&spec, 1));
         assert_eq!(verified(&other, threads).as_ref(), Err(&found));
     }
+}
+
+/// Flows between all pairs of five nodes in a row, of several priorities: some that stay, some that end, some that answer, and some whose
+/// transfers arrive at random.
+fn busy_row() -> Spec {
+    let mut spec = random_row();
+    for (number, group) in (0..).zip(&mut spec.groups) {
+        group.priority = 1 + number % 3;
+        match number % 7 {
+            0 => group.workload = WorkloadSpec::Bulk,
+            1 => group.workload = WorkloadSpec::Transfer(bytes(300_000)),
+            2 => {
+                let response = SizeSpec::Fixed(bytes(20_000));
+                group.workload =
+                    WorkloadSpec::RequestResponse { request: bytes(300), response, think: millis(20) };
+            }
+            _ => {}
+        }
+    }
+    Spec { duration: Duration::from_secs(2), ..spec }
+}
+
+/// The same with routers that tell sources, each of whose queues has this policy. Transfers that arrive at random, and answers, are over one
+/// link only, as their sources are with the queues that tell them.
+fn telling_row(policy: PolicySpec) -> Spec {
+    let mut spec = busy_row();
+    for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        line.queue = thalweg_queue::DisciplineSpec::fcfs(Limit::Bytes(20_000));
+        line.feedback = Some(FeedbackSpec { audience: Audience::All, ..FeedbackSpec::new(policy) });
+    }
+    for (number, group) in (0..).zip(&mut spec.groups) {
+        if group.from.0.abs_diff(group.to.0) > 1 {
+            let transfer = WorkloadSpec::Transfer(bytes(100_000));
+            group.workload = if number % 2 == 0 { WorkloadSpec::Bulk } else { transfer };
+        } else if group.from.0 + group.to.0 > 1 {
+            group.workload = at_random(40, 6_000);
+        }
+    }
+    spec
+}
+
+/// Routers' messages are numbered by the queues that speak, wherever these are.
+#[test]
+fn routers_tell_sources_of_other_parts() {
+    let policies = [
+        PolicySpec::Seif(SeifSpec::default()),
+        PolicySpec::SourceQuench(QuenchSpec::default()),
+        PolicySpec::DecBit(DecBitSpec::default()),
+        PolicySpec::Rations(RationsSpec::default()),
+    ];
+    for policy in policies {
+        let spec = telling_row(policy);
+        let alone = run(1, &spec);
+        let messages: Vec<u64> = alone.links.iter().map(|link| link.feedback).collect();
+        let speak = messages.iter().filter(|&&count| count > 10).count();
+        assert!(speak > 4 || matches!(policy, PolicySpec::DecBit(_)), "{policy:?}: {messages:?}");
+        for threads in [2, 3, 5, 16] {
+            assert!(on(threads, &spec).is_parallel());
+            assert_eq!(run(threads, &spec), alone, "{policy:?}, {threads} threads");
+        }
+    }
+}
+
+/// Flows that stay, over several links whose queues speak, so that messages cross borders, and sources at the routers.
+fn quenched_row() -> Spec {
+    let mut spec = telling_row(PolicySpec::SourceQuench(QuenchSpec::default()));
+    for group in &mut spec.groups {
+        group.workload = WorkloadSpec::Bulk;
+    }
+    Spec { duration: millis(500), ..spec }
+}
+
+/// The records of messages too, and the verifier finds nothing.
+#[test]
+fn messages_are_recorded_as_on_one_thread() {
+    let records = assert_same_records(&quenched_row(), &[2, 3, 5]);
+    assert!(records.iter().filter(|record| record.contains("Feedback")).count() > 1000);
+    assert_same_records(
+        &Spec { duration: millis(700), ..telling_row(PolicySpec::Seif(SeifSpec::default())) },
+        &[2, 4],
+    );
+    for threads in [1, 3] {
+        let spec = quenched_row();
+        let (result, verifier) = recorded(threads, &spec, Verifier::new(&spec));
+        assert!(verifier.finish(&result).is_ok(), "{threads} threads");
+    }
+}
+
+/// The same row with gates of both kinds at three of the nodes.
+fn gated_row() -> Spec {
+    let mut spec = busy_row();
+    let slots = GateConfig::Slots(SlotGateConfig { slot: millis(2), ..SlotGateConfig::default() });
+    let congestion =
+        GateConfig::Congestion(CongestionGateConfig { check: millis(50), ..CongestionGateConfig::default() });
+    for (node, config) in [(0, slots), (2, congestion), (3, slots)] {
+        spec.nodes[node].gate = Some(GateSpec { config, pause: PauseConfig::default() });
+    }
+    spec
+}
+
+/// A gate is with the flows that begin at its node and the lines that leave it, and all else is cut.
+#[test]
+fn gates_are_with_their_flows() {
+    let spec = gated_row();
+    let alone = run(1, &spec);
+    for threads in [2, 3, 5, 16] {
+        assert!(on(threads, &spec).is_parallel());
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+    let records = assert_same_records(&Spec { duration: millis(700), ..spec }, &[2, 3, 5]);
+    assert!(records.iter().filter(|record| record.contains("paused: true")).count() > 100);
+}
+
+/// Gates hear of drops, and routers tell sources, in one network.
+#[test]
+fn gates_and_messages_go_together() {
+    let mut spec = telling_row(PolicySpec::Seif(SeifSpec::default()));
+    spec.nodes = gated_row().nodes;
+    let alone = run(1, &spec);
+    for threads in [2, 5] {
+        assert!(on(threads, &spec).is_parallel());
+        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// The sentence on threads names the queue or the gate that keeps things together.
+#[test]
+fn the_bounds_of_messages_and_gates_are_named() {
+    let mut spec = parking_lot();
+    spec.links[1].forward.feedback = Some(FeedbackSpec {
+        audience: Audience::All,
+        ..FeedbackSpec::new(PolicySpec::SourceQuench(QuenchSpec::default()))
+    });
+    for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        line.rate = Rate::from_mbits_per_sec(5000);
+    }
+    // The sources of `b` are at the router whose queue speaks.
+    spec.groups[2].count = 30;
+    let [row] = outlook(&spec, [16]);
+    assert!(matches!(&row.bound, Bound::Feedback { name, .. } if name[1] == "n1"), "{row:?}");
+    let mut spec = gated_row();
+    spec.groups.retain(|group| group.from == NodeId(2) || group.from == NodeId(0));
+    for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        line.rate = Rate::from_mbits_per_sec(5000);
+    }
+    spec.groups.iter_mut().for_each(|group| group.workload = WorkloadSpec::Bulk);
+    let [row] = outlook(&spec, [16]);
+    assert!(matches!(&row.bound, Bound::Gates { .. }), "{row:?}");
 }

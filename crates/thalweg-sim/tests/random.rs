@@ -11,10 +11,11 @@ use thalweg_proto::congestion::{
     NewRenoConfig, PragueConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
+use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+use thalweg_proto::window::{EndsConfig, PauseConfig};
 use thalweg_proto::{aack, media, sstp};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{
@@ -630,6 +631,10 @@ impl Tracer for Listing {
         self.0.push(format!("{record:?}"));
     }
 
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        self.0.push(format!("{time:?}: {connection} paused: {paused}"));
+    }
+
     fn warm(&mut self, time: Time) {
         self.0.push(format!("{time:?}: the end of the warm-up"));
     }
@@ -654,11 +659,24 @@ proptest! {
     }
 }
 
-/// Networks that several threads may share: routers say nothing, and most delays are above zero.
+fn gate() -> impl Strategy<Value = GateSpec> {
+    (1u64..20, any::<bool>()).prop_map(|(time, slots)| {
+        let (slot, check) = (millis(time), millis(10 * time));
+        let slotted = GateConfig::Slots(SlotGateConfig { slot, ..Default::default() });
+        let checked = GateConfig::Congestion(CongestionGateConfig { check, ..Default::default() });
+        GateSpec { config: if slots { slotted } else { checked }, pause: PauseConfig::default() }
+    })
+}
+
+/// Networks that several threads may share: most delays are above zero. Some nodes have gates, for flows of several priorities.
 fn cuttable() -> impl Strategy<Value = Spec> {
-    (spec(), prop::collection::vec(0u64..20, 8)).prop_map(|(mut spec, delays)| {
+    let gates = prop::collection::vec(prop::option::weighted(0.3, gate()), 4);
+    (spec(), prop::collection::vec(0u64..20, 8), gates).prop_map(|(mut spec, delays, gates)| {
+        spec.nodes.iter_mut().zip(gates).for_each(|(node, gate)| node.gate = gate);
+        for (number, group) in (1..).zip(&mut spec.groups) {
+            group.priority = number;
+        }
         let more = |direction: &mut DirectionSpec, number: usize| {
-            direction.feedback = None;
             let delay = Duration::from_micros(delays[number % delays.len()] * 500);
             direction.delay += delay;
             for change in &mut direction.schedule {

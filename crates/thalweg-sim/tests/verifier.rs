@@ -58,7 +58,7 @@ impl Feed {
             time: Time::ZERO + Duration::from_micros(micros),
             step,
             link,
-            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
+            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: None },
             flow: 0,
             reply: false,
             ecn: Ecn::NotEct,

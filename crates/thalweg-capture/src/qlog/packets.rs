@@ -164,7 +164,7 @@ impl QlogPackets {
     fn received(&mut self, record: &Record<'_>) {
         let connection = connection(&mut self.connections, record);
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
-        let number = number.filter(|_| !record.packet.router);
+        let number = number.filter(|_| record.packet.router.is_none());
         let frame = match record.pdu.acknowledged(connection.near) {
             Some(ranges) => Frame::Ack { ranges: connection.close(&ranges) },
             None => frame(record.pdu),
@@ -215,7 +215,7 @@ impl Tracer for QlogPackets {
         if self.kept + 2 > self.most {
             return self.stop(record.time);
         }
-        match (record.step, record.packet.backward, record.packet.router) {
+        match (record.step, record.packet.backward, record.packet.router.is_some()) {
             (Step::Sent, _, false) => self.sent(record),
             (Step::Delivered, false, _) => self.arrived(record),
             (Step::Delivered, true, _) => self.received(record),

@@ -72,7 +72,7 @@ fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'
         time: Time::from_picos(at * 1_000_000_000),
         step,
         link: u32::MAX,
-        packet: PacketId { connection: 0, incarnation: 0, backward, serial, router: false },
+        packet: PacketId { connection: 0, incarnation: 0, backward, serial, router: None },
         flow: 0,
         reply: false,
         ecn: Ecn::NotEct,

@@ -110,7 +110,7 @@ impl Recorder {
         }
         let next = self.numbers.len() as u32;
         let packet = *self.numbers.entry(record.packet).or_insert(next);
-        let kind = match (record.packet.router, record.packet.backward) {
+        let kind = match (record.packet.router.is_some(), record.packet.backward) {
             (true, _) => Kind::Router,
             (false, true) => Kind::Backward,
             (false, false) => Kind::Forward,
@@ -205,7 +205,7 @@ mod tests {
             time: at(millis),
             step,
             link,
-            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
+            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: None },
             flow: 2,
             reply: false,
             ecn: Ecn::NotEct,

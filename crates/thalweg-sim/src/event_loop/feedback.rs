@@ -10,7 +10,7 @@ use crate::Pdu;
 use crate::event::Kind;
 use crate::parts::feedback::Watched;
 use crate::parts::flow::Role;
-use crate::parts::packet::{Cargo, Flags, Packet};
+use crate::parts::packet::{Cargo, EndpointId, Flags, Packet};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Ecn;
@@ -46,19 +46,30 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn source(&self, link: u32, header: &Packet) -> Option<Source> {
-        let (group, reply) = self.origin(header.connection);
+        let (_, group, reply) = self.origin(header.connection);
         // There are ways only to sources that are told.
         let (_, hops) = *self.network.messages.ways.get(&(link, group, reply))?;
         let flow = FlowId(u64::from(header.incarnation) << 32 | u64::from(header.connection));
         Some(Source { flow, hops, told: header.flags.has(Flags::TOLD) })
     }
 
-    /// A connection's group, and whether its data comes from the sink.
-    fn origin(&self, connection: u32) -> (u32, bool) {
+    /// A connection's flow and group, and whether its data comes from the sink.
+    fn origin(&self, connection: u32) -> (u32, u32, bool) {
         let flow = self.flow_of(connection);
         // One that is opened as the run goes on is no reply.
-        let reply = self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply);
-        (self.flows[flow as usize].group, reply)
+        let reply = match &self.border {
+            Some(border) => border.owners.is_reply(connection, flow),
+            None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
+        };
+        (flow, self.flows[flow as usize].group, reply)
+    }
+
+    /// True unless a connection of that number and incarnation has ended.
+    fn is_open(&self, connection: u32, incarnation: u16) -> bool {
+        // A part of a run has the senders that come and go of those whom its queues tell; the others stay, whoever has them.
+        let stays = self.border.is_some() && self.numbers.flow(connection).is_none();
+        let is_this = |id: EndpointId| self.endpoints[id as usize].incarnation == incarnation;
+        stays || self.numbers.end(connection * 2).is_some_and(is_this)
     }
 
     fn view(&self, link: u32) -> View {
@@ -177,8 +188,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn send_message(&mut self, link: u32, message: &Message, size: u32) {
         let (connection, incarnation) = (message.flow.0 as u32, (message.flow.0 >> 32) as u16);
-        let now = self.numbers.end(connection * 2).map(|id| self.endpoints[id as usize].incarnation);
-        if now != Some(incarnation) {
+        if !self.is_open(connection, incarnation) {
             // A transfer that has ended: there is nobody to tell.
             return;
         }
@@ -190,9 +200,8 @@ impl<T: Tracing> EventLoop<T> {
             }
             return;
         }
-        let (group, reply) = self.origin(connection);
+        let (number, group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
-        let number = self.flow_of(connection);
         let flow = &self.flows[number as usize];
         let [there, back] = self.groups[group as usize].ways(flow, number);
         let exit = if reply { there.exit } else { back.exit };
@@ -200,17 +209,17 @@ impl<T: Tracing> EventLoop<T> {
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {
             flags.set(flag);
         }
-        let (serial, sent_at) = (self.network.messages.count, self.now);
-        self.network.messages.count = serial.wrapping_add(1);
+        let sent_at = self.now;
+        let Some(watched) = self.watched(link) else { return };
+        watched.messages += 1;
+        watched.bytes += u64::from(size);
+        let serial = watched.next;
+        watched.next = serial.wrapping_add(1);
         let packet =
             Packet { hop, exit, connection, size, serial, sent_at, incarnation, flags, ..Packet::EMPTY };
         let feedback = Feedback { dropped: message.dropped, rate: message.rate, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
         self.conservation.sent += 1;
-        if let Some(watched) = self.watched(link) {
-            watched.messages += 1;
-            watched.bytes += u64::from(size);
-        }
         self.trace(Step::Sent, link, packet);
         self.forward(packet);
     }

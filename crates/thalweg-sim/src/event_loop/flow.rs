@@ -190,7 +190,7 @@ impl<T: Tracing> EventLoop<T> {
             }
         }
         self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
-        if gate != NO_GATE {
+        if gate != NO_GATE && self.has_source(flow) {
             self.endpoints[number as usize * 2].gate = gate;
             self.join_gate(number);
         }

@@ -27,7 +27,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         if T::ENABLED {
-            self.tracing.gate(self.wheel.place_now(), connection, false);
+            self.trace_gate(connection, false);
         }
         self.notify_gate(gate, GateInput::Leave { flow: connection });
     }
@@ -99,12 +99,19 @@ impl<T: Tracing> EventLoop<T> {
 
     fn pause(&mut self, connection: u32, paused: bool) {
         if T::ENABLED {
-            self.tracing.gate(self.wheel.place_now(), connection, paused);
+            self.trace_gate(connection, paused);
         }
         let host = self.endpoints[connection as usize * 2].way.host;
         if host != NONE && matches!(self.hosts[host as usize], Host::Outside) {
             return self.pause_outside(connection, paused);
         }
         self.command(connection * 2, if paused { Command::Pause } else { Command::Resume });
+    }
+
+    /// Records that the sender of a connection pauses or goes on. Who puts records in order gives connections their places, as in records of
+    /// packets.
+    fn trace_gate(&mut self, connection: u32, paused: bool) {
+        let connection = if T::KEEPS { self.numbers.of_end(connection * 2) / 2 } else { connection };
+        self.tracing.gate(self.wheel.place_now(), connection, paused);
     }
 }

@@ -29,9 +29,10 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The flow of the connection that has this number, which packets of it carry.
     pub(crate) fn flow_of(&self, number: u32) -> u32 {
-        match self.numbers.flow(number) {
-            Some((_, flow)) => flow,
-            None => self.connections[number as usize].flow,
+        match (self.numbers.flow(number), &self.border) {
+            (Some((_, flow)), _) => flow,
+            (None, Some(border)) => border.owners.flows[number as usize],
+            (None, None) => self.connections[number as usize].flow,
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Owners {
     pub ends: Vec<u16>,
     /// The first connection of each flow that has one from its start.
     pub numbers: Vec<u32>,
+    /// The flows of these connections.
+    pub flows: Vec<u32>,
     /// The numbers of all others.
     pub opening: Numbers,
 }
@@ -30,6 +32,11 @@ impl Owners {
     pub fn apart(&self) -> impl Iterator<Item = usize> + '_ {
         let ends = self.sources.iter().zip(&self.sinks).enumerate();
         ends.filter(|(_, (source, sink))| source != sink).map(|(flow, _)| flow)
+    }
+
+    /// True if a connection of this flow is its second one, from its sink to its source.
+    pub fn is_reply(&self, connection: u32, flow: u32) -> bool {
+        self.numbers.get(flow as usize).is_some_and(|&first| first < connection)
     }
 
     /// The part that has an endpoint.

@@ -14,15 +14,15 @@ pub(crate) struct Watched {
     pub watch: Watch,
     pub messages: u64,
     pub bytes: u64,
+    /// The number of its next message.
+    pub next: u32,
 }
 
 /// The ways of messages from queues that speak to the sources that listen.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct MessageWays {
     /// By queue, group, and whether the flow's answers are meant: where the route starts, and its links.
     pub ways: BTreeMap<(u32, u32, bool), (u32, u32)>,
-    /// Messages so far.
-    pub count: u32,
     /// For policies to say what they send; empty between two events.
     pub outbox: Vec<Message>,
 }

@@ -7,7 +7,7 @@ use thalweg_proto::units::Time;
 pub(crate) const NO_GATE: u16 = u16::MAX;
 
 /// The gate of a node. It numbers flows by their connections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NodeGate {
     pub gate: Gate,
     /// The time at which its timer event is due; [`Time::MAX`] when none is in the queue.

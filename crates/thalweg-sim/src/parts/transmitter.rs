@@ -373,7 +373,7 @@ impl Waiting {
             Queue::Discipline(discipline)
         };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
-        let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
+        let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0, next: 0 });
         Self {
             queue,
             occupancy: measured.then(Box::default),

@@ -43,7 +43,7 @@ pub(super) struct Accounts {
 
 /// True for a packet with payload from a sender of data.
 pub(super) fn is_data(record: &Record<'_>) -> bool {
-    !record.packet.backward && !record.packet.router && record.pdu.payload().is_some()
+    !record.packet.backward && record.packet.router.is_none() && record.pdu.payload().is_some()
 }
 
 impl Accounts {
@@ -97,7 +97,7 @@ impl Accounts {
     }
 
     pub fn deliver(&mut self, record: &Record<'_>) {
-        if record.packet.backward || record.packet.router {
+        if record.packet.backward || record.packet.router.is_some() {
             return;
         }
         // Of whatever a sender of data sends: what asks about data before it comes can make a receiver begin anew.

@@ -121,9 +121,12 @@ impl fmt::Display for Violation {
             write!(f, ", {}", self.place)?;
         }
         if let Some(PacketId { connection, incarnation, backward, serial, router }) = self.packet {
-            let what = if router { "message" } else { "packet" };
+            let what = if router.is_some() { "message" } else { "packet" };
             let arrow = if backward { '<' } else { '>' };
             write!(f, ", {what} {connection}.{incarnation}{arrow}{serial}")?;
+            if let Some(queue) = router {
+                write!(f, " of queue {queue}")?;
+            }
         }
         write!(f, ": {}", self.fault)
     }
