@@ -98,11 +98,13 @@ mod tests {
         assert!(text.contains("transfers of `g` arrive at random"), "{text}");
         let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nscheme = \"source-quench\"\n{apart}"));
         assert!(text.contains("the queue of `core` from a to b tells sources"), "{text}");
-        let gate = "[[node]]\nname = \"a\"\ngate = { kind = \"slots\", slot = \"2 ms\" }\n";
+        let gate = "[node.a]\ngate = { kind = \"slots\", slot = \"2 ms\" }\n";
         let plain = "[[flow]]\ncount = 10\nfrom = \"a\"\nto = \"b\"\n";
         let text = said(&format!("{LINK}delay = \"10 ms\"\n{gate}{plain}"));
         assert!(text.contains("the gate of `a` acts at once"), "{text}");
         let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
         assert!(short.contains("delays of 1 ns"), "{short}");
+        let empty = said(&format!("{LINK}delay = \"1 ms\"\n"));
+        assert!(!empty.contains("of the work"), "{empty}");
     }
 }

@@ -596,7 +596,8 @@ impl<'a> Cells<'a> {
             work[sets.find(of) as usize] += more;
         }
         let heaviest = (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]));
-        heaviest.map_or(Bound::Threads, |cell| {
+        // Where nothing is sent nothing is the heaviest.
+        heaviest.filter(|_| self.total > 0.0).map_or(Bound::Threads, |cell| {
             self.name(cell, work[cell as usize] / self.total, |of| sets.find(of) == cell)
         })
     }
