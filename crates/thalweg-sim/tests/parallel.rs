@@ -2,7 +2,7 @@
 
 mod net;
 
-use net::{bytes, chain, datagrams, direction, group, millis, window};
+use net::{Listing, bytes, chain, datagrams, direction, group, millis, window};
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -263,24 +263,6 @@ fn what_nothing_separates_is_one() {
     assert_eq!(outlook(&spec, [4])[0].parts, 1);
     let [lot] = outlook(&fast_lot(), [3]);
     assert!(lot.parts == 3 && lot.speedup > 2.0 && lot.bound == Bound::Threads, "{lot:?}");
-}
-
-/// All records, as text.
-#[derive(Debug, Default)]
-struct Listing(Vec<String>);
-
-impl Tracer for Listing {
-    fn record(&mut self, record: &Record<'_>) {
-        self.0.push(format!("{record:?}"));
-    }
-
-    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
-        self.0.push(format!("{time:?}: {connection} paused: {paused}"));
-    }
-
-    fn warm(&mut self, time: Time) {
-        self.0.push(format!("{time:?}: the end of the warm-up"));
-    }
 }
 
 fn recorded<T: Tracer>(threads: usize, spec: &Spec, tracer: T) -> (RunResult, T) {

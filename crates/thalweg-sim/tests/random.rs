@@ -3,7 +3,7 @@
 
 mod net;
 
-use net::{bytes, chain, group, millis, run};
+use net::{Listing, bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
@@ -27,7 +27,7 @@ use thalweg_queue::{
     TokenBucketSpec,
 };
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::{NoTrace, Record, Tracer};
+use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn rate() -> impl Strategy<Value = Rate> {
@@ -623,30 +623,13 @@ proptest! {
     }
 }
 
-/// All records, as text.
-struct Listing(Vec<String>);
-
-impl Tracer for Listing {
-    fn record(&mut self, record: &Record<'_>) {
-        self.0.push(format!("{record:?}"));
-    }
-
-    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
-        self.0.push(format!("{time:?}: {connection} paused: {paused}"));
-    }
-
-    fn warm(&mut self, time: Time) {
-        self.0.push(format!("{time:?}: the end of the warm-up"));
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     /// Several threads record the same as one, in the same order.
     #[test]
     fn threads_record_the_same(spec in cuttable(), threads in 2usize..5) {
         let record = |threads| {
-            let mut simulation = Simulation::on_threads(&spec, Listing(Vec::new()), threads).unwrap();
+            let mut simulation = Simulation::on_threads(&spec, Listing::default(), threads).unwrap();
             while simulation.advance(5000) == Status::Running {}
             simulation.finish()
         };

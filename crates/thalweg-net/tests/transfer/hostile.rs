@@ -223,13 +223,19 @@ fn names_that_a_sender_makes_up_are_kept_within_bounds() {
     assert!(report.failures.iter().all(|failure| failure.name.len() <= 4096));
 }
 
+/// The bytes of a receiver's replies.
+fn encoded(replies: &[ToSender]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    replies.iter().for_each(|reply| reply.encode(&mut bytes));
+    bytes
+}
+
 /// The outcome of a sender whose receiver says this.
 fn sends_to(replies: &[ToSender], is_open: bool) -> Outcome {
     let from = Place::new("from");
     from.write("set/a", b"12345");
     let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());
-    let mut bytes = Vec::new();
-    replies.iter().for_each(|reply| reply.encode(&mut bytes));
+    let bytes = encoded(replies);
     let listener = std::thread::spawn(move || {
         let _ = to_sender.write_all(&bytes);
         let kept = is_open.then_some(to_sender);
@@ -278,13 +284,8 @@ fn the_end_goes_with_the_last_contents() {
     let sender = std::thread::spawn(move || {
         send(source, Options::default(), from_receiver, &mut to_receiver, &Arc::new(Progress::new()))
     });
-    let said = |replies: &[ToSender]| {
-        let mut bytes = Vec::new();
-        replies.iter().for_each(|reply| reply.encode(&mut bytes));
-        bytes
-    };
     let before = [ToSender::Hello { version: VERSION }, ToSender::Stored { id: 0 }, ToSender::Want { id: 1 }];
-    to_sender.write_all(&said(&before)).unwrap();
+    to_sender.write_all(&encoded(&before)).unwrap();
     let (heard, hears) = std::sync::mpsc::channel();
     let end = bytes(&[ToReceiver::Finish]);
     let listener = std::thread::spawn(move || {
@@ -298,7 +299,7 @@ fn the_end_goes_with_the_last_contents() {
     });
     // Nothing was said of the file yet.
     let is_heard = hears.recv_timeout(Duration::from_secs(10)).is_ok();
-    to_sender.write_all(&said(&[ToSender::Stored { id: 1 }, ToSender::Done])).unwrap();
+    to_sender.write_all(&encoded(&[ToSender::Stored { id: 1 }, ToSender::Done])).unwrap();
     let outcome = sender.join().unwrap();
     listener.join().unwrap();
     assert!(is_heard && outcome.result.is_ok(), "{is_heard} {outcome:?}");

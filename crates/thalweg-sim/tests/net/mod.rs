@@ -3,11 +3,12 @@
 
 use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::datagram::SourceConfig;
-use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::*;
+use thalweg_sim::trace::{Record, Tracer};
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, Status};
 
@@ -100,4 +101,22 @@ pub fn run(spec: &Spec) -> RunResult {
         panic!("{} violations:\n{}", violations.len(), text.join("\n"));
     }
     result
+}
+
+/// All records, as text.
+#[derive(Debug, Default)]
+pub struct Listing(pub Vec<String>);
+
+impl Tracer for Listing {
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.push(format!("{record:?}"));
+    }
+
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        self.0.push(format!("{time:?}: {connection} paused: {paused}"));
+    }
+
+    fn warm(&mut self, time: Time) {
+        self.0.push(format!("{time:?}: the end of the warm-up"));
+    }
 }
