@@ -11,7 +11,8 @@
 //!
 //! - **Nobody but its peer ends a connection**: a close was said by the peer's application, and a reset sent by the very socket
 //!   that had the connection and has it no more.
-//! - **A cookie lets in one handshake**, that of the address, connection id and first message that it was made for.
+//! - **A cookie lets in one handshake**, that of the address, connection id and first message that it was made for. A hello
+//!   without one lets in none beside the connection that came of it.
 //! - **Both ends agree**: each connection has one other end, which has the key that is believed, the same binding (the hash of
 //!   all that was said in the handshake), service and scheme, and the connection ids the other way round.
 //! - **A datagram is taken once**, and was sent by the other end of the very connection.
@@ -66,6 +67,8 @@ pub struct Bounds {
     pub restarts: u8,
     /// Connections that the client closes.
     pub closes: u8,
+    /// Handshakes at a time that the server begins without a cookie. It asks others for one.
+    pub unproved: u8,
     /// Steps with an effect.
     pub depth: u32,
     /// Stop when the states take more memory than that.
@@ -81,6 +84,7 @@ impl Default for Bounds {
             expiries: 0,
             restarts: 0,
             closes: 0,
+            unproved: 1,
             depth: 12,
             memory: Bytes::new(1_000_000_000),
         }
@@ -114,6 +118,8 @@ pub enum Fault {
     CookieAgain,
     /// A cookie is good for any first message.
     CookieUnbound,
+    /// A hello without a cookie makes another handshake when the last one is complete.
+    HelloAgain,
     /// Neither keys nor the connection are part of what a pairing's keys are made of.
     PairingUnbound,
     /// An attempt that is left before anything is proved is no guess.

@@ -66,9 +66,13 @@ impl World {
         let now = Time::ZERO + Duration::from_secs(1);
         let trust = Trust::Keys([key(1).public(), key(3).public()].into());
         let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
+        // Where the rules of cookies are broken, each hello needs one.
+        let needs_cookie = matches!(fault, Fault::CookieAgain | Fault::CookieUnbound);
+        let unproved = if needs_cookie { 0 } else { usize::from(bounds.unproved) };
         let server = |name, trust, key| EndpointConfig {
             listen: Some(Listen::new(trust, ["test"])),
             place: place(name),
+            limits: Limits { unproved, ..Limits::default() },
             ..config(key)
         };
         let [client, there, beside, attacker] =
@@ -202,28 +206,38 @@ impl World {
         let before = receiver.endpoint.stats().handshakes;
         receiver.receive(now, from, datagram);
         let issued = receiver.issued.get(cookie).cloned();
-        let is_bent = agent == SERVER
-            && receiver.endpoint.stats().handshakes == before
-            && issued.as_ref().is_some_and(|(address, id, first)| {
-                (*address, *id) == (from, source)
-                    && match self.fault {
-                        Fault::CookieAgain => first == message,
-                        Fault::CookieUnbound => first != message,
-                        _ => false,
-                    }
-            });
-        if is_bent {
+        let is_issued = |is_same: bool| {
+            issued.as_ref().is_some_and(|(address, id, first)| {
+                (*address, *id, first == message) == (from, source, is_same)
+            })
+        };
+        let is_bent = match self.fault {
+            Fault::CookieAgain => is_issued(true),
+            Fault::CookieUnbound => is_issued(false),
+            Fault::HelloAgain => cookie.is_empty(),
+            _ => false,
+        };
+        if is_bent && agent == SERVER && receiver.endpoint.stats().handshakes == before {
             self.take_anyway(from, source, message);
         }
         let receiver = &mut self.agents[agent];
         if receiver.endpoint.stats().handshakes > before && receiver.is_honest {
-            if !receiver.made.insert(cookie.to_owned()) {
+            let wrong = if cookie.is_empty() {
+                let mut talks =
+                    receiver.talks.iter().filter(|talk| talk.is_open() && talk.side == Side::Server);
+                talks
+                    .any(|talk| talk.remote == source)
+                    .then_some("a hello without a cookie let in a handshake beside its connection")
+            } else if !receiver.made.insert(cookie.to_owned()) {
+                Some("a cookie let in a second handshake")
+            } else if issued.is_none_or(|issued| issued != (from, source, message.to_owned())) {
+                Some("a cookie let in a handshake that it was not made for")
+            } else {
+                None
+            };
+            if let Some(wrong) = wrong {
                 let _ = self.settle(agent, Some((from, datagram)));
-                return Err("a cookie let in a second handshake".to_owned());
-            }
-            if issued.is_none_or(|issued| issued != (from, source, message.to_owned())) {
-                let _ = self.settle(agent, Some((from, datagram)));
-                return Err("a cookie let in a handshake that it was not made for".to_owned());
+                return Err(wrong.to_owned());
             }
         }
         self.settle(agent, Some((from, datagram)))
@@ -284,8 +298,12 @@ impl World {
                 }
             }
             Some(Packet::Response { message, .. }) => {
-                // Only who has a cookie for this address gets one.
-                sender.proved.insert(datagram.to);
+                if let Some((from, Some(Packet::Hello { cookie, .. }))) =
+                    came.map(|(from, came)| (from, Packet::read(came)))
+                    && !cookie.is_empty()
+                {
+                    sender.proved.insert(from);
+                }
                 sender.responses.insert(message.to_owned());
             }
             Some(Packet::Reset { .. }) => {

@@ -51,10 +51,23 @@ fn a_cookie_was_good_for_any_first_message() {
 }
 
 #[test]
+fn a_hello_without_a_cookie_made_another_handshake() {
+    let found = found(Fault::HelloAgain, &Bounds { forgeries: 0, ..Bounds::default() });
+    assert_eq!(found.what, "a hello without a cookie let in a handshake beside its connection");
+    assert!(
+        found.trace.iter().any(|line| line.contains("server: a client has connected")),
+        "{:?}",
+        found.trace
+    );
+}
+
+#[test]
 fn nothing_is_found_in_the_rules_of_today() {
     let none = Bounds { forgeries: 0, ..Bounds::default() };
-    nothing(&none, 200);
-    nothing(&Bounds { depth: 8, ..Bounds::default() }, 200);
+    for unproved in [0, 1] {
+        nothing(&Bounds { unproved, ..none }, 200);
+        nothing(&Bounds { unproved, depth: 8, ..Bounds::default() }, 200);
+    }
     nothing(&Bounds { restarts: 1, closes: 1, depth: 8, ..none }, 200);
     nothing(&Bounds { connections: 2, depth: 8, ..none }, 200);
     nothing(&Bounds { intrusions: 1, forgeries: 1, depth: 5, ..none }, 200);

@@ -1,5 +1,6 @@
 //! Stateless cookies: a client shows that it receives what is sent to its address before the server remembers anything
-//! of it or computes a Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3).
+//! of it or computes a Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3). A server asks for them while others have
+//! begun handshakes and proved nothing, which is when they are needed (so do WireGuard, and QUIC with its Retry packets).
 //!
 //! A cookie is the time at which it was made, in nanoseconds from a moment that nobody else knows, and a keyed hash of that,
 //! the client's address, its connection id and its first message: a hello that was changed on its way has no good cookie. The

@@ -3,7 +3,7 @@
 
 mod pair;
 
-use pair::{CLIENT, Channel, Pair, SERVER};
+use pair::{CLIENT, Channel, Pair, SERVER, client_config, server_config, wants_cookies};
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
 use thalweg_net::session::{Closed, code};
@@ -14,14 +14,32 @@ use thalweg_proto::units::{Duration, Time};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// A round trip until the client is connected, with two datagrams, and another where the server wants a cookie.
+#[test]
+fn a_server_that_is_asked_for_little_wants_no_cookie() {
+    let connected = |config| {
+        let mut pair = Pair::with(70, Channel::default(), client_config(), config);
+        let begun = pair.now;
+        pair.record = Some(Vec::new());
+        pair.connect("cubic");
+        let handle = pair.ends[0].handle.unwrap();
+        pair.run(MINUTE, |pair| pair.ends[0].endpoint.session(handle).is_some());
+        let kinds: Vec<_> = pair.record.unwrap().iter().map(|(_, _, bytes)| bytes[0]).collect();
+        (kinds, pair.now.since(begun))
+    };
+    assert_eq!(connected(server_config()), (vec![1, 3], Duration::from_millis(20)));
+    assert_eq!(connected(wants_cookies(server_config())), (vec![1, 2, 1, 3], Duration::from_millis(40)));
+}
+
 /// Hellos are repeated after 300 ms and then every 600 ms, so that round trips a little longer than these are answered just
 /// after a repeat (Karn and Partridge 1987: what an answer to a repeated message says of the round trip).
 #[test]
 fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
     const BYTES: usize = 5_000_000;
-    let took = |millis| {
+    let took = |millis, config| {
         let rtt = Duration::from_millis(millis);
-        let mut pair = Pair::new(71, Channel { delay: rtt / 2, ..Channel::default() });
+        let channel = Channel { delay: rtt / 2, ..Channel::default() };
+        let mut pair = Pair::with(71, channel, client_config(), config);
         pair.connect("sstp:rate=20Mbit/s");
         let data = pair::pattern(71, BYTES);
         pair.ends[0].write(&data);
@@ -30,12 +48,14 @@ fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
         pair.now.since(Time::ZERO)
     };
     // At the rate it takes 2 s, and longer as pieces that are written end within packets. A longer round trip adds no more than
-    // itself, for cookie, handshake and first data, and what is left of the time between two hellos.
-    let near = took(2);
+    // itself, for handshake and first data, and a cookie before, and what is left of the time between two hellos.
+    let near = took(2, server_config());
     assert!(near < Duration::from_millis(3500), "{near}");
-    for millis in [20, 150, 299, 302, 306, 605, 905, 1510] {
-        let (took, rtt) = (took(millis), Duration::from_millis(millis));
-        assert!(took <= near + rtt * 3 + Duration::from_millis(600), "{millis} ms: {took}");
+    for (trips, config) in [(2, server_config()), (3, wants_cookies(server_config()))] {
+        for millis in [20, 150, 299, 302, 306, 605, 905, 1510] {
+            let (took, rtt) = (took(millis, config.clone()), Duration::from_millis(millis));
+            assert!(took <= near + rtt * trips + Duration::from_millis(600), "{trips}, {millis} ms: {took}");
+        }
     }
 }
 

@@ -270,6 +270,29 @@ fn half_open_handshakes_are_bounded_over_all_members() {
     assert!(world.members.iter().all(|member| member.connections() == 0), "their time is over");
 }
 
+/// Whichever members hellos without cookies come to, and late copies of one.
+#[test]
+fn handshakes_without_cookies_are_few_over_all_members() {
+    let mut world = World::new(6, Brought::AtRandom, &trusting(server_config()));
+    world.connect(client_config());
+    let _ = world.poll();
+    let (_, (client, _, hello)) = world.wire.first_key_value().map(|(at, put)| (*at, put.clone())).unwrap();
+    world.run(DELAY * 3 + Duration::from_millis(1));
+    assert_eq!(world.accepted.iter().flatten().count(), 1, "in a round trip and a half");
+    let copies = |world: &mut World| (0..30).for_each(|_| world.receive(client, hello.clone()));
+    copies(&mut world);
+    assert_eq!((world.stats().handshakes, world.stats().unproved), (1, 1));
+    for _ in 0..300 {
+        world.connect(client_config());
+    }
+    for _ in 0..40 {
+        world.run(Duration::from_millis(1));
+        // Nothing that the server says comes to anybody.
+        world.wire.retain(|_, (_, to, _)| *to == SERVER.parse().unwrap());
+    }
+    assert_eq!((world.stats().handshakes, world.stats().unproved), (17, 17));
+}
+
 #[test]
 fn strangers_and_memory_are_bounded_over_all_members() {
     let limits = Limits { strangers: 4, memory: 4 << 20, ..Limits::default() };

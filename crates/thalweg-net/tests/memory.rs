@@ -75,6 +75,7 @@ fn idle_connections_are_small() {
     let limits = Limits {
         connections: CONNECTIONS,
         handshakes: CONNECTIONS,
+        unproved: 16,
         handshakes_per_second: 1_000_000,
         strangers: CONNECTIONS,
         memory: 1 << 30,

@@ -16,7 +16,7 @@ use thalweg_report::output::counted;
 #[derive(Debug, Args)]
 pub struct AdversaryArguments {
     /// Of a pairing by a code, in place of connections: only with --intrusions, --fault and --memory
-    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "depth"])]
+    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unproved", "depth"])]
     pub pairing: bool,
     /// Connections that the client asks for
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=8))]
@@ -36,6 +36,9 @@ pub struct AdversaryArguments {
     /// Connections at most that the client closes
     #[arg(long, value_name = "N", default_value = "0")]
     pub closes: u8,
+    /// Handshakes at a time that the server begins without a cookie
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub unproved: u8,
     /// Steps at most that have an effect
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub depth: u32,
@@ -62,6 +65,8 @@ pub enum BrokenRule {
     CookieAgain,
     /// A cookie is good for any first message
     CookieUnbound,
+    /// A hello without a cookie makes another handshake when the last one is complete
+    HelloAgain,
     /// Of pairings: keys and connection are no part of what is proved
     PairingUnbound,
     /// Of pairings: who leaves before he proves anything has not guessed
@@ -77,6 +82,7 @@ impl AdversaryArguments {
             expiries: self.expiries,
             restarts: self.restarts,
             closes: self.closes,
+            unproved: self.unproved,
             depth: self.depth,
             memory: self.memory,
         }
@@ -93,6 +99,7 @@ impl AdversaryArguments {
             Some(BrokenRule::ResetTokens) => (Fault::Tokens, false),
             Some(BrokenRule::CookieAgain) => (Fault::CookieAgain, false),
             Some(BrokenRule::CookieUnbound) => (Fault::CookieUnbound, false),
+            Some(BrokenRule::HelloAgain) => (Fault::HelloAgain, false),
             Some(BrokenRule::PairingUnbound) => (Fault::PairingUnbound, true),
             Some(BrokenRule::GuessUncounted) => (Fault::GuessUncounted, true),
         };
@@ -144,7 +151,7 @@ fn header(arguments: &AdversaryArguments) -> String {
     let or_more =
         |count: u8, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     format!(
-        "{} of the client; at most {}, {}, {}, {}, {}, {}{fault}",
+        "{} of the client; at most {}, {}, {}, {}, {}, {}, {} without a cookie at a time{fault}",
         counted(u64::from(arguments.connections), "connection"),
         or_more(arguments.forgeries, "forgery", "forgeries"),
         counted(u64::from(arguments.intrusions.unwrap_or(0)), "intrusion"),
@@ -152,6 +159,7 @@ fn header(arguments: &AdversaryArguments) -> String {
         counted(u64::from(arguments.restarts), "restart"),
         or_more(arguments.expiries, "expiry", "expiries"),
         counted(u64::from(arguments.depth), "step"),
+        counted(u64::from(arguments.unproved), "handshake"),
     )
 }
 
@@ -169,8 +177,9 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
     let bounds = if arguments.pairing {
         json!({ "attempts": arguments.pairing_bounds().attempts, "memory_bytes": memory })
     } else {
-        let Bounds { connections, forgeries, intrusions, expiries, restarts, closes, depth, .. } =
-            arguments.bounds();
+        let Bounds {
+            connections, forgeries, intrusions, expiries, restarts, closes, unproved, depth, ..
+        } = arguments.bounds();
         json!({
             "connections": connections,
             "forgeries": forgeries,
@@ -178,6 +187,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
             "expiries": expiries,
             "restarts": restarts,
             "closes": closes,
+            "unproved": unproved,
             "depth": depth,
             "memory_bytes": memory,
         })

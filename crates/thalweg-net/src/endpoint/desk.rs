@@ -87,10 +87,12 @@ impl Hello {
     }
 }
 
-/// A handshake with a client that has shown no more than that it receives at its address.
+/// A handshake with a client that has shown no more than that it receives at its address, or not even that.
 #[derive(Debug)]
 struct Opening {
     hello: Hello,
+    /// A cookie has proved the address.
+    is_proved: bool,
     begun: Time,
     /// None while a member works on it.
     begins: Option<Begun>,
@@ -103,12 +105,12 @@ pub(super) struct Begun {
     pub response: Vec<u8>,
 }
 
-/// The answer to a hello with a good cookie.
+/// The answer to a hello with a good cookie, or with none.
 pub(super) enum Greeting {
     /// It has been answered with this, or is about to be.
     Known(Option<Vec<u8>>),
-    /// The cookie has made its handshake. Another needs another.
-    Spent,
+    /// Another cookie has to come first: this one has made its handshake, or there is none, and one is needed.
+    NeedsCookie,
     /// There is no room, or this address has had its share.
     Full,
     /// A handshake is begun, of a connection with this id. Another may have been forgotten for it.
@@ -185,33 +187,44 @@ impl Desk {
         self.state().openings.contains_key(&id)
     }
 
-    /// Takes a hello whose cookie is good. `draw` makes an id for a member.
+    /// Takes a hello whose cookie is good, or that has none. `draw` makes an id for a member.
     pub(super) fn greet(
         &self,
         now: Time,
         member: usize,
         hello: Hello,
-        cookie: &[u8],
+        cookie: Option<&[u8]>,
         mut draw: impl FnMut(usize) -> ConnectionId,
     ) -> Greeting {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         if let Some(id) = state.hellos.get(&hello) {
-            // The response was lost, or the client has had two cookies.
-            state.spent.add(now, cookie);
+            // The response was lost, or the client has had two cookies, or one for a copy of what was answered without.
+            if let Some(cookie) = cookie {
+                state.spent.add(now, cookie);
+            }
             let begun = state.openings.get(id).and_then(|opening| opening.begins.as_ref());
             return Greeting::Known(begun.map(|begun| begun.response.clone()));
         }
-        if state.spent.contains(cookie) {
-            return Greeting::Spent;
+        if cookie.is_some_and(|cookie| state.spent.contains(cookie)) {
+            return Greeting::NeedsCookie;
         }
         let is_full = state.accepted >= self.limits.connections
             || self.promised.load(Ordering::Relaxed) + STRANGER_MEMORY > self.limits.memory;
-        if is_full || !state.half_open.may_begin(now, hello.remote) {
-            return Greeting::Full;
+        let mut oldest = None;
+        if let Some(cookie) = cookie {
+            if is_full || !state.half_open.may_begin(now, hello.remote) {
+                return Greeting::Full;
+            }
+            state.spent.add(now, cookie);
+            oldest = state.half_open.shares.make_room();
+        } else if is_full
+            // A late copy, whose handshake has become a connection.
+            || state.remotes.contains_key(&hello.source)
+            || !state.half_open.may_begin_unproved(now)
+        {
+            return Greeting::NeedsCookie;
         }
-        state.spent.add(now, cookie);
-        let oldest = state.half_open.shares.make_room();
         let forgotten = oldest.is_some();
         if let Some(id) = oldest {
             state.forget(id);
@@ -225,9 +238,10 @@ impl Desk {
                 break id;
             }
         };
-        state.openings.insert(local, Opening { hello, begun: now, begins: None });
+        let is_proved = cookie.is_some();
+        state.openings.insert(local, Opening { hello, is_proved, begun: now, begins: None });
         state.by_age.insert((now, local));
-        state.half_open.shares.add(now, hello.remote, local);
+        state.half_open.add(now, hello.remote, is_proved, local);
         state.hellos.insert(hello, local);
         state.loads[owner] += 1;
         Greeting::Begin { local, forgotten }
@@ -258,13 +272,18 @@ impl Desk {
         opening.begins.take().map(|begun| (opening.hello, begun))
     }
 
-    /// A handshake has become a connection. False if it was forgotten meanwhile.
-    pub(super) fn accept(&self, local: ConnectionId) -> bool {
+    /// A handshake has become a connection, which its peer calls `remote`. False if it was forgotten meanwhile.
+    pub(super) fn accept(&self, local: ConnectionId, remote: ConnectionId) -> bool {
         let mut state = self.state();
         let is_there = state.forget(local);
         if is_there {
+            let member = local.member(self.members);
             state.accepted += 1;
-            state.loads[local.member(self.members)] += 1;
+            state.loads[member] += 1;
+            // At once: no copy of the hello is to find neither handshake nor connection.
+            if self.members > 1 {
+                state.remotes.insert(remote, member);
+            }
         }
         is_there
     }
@@ -364,8 +383,8 @@ impl Desk {
         let state = self.state();
         state.spent.digest(now, into);
         state.openings.len().hash(into);
-        for (local, Opening { hello, begun, .. }) in &state.openings {
-            (local, hello, now.since(*begun)).hash(into);
+        for (local, Opening { hello, is_proved, begun, .. }) in &state.openings {
+            (local, hello, is_proved, now.since(*begun)).hash(into);
         }
     }
 }
@@ -388,7 +407,7 @@ impl State {
     fn forget(&mut self, local: ConnectionId) -> bool {
         let Some(opening) = self.openings.remove(&local) else { return false };
         self.by_age.remove(&(opening.begun, local));
-        self.half_open.shares.remove(opening.hello.remote, local);
+        self.half_open.remove(opening.hello.remote, opening.is_proved, local);
         self.hellos.remove(&opening.hello);
         let member = local.member(self.loads.len());
         self.loads[member] -= 1;
@@ -410,7 +429,7 @@ mod tests {
     fn greet(desk: &Desk, now: Time) -> Greeting {
         let client = "192.0.2.1:5".parse().unwrap();
         let hello = Hello::new(client, ConnectionId([1; 8]), b"first");
-        desk.greet(now, 0, hello, &[1; 24], |member| ConnectionId([7; 8]).of_member(member, 2))
+        desk.greet(now, 0, hello, Some(&[1; 24]), |member| ConnectionId([7; 8]).of_member(member, 2))
     }
 
     #[test]

@@ -58,10 +58,13 @@ impl Endpoint {
         }
         let desk = Arc::clone(&self.desk);
         let at = self.desk_time(now);
-        if !desk.cookies.check(at, from, source, first, cookie) {
+        let is_proved = desk.cookies.check(at, from, source, first, cookie);
+        // A late copy of a hello without a cookie, whose handshake has become a connection, is to begin no other.
+        let is_late = || self.remote_ids.contains_key(&source);
+        if !is_proved && (!cookie.is_empty() || is_late()) {
             return self.give_cookie(now, from, source, first);
         }
-        let hello = Hello::new(from, source, first);
+        let (hello, cookie) = (Hello::new(from, source, first), is_proved.then_some(cookie));
         let local = match desk.greet(at, self.member, hello, cookie, |member| self.fresh_id(member)) {
             Greeting::Known(None) => return,
             Greeting::Known(Some(response)) => {
@@ -69,7 +72,7 @@ impl Endpoint {
                 write_response(&mut bytes, source, &response);
                 return self.answer(from, bytes);
             }
-            Greeting::Spent => return self.give_cookie(now, from, source, first),
+            Greeting::NeedsCookie => return self.give_cookie(now, from, source, first),
             Greeting::Full => {
                 self.stats.turned_away += 1;
                 return;
@@ -84,16 +87,21 @@ impl Endpoint {
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         self.stats.handshakes += 1;
+        self.stats.unproved += u64::from(!is_proved);
+        self.expires = self.expires.min(now + IN_A_CROWD);
         let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
         let Ok((responder, response)) = begun else {
             self.stats.forged += 1;
-            return desk.forget(local);
+            // A place that needs no cookie stays taken: nothing else bounds what such messages cost.
+            if is_proved {
+                desk.forget(local);
+            }
+            return;
         };
         let mut bytes = Vec::new();
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
         desk.put_back(local, Begun { responder, response });
-        self.expires = self.expires.min(now + IN_A_CROWD);
     }
 
     fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId, first: &[u8]) {
@@ -256,7 +264,7 @@ impl Endpoint {
         let is_refused = refusal.is_some();
         let is_known = !is_refused && matches!(listen.trust, Trust::Keys(_));
         let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
-        if !desk.accept(id) {
+        if !desk.accept(id, hello.source) {
             return;
         }
         let promised = if is_known { self.to_promise() } else { 0 };
@@ -277,7 +285,8 @@ impl Endpoint {
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
         let mut session = Session::new(now, agreed, config, keys, hello.remote, None, None);
         self.timing += usize::from(session.agreed().scheme.times_packets());
-        // The cookie has proved the address of the hello, not one to which the client has moved since.
+        // Only who got the response, which went to the address of the hello, can say this. That is proved, with a cookie or
+        // without, and not one to which the client has moved since.
         session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
         let refused = refusal.map(|(code, reason)| {
             session.close(now, code, &reason);
@@ -292,7 +301,7 @@ impl Endpoint {
             EndpointEvent::Refused,
         );
         self.events.push_back((handle, event));
-        self.name(hello.source, index);
+        self.remote_ids.insert(hello.source, index);
         if let Some(Some(entry)) = self.entries.get_mut(index) {
             entry.promised = promised;
         }
@@ -376,9 +385,9 @@ impl Connecting {
 
 impl Connecting {
     /// Something answered the hello. It may answer any of its copies, so that all that is known is how long it took at most
-    /// (Karn and Partridge 1987): over a path without losses that is the round trip, and of two exchanges the shorter one is
-    /// it unless both lost something. A time since the last copy would be far too short where a round trip is as long as
-    /// the time between copies.
+    /// (Karn and Partridge 1987): over a path without losses that is the round trip, and of two exchanges, where a cookie was
+    /// asked for, the shorter one is it unless both lost something. A time since the last copy would be far too short where a
+    /// round trip is as long as the time between copies.
     fn answered(&mut self, now: Time) {
         if let Some(first) = self.first.take() {
             let took = now.since(first);

@@ -6,6 +6,10 @@
 //! one of these. Rates are a matter of shares only where they are scarce: while half of an address' second's worth is left,
 //! any of its ports may have it, and while half of everybody's is left, any address. For want of a place nobody is turned
 //! away: the oldest handshake of the port that has most, of the address that has most, is forgotten.
+//!
+//! A handshake that begins without a cookie is of an address that has proved nothing, and so perhaps in another's name. Such
+//! handshakes have a few places of their own and are charged to no address: they take nothing from those with a cookie, and
+//! nobody is kept out by what is begun in his name.
 
 use super::interface::Limits;
 use super::shares::{Host, Shares};
@@ -20,6 +24,9 @@ const PORT_RATE: u32 = 4;
 /// An address may begin one of so many of all handshakes a second where clients have used up half of them.
 const ADDRESS_SHARE: u32 = 4;
 
+/// Of all places one of so many at most is for addresses that have proved nothing.
+const UNPROVED_SHARE: usize = 4;
+
 /// A handshake takes no longer.
 pub const HANDSHAKE: Duration = Duration::from_secs(20);
 
@@ -32,8 +39,11 @@ const MOST_REMEMBERED: usize = 4096;
 /// All half-open handshakes.
 #[derive(Debug)]
 pub struct HalfOpen<T> {
-    /// The handshakes that there are, by host.
+    /// The handshakes of addresses that are proved, by host.
     pub shares: Shares<T>,
+    /// The number of all others, and the most that there may be.
+    unproved: usize,
+    most_unproved: usize,
     rate: u32,
     all: Bucket,
     hosts: HashMap<Host, Bucket>,
@@ -43,8 +53,11 @@ pub struct HalfOpen<T> {
 impl<T: Copy + Ord> HalfOpen<T> {
     /// None, within `limits`.
     pub fn new(now: Time, limits: &Limits) -> Self {
+        let most_unproved = limits.unproved.min(limits.handshakes / UNPROVED_SHARE);
         Self {
-            shares: Shares::new(limits.handshakes),
+            shares: Shares::new(limits.handshakes - most_unproved),
+            unproved: 0,
+            most_unproved,
             rate: limits.handshakes_per_second,
             all: Bucket::new(now, limits.handshakes_per_second),
             hosts: HashMap::new(),
@@ -54,13 +67,40 @@ impl<T: Copy + Ord> HalfOpen<T> {
 
     /// Rates begin anew, with a clock that does; the handshakes stay.
     pub fn renew(&mut self, now: Time, limits: &Limits) {
-        let shares = core::mem::replace(&mut self.shares, Shares::new(limits.handshakes));
-        *self = Self { shares, ..Self::new(now, limits) };
+        let shares = core::mem::replace(&mut self.shares, Shares::new(0));
+        *self = Self { shares, unproved: self.unproved, ..Self::new(now, limits) };
+    }
+
+    /// One has begun, whose address is proved or not.
+    pub fn add(&mut self, now: Time, address: SocketAddr, is_proved: bool, what: T) {
+        if is_proved {
+            self.shares.add(now, address, what);
+        } else {
+            self.unproved += 1;
+        }
+    }
+
+    /// One that was added so is over.
+    pub fn remove(&mut self, address: SocketAddr, is_proved: bool, what: T) {
+        if is_proved {
+            self.shares.remove(address, what);
+        } else {
+            self.unproved -= 1;
+        }
     }
 
     /// True while places are so scarce that nobody keeps one for long.
     pub fn is_crowded(&self) -> bool {
         self.shares.is_half_full()
+    }
+
+    /// One handshake's worth of work for an address that has proved nothing, if there is a place for it and much is left:
+    /// those that have a cookie want for nothing.
+    pub fn may_begin_unproved(&mut self, now: Time) -> bool {
+        self.unproved < self.most_unproved
+            && !self.is_crowded()
+            && self.all.is_half_full(now)
+            && self.all.take(now)
     }
 
     /// One handshake's worth of work for this address, if there is any left.
@@ -95,8 +135,14 @@ mod tests {
     //! Proves that nobody keeps others out, whichever ports and addresses he uses.
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { connections: 10, handshakes: 100, handshakes_per_second: 1000, strangers: 10, memory: 0 };
+    const LIMITS: Limits = Limits {
+        connections: 10,
+        handshakes: 100,
+        unproved: 16,
+        handshakes_per_second: 1000,
+        strangers: 10,
+        memory: 0,
+    };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
@@ -122,6 +168,44 @@ mod tests {
         let hosts = (3..=255).flat_map(|host| (1..9).map(move |port| client(host, port)));
         let hosts: usize = hosts.map(|address| begun(at(100), address)).sum();
         assert_eq!(hosts, 1000 - 501 - 126 - 4 + 100, "all of it, with what has come since");
+    }
+
+    /// Of the places a quarter at most, half of everybody's rate, and nothing in a crowd.
+    #[test]
+    fn what_needs_no_cookie_takes_nothing_from_what_has_one() {
+        let begin = |open: &mut HalfOpen<usize>, now| {
+            let begins = open.may_begin_unproved(now);
+            if begins {
+                open.add(now, client(1, 1), false, 0);
+            }
+            begins
+        };
+        let begun = |limits: &Limits| {
+            let mut open = HalfOpen::<usize>::new(at(0), limits);
+            (0..100).filter(|_| begin(&mut open, at(0))).count()
+        };
+        let small = Limits { handshakes: 8, ..LIMITS };
+        let none = Limits { handshakes: 3, ..LIMITS };
+        assert_eq!([&LIMITS, &small, &none].map(begun), [16, 2, 0]);
+        // As many as are left of everybody's first half, of 10 a second.
+        assert_eq!(begun(&Limits { handshakes_per_second: 10, ..LIMITS }), 6);
+        // 84 places are for the others, of which more than half are taken.
+        let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
+        for index in 0..42 {
+            open.add(at(0), client(2, 1), true, index);
+        }
+        assert!(begin(&mut open, at(0)));
+        open.add(at(0), client(2, 1), true, 42);
+        assert!(!begin(&mut open, at(0)));
+        open.remove(client(2, 1), true, 42);
+        assert!(
+            (0..16).filter(|_| begin(&mut open, at(0))).count() == 15 && open.shares.make_room().is_none()
+        );
+        // One that is over makes room for another, and a clock that is started anew for none.
+        open.remove(client(1, 1), false, 0);
+        assert!(begin(&mut open, at(0)));
+        open.renew(at(0), &LIMITS);
+        assert!(!begin(&mut open, at(0)));
     }
 
     #[test]

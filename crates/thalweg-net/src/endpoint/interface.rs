@@ -47,6 +47,9 @@ pub struct Limits {
     pub memory: u64,
     /// Handshakes with clients that have not shown who they are.
     pub handshakes: usize,
+    /// Of these, handshakes that are begun without a cookie, which saves their clients a round trip, but a quarter at most. Who
+    /// comes while there are as many, or in a crowd, is asked for a cookie, and so for a proof that it is where it says.
+    pub unproved: usize,
     /// New handshakes in a second, over time; as many may come at once. Where clients ask for more, each address has a quarter.
     pub handshakes_per_second: u32,
 }
@@ -58,6 +61,7 @@ impl Default for Limits {
             strangers: 1024,
             memory: 256 << 20,
             handshakes: 1000,
+            unproved: 16,
             handshakes_per_second: 1000,
         }
     }
@@ -219,6 +223,8 @@ pub struct EndpointStats {
     pub cookies: u64,
     /// Handshakes that were begun.
     pub handshakes: u64,
+    /// Of these, handshakes that were begun without a cookie.
+    pub unproved: u64,
     /// Hellos with a good cookie that were not answered for want of room or time.
     pub turned_away: u64,
     /// Handshake messages that were not authentic.
@@ -233,10 +239,12 @@ pub struct EndpointStats {
 
 impl core::ops::AddAssign for EndpointStats {
     fn add_assign(&mut self, other: Self) {
-        let Self { strangers, cookies, handshakes, turned_away, forged, forgotten, resets, strays } = other;
+        let Self { strangers, cookies, handshakes, unproved, turned_away, forged, forgotten, resets, strays } =
+            other;
         self.strangers += strangers;
         self.cookies += cookies;
         self.handshakes += handshakes;
+        self.unproved += unproved;
         self.turned_away += turned_away;
         self.forged += forged;
         self.forgotten += forgotten;

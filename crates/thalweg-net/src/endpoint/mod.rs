@@ -1,8 +1,8 @@
 //! All connections of one socket, without the socket and its clock.
 //!
 //! An [`Endpoint`] takes datagrams, finds the connection that each belongs to by the connection id in it, and makes new
-//! connections. For clients that have not shown who they are it keeps as little as it can: nothing at all before a
-//! [cookie](crate::cookie) has come back, and then at most [`Limits::handshakes`] handshakes, with at most
+//! connections. For clients that have not shown who they are it keeps as little as it can: at most [`Limits::handshakes`]
+//! handshakes, of them [`Limits::unproved`] for which no [cookie](crate::cookie) has come back, with at most
 //! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work, shared out by address.
 
 mod desk;

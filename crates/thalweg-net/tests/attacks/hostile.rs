@@ -40,6 +40,26 @@ pub fn answers(
     }
 }
 
+/// A hello with a cookie in it. Kind, version, id, length of the cookie: the rest moves up.
+pub fn with_cookie(hello: &[u8], cookie: &[u8]) -> Vec<u8> {
+    let mut with = hello[..10].to_vec();
+    with.push(cookie.len() as u8);
+    with.extend_from_slice(cookie);
+    with.extend_from_slice(&hello[11..]);
+    with.truncate(hello.len());
+    with
+}
+
+/// Says a hello without a cookie, and with one if the endpoint wants it; the response, if one comes.
+pub fn begin(endpoint: &mut Endpoint, now: Time, from: SocketAddr, hello: &[u8]) -> Option<Vec<u8>> {
+    let mut answer = answers(endpoint, now, from, hello).into_iter().next()?.1;
+    if let Some(Packet::Cookie { cookie, .. }) = Packet::read(&answer) {
+        let hello = with_cookie(hello, cookie);
+        answer = answers(endpoint, now, from, &hello).into_iter().next()?.1;
+    }
+    Some(answer)
+}
+
 /// A client that does the handshake right and then says what it likes.
 pub struct Hostile {
     pub address: SocketAddr,
@@ -86,10 +106,7 @@ impl Hostile {
         let mut initiator = Initiator::new(&who, source, secret).unwrap();
         let mut hello = Vec::new();
         write_hello(&mut hello, source, &[], initiator.first());
-        let cookie = answers(endpoint, now, address, &hello).remove(0).1[9..].to_vec();
-        hello.clear();
-        write_hello(&mut hello, source, &cookie, initiator.first());
-        let response = answers(endpoint, now, address, &hello).remove(0).1;
+        let response = begin(endpoint, now, address, &hello).unwrap();
         let (parameters, _) = initiator.read(&response[9..]).unwrap();
         let ours = ClientParameters {
             token: [1; 16],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A client of `thalweg bench server`, written from docs/protocol.md and nothing else.
 
-    client.py HOST:PORT [BYTES]
+    client.py HOST:PORT [BYTES [HALF_OPEN]]
 
-Makes a connection (cookie, Noise XX, packet protection), sends so many bytes by the scheme `cubic`, ends its stream, reads
+Leaves so many handshakes half-open, makes a connection (Noise XX, a cookie if one is wanted, packet protection), sends so many bytes by the scheme `cubic`, ends its stream, reads
 the server's answer, checks that the server has counted the bytes, and closes. It knows as little as such a client can: one
 segment size, a fixed window, a time-out. Exit code 1, with a sentence, where the server does not keep to the specification.
 Needs the packages `cryptography` (X25519, AES-GCM) and `blake3`.
@@ -111,11 +111,14 @@ class Direction:
 
 class Connection:
     def __init__(self, address):
+        self.open(address)
+        self.handshake()
+
+    def open(self, address):
         self.socket = socket.socket(socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0][0], socket.SOCK_DGRAM)
         self.socket.connect(address)
         self.source = os.urandom(8)
-        self.sent = 0
-        self.handshake()
+        self.sent = self.cookies = 0
 
     # Asks again until something of that kind comes.
     def ask(self, packet, *kinds):
@@ -141,10 +144,11 @@ class Connection:
         first = public(ephemeral)
         noise.mix_hash(first)
         noise.mix_hash(b"")
-        kind, cookie = self.ask(self.hello(b"", first), COOKIE, RESPONSE)
-        expect(kind == COOKIE, "a handshake began before a cookie came back")
-        expect(len(cookie) == 24, f"a cookie of {len(cookie)} bytes")
-        kind, message = self.ask(self.hello(cookie, first), RESPONSE)
+        kind, message = self.ask(self.hello(b"", first), COOKIE, RESPONSE)
+        if kind == COOKIE:
+            expect(len(message) == 24, f"a cookie of {len(message)} bytes")
+            self.cookies += 1
+            kind, message = self.ask(self.hello(message, first), RESPONSE)
         # e, ee, s, es, parameters
         remote_ephemeral = message[:32]
         noise.mix_hash(remote_ephemeral)
@@ -321,11 +325,24 @@ class Transfer:
         self.connection.send_flow(FROM_SERVER, FLOW_PDU, body)
 
 
+def leave_half_open(address, count):
+    """Says hello so often, and nothing more: a server that has many such handshakes wants cookies."""
+    for _ in range(count):
+        connection = Connection.__new__(Connection)
+        connection.open(address)
+        connection.ask(connection.hello(b"", public(X25519PrivateKey.generate())), COOKIE, RESPONSE)
+
+
 def main():
     host, port = sys.argv[1].rsplit(":", 1)
+    address = (host.strip("[]"), int(port))
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 300_000
+    half_open = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     try:
-        connection = Connection((host.strip("[]"), int(port)))
+        leave_half_open(address, half_open)
+        connection = Connection(address)
+        if half_open:
+            expect(connection.cookies == 1, "a server with many half-open handshakes wanted no cookie")
         # The client sends; the time would matter if the server did.
         request = struct.pack(">BQ", 0, 1000)
         result = Transfer(connection, request + os.urandom(count)).run()
@@ -333,7 +350,8 @@ def main():
         expect(result["bytes"] == count, f"{count} bytes were sent, the server counted {result['bytes']}")
     except Wrong as fault:
         sys.exit(f"against the specification: {fault}")
-    print(f"the server took {result['bytes']} bytes in {connection.sent} packets")
+    how = "with a cookie" if connection.cookies else "without a cookie"
+    print(f"the server took {result['bytes']} bytes in {connection.sent} packets, {how}")
 
 
 if __name__ == "__main__":

@@ -402,6 +402,12 @@ impl Pair {
     }
 }
 
+/// Every hello needs a cookie.
+pub fn wants_cookies(mut config: EndpointConfig) -> EndpointConfig {
+    config.limits.unproved = 0;
+    config
+}
+
 /// Short time-outs, so that tests of them are short.
 pub fn short(mut config: EndpointConfig) -> EndpointConfig {
     config.session = SessionConfig {

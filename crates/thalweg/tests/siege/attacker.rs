@@ -28,7 +28,7 @@ const BURST: u64 = 32;
 pub struct Counted {
     pub packets: u64,
     pub sent: u64,
-    /// Bytes of it in hellos without cookies and in garbage, which are hardly answered.
+    /// Bytes of it in hellos that nothing follows and in garbage, which are hardly answered.
     pub noise: u64,
     pub heard: u64,
     /// Datagrams that came back.
@@ -153,8 +153,9 @@ impl Attacker {
         ConnectionId(self.draw.bits().to_be_bytes())
     }
 
-    /// A key of his own, new each time, and a handshake up to where it says who he is.
-    fn begin(&mut self, socket: usize) -> Option<(Initiator, ConnectionId)> {
+    /// A key of his own, new each time, and a handshake up to where it says who he is: without a cookie, and with one if the
+    /// server wants that, whose response is still to come then.
+    fn begin(&mut self, socket: usize) -> Option<(Initiator, ConnectionId, Option<Vec<u8>>)> {
         let mut secret = [7; 32];
         secret[..8].copy_from_slice(&self.draw.bits().to_be_bytes());
         let source = self.id();
@@ -162,14 +163,18 @@ impl Attacker {
         let mut hello = Vec::new();
         write_hello(&mut hello, source, &[], initiator.first());
         self.send(socket, &hello);
-        let cookie = self.answer(socket, |bytes| match Packet::read(bytes) {
-            Some(Packet::Cookie { destination, cookie }) if destination == source => Some(cookie.to_vec()),
-            _ => None,
+        let answer = self.answer(socket, |bytes| match Packet::read(bytes) {
+            Some(Packet::Cookie { destination, cookie }) if destination == source => {
+                Some(Err(cookie.to_vec()))
+            }
+            _ => response_to(source, bytes).map(Ok),
         })?;
-        hello.clear();
-        write_hello(&mut hello, source, &cookie, initiator.first());
-        self.send(socket, &hello);
-        Some((initiator, source))
+        if let Err(cookie) = &answer {
+            hello.clear();
+            write_hello(&mut hello, source, cookie, initiator.first());
+            self.send(socket, &hello);
+        }
+        Some((initiator, source, answer.ok()))
     }
 
     /// Sends what is hardly answered.
@@ -186,13 +191,8 @@ impl Attacker {
     /// Connects with a scheme.
     fn connect(&mut self, scheme: &str) -> Option<Stranger> {
         let socket = self.any_socket();
-        let (mut initiator, source) = self.begin(socket)?;
-        let response = self.answer(socket, |bytes| match Packet::read(bytes) {
-            Some(Packet::Response { destination, message }) if destination == source => {
-                Some(message.to_vec())
-            }
-            _ => None,
-        })?;
+        let (mut initiator, source, response) = self.begin(socket)?;
+        let response = response.or_else(|| self.answer(socket, |bytes| response_to(source, bytes)))?;
         let (server, _) = initiator.read(&response).unwrap();
         let ours = ClientParameters {
             token: [1; 16],
@@ -240,6 +240,14 @@ impl Attacker {
     }
 }
 
+/// The message of a response to the hello of this id.
+fn response_to(source: ConnectionId, bytes: &[u8]) -> Option<Vec<u8>> {
+    match Packet::read(bytes) {
+        Some(Packet::Response { destination, message }) if destination == source => Some(message.to_vec()),
+        _ => None,
+    }
+}
+
 /// A name, and some packets of it.
 pub type Attack = (&'static str, fn(&mut Attacker));
 
@@ -266,7 +274,8 @@ fn hellos(attacker: &mut Attacker) {
     }
 }
 
-/// Handshakes that are begun, and none that is ended: each cookie is used, among hellos that cost nothing.
+/// Handshakes that are begun, and none that is ended: without cookies while that is possible, and each cookie is used, among
+/// hellos that cost nothing.
 fn half_open(attacker: &mut Attacker) {
     for _ in 0..60 {
         let socket = attacker.any_socket();
