@@ -11,11 +11,10 @@ use super::Thalweg;
 /// The excess of the queue over the target, as a share of the target, beyond which it is too long, and from which on it is the queue of
 /// others ([`rival`](super::rival)).
 const EXCESS: core::ops::Range<f64> = 0.1..1.0;
-/// The share of the largest excess that must be left: what a flow alone has too much goes away in these round trips, as does what flows
-/// that begin bring with them.
+/// The share of the largest excess of these round trips that must be left in each, or they begin anew: what a flow alone has too much
+/// goes away in them, and what flows that begin bring with them does, too.
 const STAYS: f64 = 0.5;
-/// Round trips that are judged together, since each measures a queue of a few milliseconds with an error of as much: the fewest, and the
-/// most, which they are where nobody took what was given away.
+/// Round trips in which it stays before something is given away: the fewest, and the most, which they are where nobody took it.
 const PATIENCE: (u32, u32) = (8, 128);
 /// The part of the way to the fair rate, and the share of the window that is kept at least.
 const PART: f64 = 0.5;
@@ -30,9 +29,8 @@ const DOUBTFUL: f64 = 0.5;
 /// The knowledge of what this flow has too much.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Giving {
-    /// Round trips that are judged together so far, the sum of the excess in them, and the largest.
+    /// Round trips in which the queue was too long, and the largest excess in them.
     rounds: u32,
-    sum: f64,
     most: f64,
     /// The window before something was given away, in bytes; 0 if that is long ago.
     before: f64,
@@ -43,7 +41,7 @@ pub(super) struct Giving {
 
 impl Default for Giving {
     fn default() -> Self {
-        Self { rounds: 0, sum: 0.0, most: 0.0, before: 0.0, pause: 0, patience: PATIENCE.0 }
+        Self { rounds: 0, most: 0.0, before: 0.0, pause: 0, patience: PATIENCE.0 }
     }
 }
 
@@ -55,30 +53,27 @@ impl Giving {
         pauses
     }
 
-    /// A round trip with a `window` of so many bytes had this excess of its queue over the target. The mean of the last ones if it is too
-    /// much, and stays.
-    fn stays(&mut self, window: f64, excess: f64) -> Option<f64> {
-        if excess >= EXCESS.end {
-            return None;
+    /// A round trip with a `window` of so many bytes had this excess of its queue over the target. True if it stays.
+    fn stays(&mut self, window: f64, excess: f64) -> bool {
+        if !EXCESS.contains(&excess) {
+            self.rounds = 0;
+            return false;
         }
-        if self.before > 0.0 && excess > EXCESS.start {
+        if self.before > 0.0 {
             let is_alone = window > AGAIN * self.before;
             self.patience = if is_alone { (2 * self.patience).min(PATIENCE.1) } else { PATIENCE.0 };
             self.before = 0.0;
         }
-        self.rounds += 1;
-        self.sum += excess;
-        self.most = self.most.max(excess);
-        if self.rounds < self.patience {
-            return None;
+        if excess < STAYS * self.most {
+            self.rounds = 0;
         }
-        let (mean, most) = (self.sum / f64::from(self.rounds), self.most);
-        (self.rounds, self.sum, self.most) = (0, 0.0, 0.0);
-        (mean > EXCESS.start && excess >= STAYS * most).then_some(mean)
+        self.most = if self.rounds == 0 { excess } else { self.most.max(excess) };
+        self.rounds += 1;
+        self.rounds >= self.patience
     }
 
     fn give(&mut self, window: f64) {
-        (self.before, self.pause) = (window, PAUSE);
+        *self = Self { rounds: 0, before: window, pause: PAUSE, ..*self };
     }
 }
 
@@ -89,13 +84,12 @@ impl Thalweg {
         if excess < EXCESS.start {
             self.rival.forget_given();
         }
-        if self.delay.doubt() > DOUBTFUL * target {
+        if self.delay.doubt() > DOUBTFUL * target || !self.giving.stays(self.window, excess) {
             return false;
         }
-        let Some(mean) = self.giving.stays(self.window, excess) else { return false };
         self.rival.note_given(self.window / self.segment);
         self.giving.give(self.window);
-        let share = self.target_rule().share(target, target * (1.0 + mean), self.min_rtt);
+        let share = self.target_rule().share(target, queueing, self.min_rtt);
         self.window *= (1.0 - PART * (1.0 - share)).max(KEPT);
         true
     }
@@ -105,9 +99,9 @@ impl Thalweg {
 mod tests {
     use super::*;
 
-    /// The round trips before the one in which something is given away, if the excess of each of 200 is this.
+    /// The round trips until something is given away, if the excess of one in 200 round trips is this.
     fn until(giving: &mut Giving, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
-        (0..200).find(|&round| giving.stays(window, excess(round)).is_some())
+        (0..200).find(|&round| giving.stays(window, excess(round)))
     }
 
     /// The excess that a flow alone has is gone by the time, and that of rivals is no affair of this rule.
@@ -117,19 +111,14 @@ mod tests {
         assert_eq!(until(&mut Giving::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)), None);
         assert_eq!(until(&mut Giving::default(), 1e6, |_| 0.09), None);
         assert_eq!(until(&mut Giving::default(), 1e6, |_| 1.5), None);
-        assert_eq!(until(&mut Giving::default(), 1e6, |round| if round % 2 == 0 { -0.3 } else { 0.3 }), None);
+        assert_eq!(until(&mut Giving::default(), 1e6, |round| if round % 5 == 0 { 0.0 } else { 0.3 }), None);
     }
 
-    /// Flows that begin make the queue longer than it is going to stay, and what is measured of it differs from round trip to round trip.
+    /// A flow that begins makes the queue longer than it is going to stay.
     #[test]
-    fn what_stays_after_a_longer_queue_is_shared_whatever_its_noise() {
+    fn what_is_left_of_a_longer_queue_is_looked_at_anew() {
         let begins = |round| if round < 3 { 0.9 } else { 0.3 };
-        assert_eq!(until(&mut Giving::default(), 1e6, begins), Some(8 + 7));
-        let noisy = |round| if round % 3 == 0 { 0.05 } else { 0.2 };
-        assert_eq!(until(&mut Giving::default(), 1e6, noisy), Some(7));
-        let mut giving = Giving::default();
-        let means: Vec<_> = (0..8).filter_map(|round| giving.stays(1e6, noisy(round))).collect();
-        assert!(means.len() == 1 && (means[0] - 0.14375).abs() < 1e-9, "{means:?}");
+        assert_eq!(until(&mut Giving::default(), 1e6, begins), Some(3 + 7));
     }
 
     #[test]
