@@ -354,7 +354,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// A packet reached the node of its endpoint.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, packet: u32) {
         let number = self.network.packets.get(packet).destination();
         let id = self.numbers.end(number).unwrap_or_else(|| self.make_end(number));

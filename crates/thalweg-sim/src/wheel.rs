@@ -274,15 +274,49 @@ impl Wheel {
         self.slots[level * SLOTS + slot].earliest
     }
 
-    /// Adds an entry to the list. Mostly it is later than nearly all others, so that few are looked at and moved.
+    /// Adds an entry to the list: to its first half in the place of one that has been taken, so that few are looked at and moved.
     #[inline(never)]
     fn insert(&mut self, entry: Entry) {
+        let middle = self.near.get(self.head + self.ahead() / 2);
+        if self.head > 0 && middle.is_some_and(|middle| entry.time < middle.time) {
+            self.insert_early(entry);
+        } else {
+            self.insert_late(entry);
+        }
+        if self.ahead() > LONG {
+            self.shorten();
+        }
+    }
+
+    /// What comes earlier moves by a place: four at a time while the last of them does, then one by one.
+    #[inline(always)]
+    fn insert_early(&mut self, entry: Entry) {
+        self.head -= 1;
+        let list = &mut self.near[self.head..];
+        let mut place = 0;
+        while let Some(four) = list[place + 1..].first_chunk::<4>()
+            && four[3].time < entry.time
+        {
+            let four = *four;
+            list[place..place + 4].copy_from_slice(&four);
+            place += 4;
+        }
+        while let Some(&next) = list.get(place + 1)
+            && next.time <= entry.time
+        {
+            list[place] = next;
+            place += 1;
+        }
+        Entry::settle(list, place, entry, self.lots);
+    }
+
+    /// What comes later moves by a place: four at a time while the first of them does, then one by one.
+    #[inline(always)]
+    fn insert_late(&mut self, entry: Entry) {
         if self.near.len() >= ROOM {
             self.tidy_up();
         }
-        let lots = self.lots;
         self.near.push(entry);
-        // What comes later moves by a place: four at a time while the first of them does, then one by one.
         let list = &mut self.near[self.head..];
         let mut place = list.len() - 1;
         while let Some(four) = list[..place].last_chunk::<4>()
@@ -293,15 +327,12 @@ impl Wheel {
             place -= 4;
         }
         while let Some(&last) = list[..place].last()
-            && entry.goes_before(last, lots)
+            && entry.time < last.time
         {
             list[place] = last;
             place -= 1;
         }
-        list[place] = entry;
-        if self.ahead() > LONG {
-            self.shorten();
-        }
+        Entry::settle(list, place, entry, self.lots);
     }
 
     /// Gives the later entries back to the wheel, those of one time together; those before the wheel's time stay.
@@ -487,7 +518,29 @@ impl Entry {
         self.time < other.time || self.time == other.time && self.wins(other, lots)
     }
 
-    /// The same for another of its time, which is rare but where many flows keep step.
+    /// Puts an entry at `place` of a list, after all that are earlier or of its time, and then before those of its time that come after it.
+    #[inline(always)]
+    fn settle(list: &mut [Self], place: usize, entry: Self, lots: u64) {
+        list[place] = entry;
+        if place > 0 && list[place - 1].time == entry.time {
+            Self::settle_tie(list, place, lots);
+        }
+    }
+
+    /// That is rare but where many flows keep step, and then there are many.
+    #[inline(never)]
+    fn settle_tie(list: &mut [Self], mut place: usize, lots: u64) {
+        let entry = list[place];
+        while let Some(&last) = list[..place].last()
+            && entry.goes_before(last, lots)
+        {
+            list[place] = last;
+            place -= 1;
+        }
+        list[place] = entry;
+    }
+
+    /// The same for another of its time.
     #[inline]
     fn wins(self, other: Self, lots: u64) -> bool {
         self.order(lots) <= other.order(lots)
