@@ -271,16 +271,15 @@ impl Verifier {
         }
         self.counts.sent += 1;
         let works = self.plan.ends(record.flow).is_some_and(|ends| ends.work[usize::from(record.reply)]);
-        // A host may still be at work on what its endpoint sent before the pause. What opens and closes is no data.
-        let is_handshake = matches!(record.pdu, Pdu::Handshake(_));
-        if self.paused.contains(&connection) && !backward && !works && !is_handshake {
+        let data = is_data(record);
+        // A host may still be at work on what its endpoint sent before the pause. What opens, closes, asks and answers is no data.
+        if data && self.paused.contains(&connection) && !backward && !works {
             self.note(record, Fault::SentWhilePaused);
         }
         let (size, flow) = (record.size, record.flow);
         let place = if router.is_some() { self.place_of_message(record) } else { Place::Sent };
         let since = self.now;
         let (damaged, copy, twin, origin) = (false, false, false, None);
-        let data = is_data(record);
         self.accounts.send(record);
         self.put(record.packet, Packet { place, since, size, flow, damaged, data, copy, twin, origin });
     }
