@@ -177,7 +177,8 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
     let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
     let most = job.events.unwrap_or(u64::MAX);
     let most_stride = if simulation.is_parallel() { STRIDE_OF_THREADS } else { MOST_STRIDE };
-    let mut stride = most_stride;
+    // Several threads may have too few processors: how long they take for an event shows before many are waited for.
+    let mut stride = MOST_STRIDE;
     while !progress.is_stopped() {
         let began = Instant::now();
         let status = simulation.advance(stride.min(most - simulation.events()));
