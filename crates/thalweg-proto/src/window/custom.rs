@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The largest window in segments that a sender believes a controller.
-const MOST_WINDOW: f64 = (1 << 30) as f64;
+pub(crate) const MOST_WINDOW: f64 = (1 << 30) as f64;
 
 /// A window sender of which the type of the controller is not told.
 pub trait AnySender<P: Payload>:

@@ -25,6 +25,7 @@ pub use config::{
     Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
     SenderConfig, Validation,
 };
+pub(crate) use custom::MOST_WINDOW;
 pub use custom::{AnySender, Carried, CustomController};
 pub use misbehaving::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};

@@ -53,6 +53,7 @@ use super::{
     AckSample, CongestionState, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
 };
 use crate::units::{Duration, Rate, Time};
+use crate::window::MOST_WINDOW;
 
 /// BBR. Volumes are in bytes, rates in bytes a second, as the draft has them.
 #[derive(Clone, Debug)]
@@ -110,10 +111,12 @@ struct Acked {
 }
 
 impl Bbr {
-    /// Starts as `config` says (OnInit). What depends on the path is set when the first packet leaves.
+    /// Starts as `config` says (OnInit), but with no window that no sender follows. What depends on the path is set when the first
+    /// packet leaves.
     pub fn new(config: &BbrConfig) -> Self {
+        let initial_window = config.initial_window.clamp(1.0, MOST_WINDOW);
         Self {
-            config: BbrConfig { initial_window: config.initial_window.max(1.0), ..*config },
+            config: BbrConfig { initial_window, ..*config },
             sampler: Sampler::default(),
             state: BbrState::Startup,
             smss: 0.0,

@@ -42,6 +42,7 @@ use super::{
     AckSample, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample,
 };
 use crate::units::{Duration, Rate, Time};
+use crate::window::MOST_WINDOW;
 use crowd::Crowd;
 use delay::Delay;
 use give::Giving;
@@ -150,10 +151,11 @@ pub struct ThalwegStamp {
 }
 
 impl Thalweg {
-    /// Starts as `config` says; an initial window below one segment is one.
+    /// Starts as `config` says; an initial window below one segment is one, and one that no sender follows the largest.
     pub fn new(config: &ThalwegConfig) -> Self {
+        let initial_window = config.initial_window.clamp(1.0, MOST_WINDOW);
         Self {
-            config: ThalwegConfig { initial_window: config.initial_window.max(1.0), ..*config },
+            config: ThalwegConfig { initial_window, ..*config },
             sampler: Sampler::default(),
             segment: 0.0,
             window: 0.0,
