@@ -116,6 +116,8 @@ def recorded(command):
 def same(thalweg, scenarios, threads, records):
     """Whether all results are equal; a scenario whose network is not cut runs on one thread whatever it is told."""
     files = [Path(name) for name in scenarios] or sorted((ROOT / "scenarios").rglob("*.toml"))
+    if missing := [str(file) for file in files if not file.is_file()]:
+        sys.exit(f"there is no file {', '.join(missing)}: expected scenario files, as in scenarios/")
     print("| scenario | hops | on 16 threads, as `validate` expects | equal |\n| --- | ---: | --- | --- |")
     different = 0
     for file in files:

@@ -33,19 +33,19 @@ fn why(bound: &Bound) -> Option<String> {
         }
         Bound::Link { name: [link, from, to], share } => {
             format!(
-                "`{link}` from {from} to {to}, with what no delay separates from it, has {} of the work",
+                "`{link}` from {from} to {to}, with what too short a delay separates from it, has {} of the work",
                 percent(*share)
             )
         }
         Bound::Flows { name, share } => {
             format!(
-                "flows that no delay separates, of `{name}` among them, have {} of the work",
+                "flows that too short a delay separates, of `{name}` among them, have {} of the work",
                 percent(*share)
             )
         }
         Bound::Feedback { name: [link, from, to], share } => {
             format!(
-                "the queue of `{link}` from {from} to {to} tells sources: with the lines by which its messages leave and what no delay separates from them, it has {} of the work",
+                "the queue of `{link}` from {from} to {to} tells sources: with the lines by which its messages leave and what too short a delay separates from them, it has {} of the work",
                 percent(*share)
             )
         }
