@@ -288,7 +288,7 @@ impl Wheel {
         }
     }
 
-    /// What comes earlier moves by a place: four at a time while the last of them does, then one by one.
+    /// Moves what comes earlier by a place: four at a time while the last of them does, then one by one.
     #[inline(always)]
     fn insert_early(&mut self, entry: Entry) {
         self.head -= 1;
@@ -310,7 +310,7 @@ impl Wheel {
         Entry::settle(list, place, entry, self.lots);
     }
 
-    /// What comes later moves by a place: four at a time while the first of them does, then one by one.
+    /// Moves what comes later by a place: four at a time while the first of them does, then one by one.
     #[inline(always)]
     fn insert_late(&mut self, entry: Entry) {
         if self.near.len() >= ROOM {

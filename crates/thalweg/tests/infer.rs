@@ -111,10 +111,8 @@ fn hosts_are_simulated_and_the_error_is_told() {
     };
     let late = shortest(&infer("{ late = \"10 ms\", late-p99 = \"10 ms\" }"));
     let server = shortest(&infer("linux-server"));
-    assert!(
-        (0.01..0.021).contains(&(late - server)),
-        "{late} {server}: two wake-ups, or one that was for another packet"
-    );
+    // Two wake-ups, or less where a packet comes while its host is about to wake for another.
+    assert!((0.004..0.021).contains(&(late - server)), "{late} {server}");
     assert!(infer("here").status.success());
     let scenario = std::fs::read_to_string(folder.join("run/scenario.toml")).unwrap();
     assert!(scenario.contains("host = { late = "), "{scenario}");
@@ -126,14 +124,15 @@ fn hosts_are_simulated_and_the_error_is_told() {
 #[test]
 fn losses_show() {
     let folder = folder("infer-loss");
-    let file = recorded("fixed:window=40pkt,recovery=sack", &folder, "loss=5%");
+    // No queue stands, of which some losses could be.
+    let file = recorded("fixed:window=20pkt,recovery=sack", &folder, "loss=5%");
     let output = thalweg(&["infer", file.to_str().unwrap(), "--out", folder.to_str().unwrap()]);
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("Losses") && text.contains("Recorded") && text.contains("Simulated"), "{text}");
     let scenario = std::fs::read_to_string(folder.join("scenario.toml")).unwrap();
     let loss = scenario.lines().find_map(|line| line.strip_prefix("loss = ")).unwrap();
-    // Of some 1500 packets 75 are lost: 2 to 9 in a hundred are six deviations.
+    // Of some 1000 packets 50 are lost: 2 to 9 in a hundred are four deviations and more.
     assert!(loss.starts_with('{') || (0.02..0.09).contains(&loss.parse::<f64>().unwrap()), "{scenario}");
 }
 
