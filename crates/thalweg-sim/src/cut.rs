@@ -165,7 +165,7 @@ fn whole(spec: &Spec) -> Option<Bound> {
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_foreign());
-    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.foreign_name());
+    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.custom_name());
     scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
 }
 

@@ -3,7 +3,7 @@
 mod net;
 
 use net::{Listing, bytes, chain, datagrams, direction, group, millis, window};
-use thalweg_proto::congestion::{BbrConfig, ControllerConfig, NewRenoConfig, ThalwegConfig};
+use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::PauseConfig;
@@ -89,19 +89,6 @@ fn a_parking_lot_is_the_same_on_any_number_of_threads() {
         assert!(on(threads, &spec).is_parallel());
         assert_eq!(run(threads, &spec), alone, "{threads} threads");
     }
-}
-
-/// Some controllers have a type of sender of their own, as those of other crates have, of which nothing is known.
-#[test]
-fn schemes_that_keep_something_with_each_packet_are_cut_too() {
-    let mut spec = parking_lot();
-    let (bbr, thalweg) = (BbrConfig::default().into(), ThalwegConfig::default().into());
-    for (index, controller) in [bbr, thalweg].into_iter().enumerate() {
-        spec.groups[2 * index].transport = window(controller);
-    }
-    let alone = run(1, &spec);
-    assert!(on(3, &spec).is_parallel() && alone.hops > 50_000, "{}", alone.hops);
-    assert_eq!(run(3, &spec), alone);
 }
 
 /// Nobody is to wait longer for a large run because processors were idle, nor are small ones worth it.
