@@ -512,12 +512,6 @@ impl Entry {
         rank(self.time, self.key, lots)
     }
 
-    /// True if it comes out before `other`.
-    #[inline]
-    fn goes_before(self, other: Self, lots: u64) -> bool {
-        self.time < other.time || self.time == other.time && self.wins(other, lots)
-    }
-
     /// Puts an entry at `place` of a list, after all that are earlier or of its time, and then before those of its time that come after it.
     #[inline(always)]
     fn settle(list: &mut [Self], place: usize, entry: Self, lots: u64) {
@@ -527,12 +521,13 @@ impl Entry {
         }
     }
 
-    /// That is rare but where many flows keep step, and then there are many.
+    /// Moves the entry at `place` of a list before those of its time that come after it. There are hardly any but where many flows keep step.
     #[inline(never)]
     fn settle_tie(list: &mut [Self], mut place: usize, lots: u64) {
         let entry = list[place];
         while let Some(&last) = list[..place].last()
-            && entry.goes_before(last, lots)
+            && last.time == entry.time
+            && entry.wins(last, lots)
         {
             list[place] = last;
             place -= 1;
@@ -540,7 +535,7 @@ impl Entry {
         list[place] = entry;
     }
 
-    /// The same for another of its time.
+    /// True if it comes out before another of its time.
     #[inline]
     fn wins(self, other: Self, lots: u64) -> bool {
         self.order(lots) <= other.order(lots)
