@@ -163,7 +163,7 @@ fn a_crowd_does_not_take_its_losses_for_the_paths() {
         assert!(again < 0.1, "{again}");
         jain(&goodputs(&result))
     });
-    assert!(runs.iter().sum::<f64>() > 3.0 * 0.5, "{runs:?}");
+    assert!(runs.iter().sum::<f64>() > 3.0 * 0.6, "{runs:?}");
 }
 
 /// The flow, whose packets may be marked.

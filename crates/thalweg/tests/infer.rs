@@ -100,7 +100,8 @@ fn found_again(number: usize, scheme: &str) {
 #[test]
 fn hosts_are_simulated_and_the_error_is_told() {
     let folder = folder("infer-hosts");
-    let file = recorded("fixed:window=20pkt", &folder, "loss=0");
+    // So few packets that none comes while a host is about to wake for the ones before.
+    let file = recorded("fixed:window=2pkt", &folder, "loss=0");
     let infer = |host: &str| thalweg(&["infer", file.to_str().unwrap(), "--json", "--quiet", "--host", host]);
     let shortest = |output: &Output| {
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -111,8 +112,7 @@ fn hosts_are_simulated_and_the_error_is_told() {
     };
     let late = shortest(&infer("{ late = \"10 ms\", late-p99 = \"10 ms\" }"));
     let server = shortest(&infer("linux-server"));
-    // Two wake-ups, or less where a packet comes while its host is about to wake for another.
-    assert!((0.004..0.021).contains(&(late - server)), "{late} {server}");
+    assert!((0.019..0.021).contains(&(late - server)), "{late} {server}: two wake-ups");
     assert!(infer("here").status.success());
     let scenario = std::fs::read_to_string(folder.join("run/scenario.toml")).unwrap();
     assert!(scenario.contains("host = { late = "), "{scenario}");
