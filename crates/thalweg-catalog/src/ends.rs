@@ -75,9 +75,9 @@ impl Ends {
     }
 
     /// The name of what is in no list here: a family, or the controller of a window sender.
-    pub fn custom_name(&self) -> Option<&'static str> {
+    pub fn foreign_name(&self) -> Option<&'static str> {
         match self {
-            Self::Window(config) => config.controller.custom().map(window::CustomController::name),
+            Self::Window(config) => config.controller.foreign().map(window::CustomController::name),
             Self::Own(family) => Some(family.name()),
             _ => None,
         }

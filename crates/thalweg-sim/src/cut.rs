@@ -165,7 +165,7 @@ fn whole(spec: &Spec) -> Option<Bound> {
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_foreign());
-    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.custom_name());
+    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.foreign_name());
     scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
 }
 
@@ -299,7 +299,7 @@ impl<'a> Cells<'a> {
                         self.sets.unite(first, end);
                     }
                 }
-                if !is_separable(group) {
+                if !self.is_apart(group) {
                     self.sets.unite(ends[0], ends[1]);
                 }
             }
@@ -315,6 +315,11 @@ impl<'a> Cells<'a> {
                 self.sets.unite(from, to);
             }
         }
+    }
+
+    /// False also where every change is recorded: the states of a sender are told with what its receiver has got by then.
+    fn is_apart(&self, group: &GroupSpec) -> bool {
+        !self.spec.measure.every_event && is_separable(group)
     }
 
     fn edge(&mut self, from: u32, to: u32, lookahead: u64) {
@@ -580,7 +585,7 @@ impl<'a> Cells<'a> {
         let group = self.spec.groups.iter().find(|group| {
             let mut flows = source..source + group.count as usize;
             source = flows.end;
-            opens(group) && group.access.is_none() && !is_separable(group) && flows.any(&is_there)
+            opens(group) && group.access.is_none() && !self.is_apart(group) && flows.any(&is_there)
         })?;
         Some(Bound::Transfers(group.name.clone()))
     }

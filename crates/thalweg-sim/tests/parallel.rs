@@ -3,7 +3,7 @@
 mod net;
 
 use net::{Listing, bytes, chain, datagrams, direction, group, millis, window};
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::{BbrConfig, ControllerConfig, NewRenoConfig, ThalwegConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::PauseConfig;
@@ -15,7 +15,7 @@ use thalweg_sim::cut::{Bound, outlook, usual_threads};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
-use thalweg_sim::{RunResult, Simulation, Status};
+use thalweg_sim::{RunResult, Simulation, StateVisit, Status};
 
 fn on(threads: usize, spec: &Spec) -> Simulation {
     Simulation::on_threads(spec, NoTrace, threads).expect("the specification is valid")
@@ -88,6 +88,26 @@ fn a_parking_lot_is_the_same_on_any_number_of_threads() {
     for threads in [2, 3, 4, 16] {
         assert!(on(threads, &spec).is_parallel());
         assert_eq!(run(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// Some controllers have a type of sender of their own, as those of other crates have, of which nothing is known.
+#[test]
+fn schemes_that_keep_something_with_each_packet_are_cut_too() {
+    let mut spec = parking_lot();
+    let (bbr, thalweg) = (BbrConfig::default().into(), ThalwegConfig::default().into());
+    for (index, controller) in [bbr, thalweg].into_iter().enumerate() {
+        spec.groups[2 * index].transport = window(controller);
+    }
+    for every_event in [false, true] {
+        // Then the states of BBR are told, with what its receiver has got.
+        spec.measure.every_event = every_event;
+        let alone = run(1, &spec);
+        assert!(on(3, &spec).is_parallel() && alone.hops > 50_000, "{}", alone.hops);
+        let delivered =
+            |visit: &StateVisit| visit.known.iter().any(|of| of.name == "delivered_bytes" && of.last > 0.0);
+        assert_eq!(alone.flows[0].states.iter().any(delivered), every_event);
+        assert_eq!(run(3, &spec), alone);
     }
 }
 

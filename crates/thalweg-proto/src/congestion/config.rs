@@ -36,6 +36,12 @@ macro_rules! configurations {
                 };
                 config.downcast_ref()
             }
+
+            /// The controller, if it is of another crate.
+            pub fn foreign(&self) -> Option<&CustomController> {
+                let is_apart = |custom: &&CustomController| $(custom.config::<$Apart>().is_some() ||)* false;
+                self.custom().filter(|custom| !is_apart(custom))
+            }
         }
 
         $(impl From<$Config> for ControllerConfig {
