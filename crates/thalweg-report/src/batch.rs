@@ -200,15 +200,21 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
 const PICOS_PER_MICRO: u128 = 1_000_000;
 /// Events between two looks at the wish to stop, at most: mostly less than a millisecond.
 const MOST_STRIDE: u64 = 1 << 10;
-/// The same of several threads, which begin with each stride and end with it.
-const STRIDE_OF_THREADS: u64 = 1 << 18;
+/// The same of several threads, which begin with each stride and end with it: to start sixteen takes half a millisecond.
+const STRIDE_OF_THREADS: u64 = 1 << 22;
 /// Longer than this nobody should wait for a run to stop.
 const PATIENCE: WallTime = WallTime::from_millis(200);
 
 /// The number of events before the next look, when the last `stride` took so long: with one event a window of a
 /// million packets may leave.
 fn next_stride(stride: u64, most: u64, took: WallTime) -> u64 {
-    if took > PATIENCE { (stride / 16).max(1) } else { (stride * 2).min(most) }
+    if took > PATIENCE {
+        (stride / 16).max(1)
+    } else if took > PATIENCE / 4 {
+        stride
+    } else {
+        (stride * 2).min(most)
+    }
 }
 /// The time between two showings of the progress.
 const TICK: WallTime = WallTime::from_millis(100);
@@ -241,6 +247,7 @@ mod tests {
             (next_stride(1, MOST_STRIDE, fast), next_stride(MOST_STRIDE, MOST_STRIDE, fast)),
             (2, MOST_STRIDE)
         );
+        assert_eq!(next_stride(64, MOST_STRIDE, PATIENCE / 2), 64);
     }
 
     #[test]

@@ -13,9 +13,9 @@ use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::split::{Rest, join, split};
 use crate::tracing::{Traced, Tracing};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::{Duration, Time};
 
 /// A run in parts.
@@ -91,37 +91,67 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
 /// The next time after any.
 const TICK: Duration = Duration::from_picos(1);
 
-/// Two of everything that parts tell each other: while one part still reads what was told in this round, another may already tell
-/// what holds for the next.
+/// Nothing that one processor writes is to be on a cache line, or next to one, that another writes.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// What a part tells the others before each round. Only it writes here.
 #[derive(Default)]
+struct Notice {
+    /// The round that the rest is for, which is written last.
+    round: AtomicU64,
+    /// The time of the part's next event.
+    next: AtomicU64,
+    /// The events that it has handled.
+    events: AtomicU64,
+    /// The records that it has kept.
+    kept: AtomicU64,
+    /// The earliest arrival of what it sends each other.
+    sent: Vec<Apart<[AtomicU64; WORDS]>>,
+}
+
+/// The words in what is apart.
+const WORDS: usize = 16;
+
+/// The arrival of nothing at all.
+const NO_MAIL: u64 = u64::MAX;
+/// The arrival of mail without packets.
+const NO_PACKETS: u64 = NO_MAIL - 1;
+
+/// There are two of everything that parts tell each other: while one part still reads what was told in this round, another may already
+/// tell what holds for the next.
 struct Board {
-    /// The time of each part's next event.
-    next: Vec<AtomicU64>,
-    /// The events that each part has handled.
-    events: Vec<AtomicU64>,
-    /// The records that each part has kept.
-    kept: Vec<AtomicU64>,
-    /// The earliest arrival of what each part sends each other: that of i to j is at `i * parts + j`.
-    sent: Vec<AtomicU64>,
-    /// The packets that it sends, alike.
-    mail: Vec<Mutex<Outbox>>,
+    notices: Vec<Apart<Notice>>,
+    /// The packets that parts send: those of i to j are at `i * parts + j`.
+    mail: Vec<Apart<Mutex<Outbox>>>,
 }
 
 impl Board {
     fn new(parts: usize) -> Self {
-        let never = |count: usize| (0..count).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let words = || Apart([const { AtomicU64::new(NO_MAIL) }; WORDS]);
+        let sent = || (0..parts.div_ceil(WORDS)).map(|_| words()).collect();
+        let notice = || Apart(Notice { sent: sent(), ..Notice::default() });
         Self {
-            next: never(parts),
-            events: never(parts),
-            kept: never(parts),
-            sent: never(parts * parts),
-            mail: (0..parts * parts).map(|_| Mutex::default()).collect(),
+            notices: (0..parts).map(|_| notice()).collect(),
+            mail: (0..parts * parts).map(|_| Apart::default()).collect(),
         }
     }
 
-    /// The records that all parts have kept.
-    fn kept(&self) -> u64 {
-        self.kept.iter().map(|of| of.load(Ordering::Relaxed)).fold(0, u64::saturating_add)
+    /// The sum of what all parts have counted.
+    fn sum(&self, of: impl Fn(&Notice) -> &AtomicU64) -> u64 {
+        let counts = self.notices.iter().map(|notice| of(&notice.0).load(Ordering::Relaxed));
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// The earliest arrival of what one part sends another.
+    fn sent(&self, from: usize, to: usize) -> &AtomicU64 {
+        &self.notices[from].0.sent[to / WORDS].0[to % WORDS]
+    }
+
+    fn mail(&self, from: usize, to: usize) -> MutexGuard<'_, Outbox> {
+        let mail = &self.mail[from * self.notices.len() + to].0;
+        mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,8 +163,6 @@ struct Threads<'a> {
     end: u64,
     /// So many events are enough.
     enough: u64,
-    waiting: AtomicUsize,
-    round: AtomicUsize,
     /// A thread has panicked: nobody is to wait for it.
     is_broken: AtomicBool,
     /// Lists whose records have been told, to be used again.
@@ -158,8 +186,6 @@ impl<'a> Threads<'a> {
             boards: [Board::new(cut.parts), Board::new(cut.parts)],
             end: end.as_picos(),
             enough,
-            waiting: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
             told: Mutex::default(),
         }
@@ -220,20 +246,22 @@ impl<'a> Threads<'a> {
         let _guard = Guard(&self.is_broken);
         let parts = self.cut.parts;
         let began = part.events;
-        for board in self.boards.iter().cycle() {
-            board.next[number].store(picos(part.next()), Ordering::Relaxed);
-            board.events[number].store(part.events - began, Ordering::Relaxed);
+        for (round, board) in (1..).zip(self.boards.iter().cycle()) {
+            let notice = &board.notices[number].0;
+            notice.next.store(picos(part.next()), Ordering::Relaxed);
+            notice.events.store(part.events - began, Ordering::Relaxed);
             let kept = part.tracing.kept().map_or(0, |kept| kept.len() as u64);
-            board.kept[number].store(kept, Ordering::Relaxed);
-            if !self.wait() {
+            notice.kept.store(kept, Ordering::Relaxed);
+            notice.round.store(round, Ordering::Release);
+            if !self.wait(round, board) {
                 return;
             }
-            for from in (0..parts).filter(|&from| from != number) {
-                let mail = &board.mail[from * parts + number];
-                part.admit(from, &mut mail.lock().unwrap_or_else(PoisonError::into_inner));
+            for from in (0..parts).filter(|&from| board.sent(from, number).load(Ordering::Relaxed) != NO_MAIL)
+            {
+                part.admit(from, &mut board.mail(from, number));
             }
             let (first, until) = self.until(number, board);
-            let is_due = T::KEEPS && (until.is_none() || board.kept() >= MANY_KEPT);
+            let is_due = T::KEEPS && (until.is_none() || board.sum(|of| &of.kept) >= MANY_KEPT);
             if is_due && !hand_over(part, Time::from_picos(first)) {
                 return;
             }
@@ -241,7 +269,7 @@ impl<'a> Threads<'a> {
             let most = if T::KEEPS { MOST_IN_ROUND } else { u64::MAX };
             part.advance_before(Time::from_picos(until), most);
             let other = &self.boards[usize::from(core::ptr::eq(board, &self.boards[0]))];
-            self.send(number, part, other);
+            Self::send(number, part, other);
         }
     }
 
@@ -249,52 +277,50 @@ impl<'a> Threads<'a> {
     /// parts come to the same view of what all have told.
     fn until(&self, number: usize, board: &Board) -> (u64, Option<u64>) {
         let parts = self.cut.parts;
-        let load = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        let next = |part: usize| {
-            let sent = (0..parts).map(|from| load(&board.sent[from * parts + part])).min();
-            load(&board.next[part]).min(sent.unwrap_or(u64::MAX))
-        };
         let (mut first, mut until) = (u64::MAX, u64::MAX);
         for part in 0..parts {
-            let next = next(part);
+            let own = board.notices[part].0.next.load(Ordering::Relaxed);
+            let next =
+                (0..parts).map(|from| board.sent(from, part).load(Ordering::Relaxed)).fold(own, u64::min);
             first = first.min(next);
             until = until.min(next.saturating_add(self.cut.distance[part * parts + number]));
         }
-        let events = board.events.iter().map(load).fold(0, u64::saturating_add);
-        let goes_on = first < self.end && events < self.enough;
+        let goes_on = first < self.end && board.sum(|of| &of.events) < self.enough;
         (first, goes_on.then(|| until.min(first.saturating_add(self.cut.stride)).min(self.end)))
     }
 
-    /// Hands over what has left a part.
-    fn send<T: Tracing>(&self, number: usize, part: &mut EventLoop<T>, board: &Board) {
-        let parts = self.cut.parts;
+    /// Hands over what has left a part, and says that there is nothing where nothing has.
+    fn send<T: Tracing>(number: usize, part: &mut EventLoop<T>, board: &Board) {
         let Some(border) = part.border.as_deref_mut() else { return };
         for (to, outbox) in border.outboxes.iter_mut().enumerate() {
-            board.sent[number * parts + to].store(picos(outbox.earliest()), Ordering::Relaxed);
-            let mut mail = board.mail[number * parts + to].lock().unwrap_or_else(PoisonError::into_inner);
-            core::mem::swap(&mut *mail, outbox);
+            let arrives = match outbox.earliest() {
+                Some(time) => time.as_picos(),
+                None if outbox.is_empty() => NO_MAIL,
+                None => NO_PACKETS,
+            };
+            board.sent(number, to).store(arrives, Ordering::Relaxed);
+            // What was there before has been taken.
+            if arrives != NO_MAIL {
+                core::mem::swap(&mut *board.mail(number, to), outbox);
+            }
         }
     }
 
-    /// Waits until all have come here. False where one will not.
-    fn wait(&self) -> bool {
-        let round = self.round.load(Ordering::Acquire);
-        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.cut.parts {
-            self.waiting.store(0, Ordering::Relaxed);
-            self.round.store(round.wrapping_add(1), Ordering::Release);
-            return true;
-        }
+    /// Waits until all have told of a round. False where one will not.
+    fn wait(&self, round: u64, board: &Board) -> bool {
         let mut spins = 0;
-        while self.round.load(Ordering::Acquire) == round {
-            if self.is_broken.load(Ordering::Relaxed) {
-                return false;
-            }
-            // The others are mostly almost there; where processors are short, they need this one.
-            if spins < SPINS {
-                spins += 1;
-                core::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
+        for notice in &board.notices {
+            while notice.0.round.load(Ordering::Acquire) != round {
+                if self.is_broken.load(Ordering::Relaxed) {
+                    return false;
+                }
+                // The others are mostly almost there; where processors are short, they need this one.
+                if spins < SPINS {
+                    spins += 1;
+                    core::hint::spin_loop();
+                } else {
+                    std::thread::yield_now();
+                }
             }
         }
         true

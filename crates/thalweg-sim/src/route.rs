@@ -4,6 +4,7 @@ use crate::routing::{Metric, Multipath};
 use crate::spec::{NodeId, Spec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::rc::Rc;
 
 /// One direction of one of the specification's links: `2 * link` from a to b, `2 * link + 1` back.
 pub type DirectionId = u32;
@@ -17,12 +18,35 @@ pub fn shortest_path(spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<Direct
 /// The cost of a way: by the metric, and its links.
 type Cost = (u64, u32);
 
-/// Paths through one network, with the search tree of the last source kept.
+/// Paths through one network, with what was found for the last source and the last sink kept. A node with a single link has the paths of
+/// its neighbour and that link, so that hosts at one switch share a search.
 pub struct Routes<'a> {
     spec: &'a Spec,
     /// The directions that leave each node.
     leaving: Vec<Vec<DirectionId>>,
     tree: Option<(NodeId, Vec<Option<DirectionId>>)>,
+    web: Option<(NodeId, Rc<Vec<Vec<DirectionId>>>)>,
+}
+
+/// All best paths to one node.
+pub(crate) struct Web {
+    to: NodeId,
+    /// The node's only neighbour and the direction from there, if it has one alone: then the rest is to the neighbour.
+    last: Option<(NodeId, [DirectionId; 1])>,
+    /// The directions by which best paths leave each node.
+    leaving: Rc<Vec<Vec<DirectionId>>>,
+}
+
+impl Web {
+    /// The directions by which best paths leave a node; none where there is no path, and at the end. Each leads to a node with a path of
+    /// fewer links, so that no packet goes in circles.
+    pub fn leaving(&self, node: NodeId) -> &[DirectionId] {
+        match &self.last {
+            _ if node == self.to => &[],
+            Some((neighbour, last)) if node == *neighbour => last,
+            _ => &self.leaving[node.0 as usize],
+        }
+    }
 }
 
 impl<'a> Routes<'a> {
@@ -39,21 +63,30 @@ impl<'a> Routes<'a> {
             leaving[link.a.0 as usize].push(forward);
             leaving[link.b.0 as usize].push(forward + 1);
         }
-        Self { spec, leaving, tree: None }
+        Self { spec, leaving, tree: None, web: None }
+    }
+
+    /// The neighbour of a node that has a single link, and the direction to it.
+    fn only_neighbour(&self, node: NodeId) -> Option<(NodeId, DirectionId)> {
+        let [only] = self.leaving[node.0 as usize][..] else { return None };
+        Some((self.ends(only).1, only))
     }
 
     /// The path, as [`shortest_path`] tells it.
     pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<DirectionId>> {
-        if self.tree.as_ref().is_none_or(|(root, _)| *root != from) {
-            self.tree = Some((from, self.search(from)));
+        let first = self.only_neighbour(from).filter(|_| from != to);
+        let root = first.map_or(from, |(neighbour, _)| neighbour);
+        if self.tree.as_ref().is_none_or(|(of, _)| *of != root) {
+            self.tree = Some((root, self.search(root)));
         }
         let (_, arrived_by) = self.tree.as_ref()?;
         let (mut path, mut at) = (Vec::new(), to);
-        while at != from {
+        while at != root {
             let direction = arrived_by[at.0 as usize]?;
             path.push(direction);
             at = self.ends(direction).0;
         }
+        path.extend(first.map(|(_, direction)| direction));
         path.reverse();
         Some(path)
     }
@@ -99,9 +132,18 @@ impl<'a> Routes<'a> {
         arrived_by
     }
 
-    /// The directions by which best paths to a node leave each other node; none where there is no path, and at the node itself.
-    /// Each leads to a node with a path of fewer links, so that no packet goes in circles.
-    pub(crate) fn web(&self, root: NodeId) -> Vec<Vec<DirectionId>> {
+    /// All best paths to a node.
+    pub(crate) fn web(&mut self, to: NodeId) -> Web {
+        let last = self.only_neighbour(to);
+        let root = last.map_or(to, |(neighbour, _)| neighbour);
+        let kept = self.web.take().filter(|(of, _)| *of == root);
+        let (_, leaving) = self.web.insert(kept.unwrap_or_else(|| (root, Rc::new(self.best_leaving(root)))));
+        let leaving = Rc::clone(leaving);
+        Web { to, last: last.map(|(neighbour, back)| (neighbour, [back ^ 1])), leaving }
+    }
+
+    /// The directions by which best paths to a node leave each other node, by Dijkstra's algorithm.
+    fn best_leaving(&self, root: NodeId) -> Vec<Vec<DirectionId>> {
         let mut best = vec![(u64::MAX, u32::MAX); self.spec.nodes.len()];
         let mut frontier = BinaryHeap::from([Reverse((0, 0, root.0))]);
         best[root.0 as usize] = (0, 0);
@@ -170,13 +212,11 @@ pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
         }
         if spec.routing.paths != Multipath::One {
             let back: BTreeSet<(NodeId, NodeId)> = wanted.iter().map(|&(from, to)| (to, from)).collect();
-            let mut web = (None, Vec::new());
+            let mut spreading = Spreading::new(spec.nodes.len());
             for &(to, from) in &back {
-                if web.0 != Some(to) {
-                    web = (Some(to), routes.web(to));
-                }
+                let web = routes.web(to);
                 if let Some(of) = ways.get_mut(&(from, to)) {
-                    spread(&routes, &web.1, [from, to], of, is_first);
+                    spreading.add(&routes, &web, from, of, is_first);
                 }
             }
         }
@@ -209,54 +249,68 @@ impl Ways {
     }
 }
 
-/// Adds the ways through a web of best paths.
-fn spread(
-    routes: &Routes<'_>,
-    web: &[Vec<DirectionId>],
-    [from, to]: [NodeId; 2],
-    of: &mut Ways,
-    is_first: bool,
-) {
-    // The nodes in the order of their distance: each is reached before it is left.
-    let mut shares: BTreeMap<NodeId, f64> = BTreeMap::from([(from, 1.0)]);
-    let mut left: Vec<NodeId> = vec![from];
-    let mut arrived: BTreeMap<NodeId, Vec<DirectionId>> = BTreeMap::new();
-    let mut waiting: BTreeMap<NodeId, usize> = BTreeMap::new();
-    // How many directions on the way lead to each node.
-    let mut reached = BTreeSet::from([from]);
-    let mut stack = vec![from];
-    while let Some(node) = stack.pop() {
-        for &direction in &web[node.0 as usize] {
-            let next = routes.ends(direction).1;
-            *waiting.entry(next).or_default() += 1;
-            arrived.entry(next).or_default().push(direction);
-            if reached.insert(next) {
-                stack.push(next);
-            }
+/// Goes through webs of best paths.
+struct Spreading {
+    /// The share of packets that come to each node.
+    shares: Vec<f64>,
+    /// The directions on the way that lead to each node, and those of them that have not been gone through.
+    arrived: Vec<Vec<DirectionId>>,
+    waiting: Vec<usize>,
+    /// The nodes on the way.
+    reached: Vec<NodeId>,
+}
+
+impl Spreading {
+    fn new(nodes: usize) -> Self {
+        Self {
+            shares: vec![0.0; nodes],
+            arrived: vec![Vec::new(); nodes],
+            waiting: vec![0; nodes],
+            reached: Vec::new(),
         }
     }
-    while let Some(node) = left.pop() {
-        let leaving = &web[node.0 as usize];
-        let share = shares.get(&node).copied().unwrap_or_default() / leaving.len().max(1) as f64;
-        for &direction in leaving {
-            if node == from {
-                of.first.push(direction);
+
+    /// Adds the ways from a node through a web.
+    fn add(&mut self, routes: &Routes<'_>, web: &Web, from: NodeId, of: &mut Ways, is_first: bool) {
+        for node in self.reached.drain(..) {
+            self.shares[node.0 as usize] = 0.0;
+            self.arrived[node.0 as usize].clear();
+        }
+        self.reached.push(from);
+        let mut stack = vec![from];
+        while let Some(node) = stack.pop() {
+            for &direction in web.leaving(node) {
+                let next = routes.ends(direction).1;
+                let arrived = &mut self.arrived[next.0 as usize];
+                if arrived.is_empty() {
+                    self.reached.push(next);
+                    stack.push(next);
+                }
+                arrived.push(direction);
+                self.waiting[next.0 as usize] = arrived.len();
             }
-            let before = arrived.get(&node).into_iter().flatten();
-            of.steps.extend(before.map(|&before| (before, direction)));
-            match of.shares.iter_mut().find(|(of, _)| *of == direction) {
-                Some(_) => {}
-                None => of.shares.push((direction, if is_first { share } else { 0.0 })),
-            }
-            let next = routes.ends(direction).1;
-            if next == to {
-                of.last.push(direction);
-            }
-            *shares.entry(next).or_default() += share;
-            if let Some(count) = waiting.get_mut(&next) {
-                *count -= 1;
-                if *count == 0 {
-                    left.push(next);
+        }
+        self.shares[from.0 as usize] = 1.0;
+        of.first.extend(web.leaving(from));
+        of.last.extend(&self.arrived[web.to.0 as usize]);
+        // The nodes in the order of their distance: each is reached before it is left.
+        stack.push(from);
+        while let Some(node) = stack.pop() {
+            let leaving = web.leaving(node);
+            let share = self.shares[node.0 as usize] / leaving.len().max(1) as f64;
+            for &direction in leaving {
+                of.steps.extend(self.arrived[node.0 as usize].iter().map(|&before| (before, direction)));
+                // At first nothing is there that could be the same.
+                if is_first {
+                    of.shares.push((direction, share));
+                } else if !of.shares.iter().any(|(of, _)| *of == direction) {
+                    of.shares.push((direction, 0.0));
+                }
+                let next = routes.ends(direction).1.0 as usize;
+                self.shares[next] += share;
+                self.waiting[next] -= 1;
+                if self.waiting[next] == 0 {
+                    stack.push(NodeId(next as u32));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::parts::forks::{Branch, FORK, Forks};
 use crate::parts::network::{END, EXIT};
-use crate::route::{DirectionId, Routes};
+use crate::route::{DirectionId, Routes, Web};
 use crate::routing::Multipath;
 use crate::spec::{NodeId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl RouteTable {
             let mut routes = Routes::without(spec, failed);
             starts.push(match spec.routing.paths {
                 Multipath::One => maker.paths(&mut routes, &wanted),
-                Multipath::Flow | Multipath::Packet => maker.webs(&routes, &wanted),
+                Multipath::Flow | Multipath::Packet => maker.webs(&mut routes, &wanted),
             });
         }
         let by_packet = spec.routing.paths == Multipath::Packet;
@@ -89,23 +89,20 @@ impl Maker {
     }
 
     /// All best paths, of which those to one node share what they have in common.
-    fn webs(&mut self, routes: &Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
+    fn webs(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
         let by_sink: BTreeSet<(NodeId, bool, NodeId)> =
             wanted.iter().map(|&(from, to, exits)| (to, exits, from)).collect();
         let mut starts = BTreeMap::new();
-        let mut web = (None, Vec::new());
         let mut placed = (None, BTreeMap::new());
         for (to, exits, from) in by_sink {
-            if web.0 != Some(to) {
-                web = (Some(to), routes.web(to));
-            }
             if placed.0 != Some((to, exits)) {
                 placed = (Some((to, exits)), BTreeMap::new());
             }
-            if from != to && web.1[from.0 as usize].is_empty() {
+            let web = routes.web(to);
+            if from != to && web.leaving(from).is_empty() {
                 continue;
             }
-            self.place(routes, &web.1, [from, to], exits, &mut placed.1);
+            self.place(routes, &web, [from, to], exits, &mut placed.1);
             starts.insert((from, to, exits), placed.1[&from]);
         }
         starts
@@ -115,7 +112,7 @@ impl Maker {
     fn place(
         &mut self,
         routes: &Routes<'_>,
-        web: &[Vec<DirectionId>],
+        web: &Web,
         [from, to]: [NodeId; 2],
         exits: bool,
         placed: &mut BTreeMap<NodeId, u32>,
@@ -129,7 +126,7 @@ impl Maker {
                     self.end(exits);
                     break;
                 }
-                let leaving = &web[node.0 as usize];
+                let leaving = web.leaving(node);
                 let next = |direction: DirectionId| routes.ends(direction).1;
                 if let [only] = leaving[..] {
                     let behind = placed.get(&next(only)).copied();

@@ -81,6 +81,10 @@ impl Outbox {
         self.large.clear();
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.transfers.is_empty()
+    }
+
     /// The earliest time at which one of its packets arrives.
     pub fn earliest(&self) -> Option<Time> {
         self.packets.iter().map(|packet| packet.arrives_at).min()
