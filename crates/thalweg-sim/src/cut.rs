@@ -5,6 +5,9 @@
 //! between them are one. All else is free: cells are put together to as many parts as there are threads, so that the heaviest part is
 //! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
 
+mod grouping;
+
+use self::grouping::{Grouping, UNEVEN};
 use crate::messages::{MessageWay, Telling, message_ways};
 use crate::parts::numbers::{has_ends_apart, opens};
 use crate::route::{DirectionId, Routes, Ways, all_ways};
@@ -238,20 +241,6 @@ struct Cells<'a> {
     telling: BTreeSet<DirectionId>,
 }
 
-/// The cells in parts.
-struct Grouping {
-    parts: usize,
-    /// By direction and flow.
-    part: Vec<u16>,
-    speedup: f64,
-    /// The least lookahead between parts.
-    lookahead: u64,
-    /// The heaviest of what is in one part in any case, and its share of the work.
-    heaviest: (u32, f64),
-    /// The first of each cell.
-    roots: Vec<u32>,
-}
-
 impl<'a> Cells<'a> {
     fn new(spec: &'a Spec) -> Self {
         let directions = 2 * spec.links.len() as u32;
@@ -445,109 +434,6 @@ impl<'a> Cells<'a> {
         self.total = self.work.iter().sum();
     }
 
-    /// The best of the ways to put cells together, if there are two parts with work.
-    fn best(&self, threads: usize) -> Option<Grouping> {
-        let threads = threads.min(MOST_PARTS);
-        let mut lookaheads: Vec<u64> =
-            self.edges.iter().map(|edge| edge.lookahead).filter(|&of| of > 0).collect();
-        lookaheads.sort_unstable();
-        lookaheads.dedup();
-        // Of many different delays some are enough.
-        let step = lookaheads.len().div_ceil(MOST_TRIED).max(1);
-        let tried = lookaheads.iter().step_by(step).chain(lookaheads.is_empty().then_some(&u64::MAX));
-        let of = |&lookahead: &u64| self.group(threads, lookahead);
-        let parts = tried.filter_map(of);
-        parts.reduce(|best, other| if other.speedup > best.speedup { other } else { best })
-    }
-
-    /// Puts cells together that are nearer to each other than `least`, and these into parts.
-    fn group(&self, threads: usize, least: u64) -> Option<Grouping> {
-        let mut sets = self.sets.clone();
-        self.edges
-            .iter()
-            .filter(|edge| edge.lookahead < least)
-            .for_each(|edge| sets.unite(edge.from, edge.to));
-        let roots: Vec<u32> = (0..self.work.len() as u32).map(|of| sets.find(of)).collect();
-        let mut work = vec![0.0; roots.len()];
-        for (of, &root) in roots.iter().enumerate() {
-            work[root as usize] += self.work[of];
-        }
-        // Heavy ones first, each to the part that has least; the others fill up the parts in order, so that neighbours stay together.
-        let mut cells: Vec<u32> = (0..roots.len() as u32)
-            .filter(|&of| roots[of as usize] == of && work[of as usize] > 0.0)
-            .collect();
-        let share = self.total / threads as f64;
-        let is_heavy = |of: &u32| work[*of as usize] > share / 8.0;
-        let light: Vec<u32> = cells.iter().copied().filter(|of| !is_heavy(of)).collect();
-        cells.retain(is_heavy);
-        cells.sort_by(|a, b| work[*b as usize].total_cmp(&work[*a as usize]));
-        let heaviest =
-            roots.iter().copied().max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
-        let mut loads = vec![0.0; threads];
-        let mut part = vec![u16::MAX; roots.len()];
-        let lightest = |loads: &[f64]| {
-            let order = |&a: &usize, &b: &usize| loads[a].total_cmp(&loads[b]);
-            (0..loads.len()).min_by(order).unwrap_or(0)
-        };
-        for of in cells {
-            let to = lightest(&loads);
-            loads[to] += work[of as usize];
-            part[of as usize] = to as u16;
-        }
-        let mut to = lightest(&loads);
-        for of in light {
-            if loads[to] + work[of as usize] / 2.0 > share {
-                to = lightest(&loads);
-            }
-            loads[to] += work[of as usize];
-            part[of as usize] = to as u16;
-        }
-        // What has no work is anywhere, and parts without any are none.
-        let mut names: BTreeMap<u16, u16> = BTreeMap::new();
-        let mut part: Vec<u16> = roots.iter().map(|&root| part[root as usize]).collect();
-        for of in part.iter_mut().filter(|of| **of < u16::MAX) {
-            let next = names.len() as u16;
-            *of = *names.entry(*of).or_insert(next);
-        }
-        part.iter_mut().filter(|of| **of == u16::MAX).for_each(|of| *of = 0);
-        let parts = names.len();
-        let between = |edge: &&Edge| part[edge.from as usize] != part[edge.to as usize];
-        let lookahead =
-            self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
-        let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
-        let most = loads.iter().copied().fold(0.0, f64::max);
-        let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
-        let heaviest = (heaviest, work[heaviest as usize] / self.total);
-        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
-    }
-
-    fn cut(&self, grouping: &Grouping) -> Cut {
-        let parts = grouping.parts;
-        let mut distance = vec![u64::MAX; parts * parts];
-        let mut stride = u64::MAX;
-        for edge in &self.edges {
-            let [from, to] = [edge.from, edge.to].map(|of| usize::from(grouping.part[of as usize]));
-            if from != to {
-                let of = &mut distance[from * parts + to];
-                *of = edge.lookahead.min(*of);
-                stride = edge.lookahead.min(stride);
-            }
-        }
-        for by in 0..parts {
-            for from in 0..parts {
-                for to in 0..parts {
-                    let round = distance[from * parts + by].saturating_add(distance[by * parts + to]);
-                    let of = &mut distance[from * parts + to];
-                    *of = round.min(*of);
-                }
-            }
-        }
-        let (links, ends) = grouping.part.split_at(self.directions as usize);
-        let (sources, sinks) = ends.split_at(self.flows as usize);
-        let [links, sources, sinks] = [links, sources, sinks].map(<[u16]>::to_vec);
-        Cut { parts, links, sources, sinks, distance, stride }
-    }
-
     /// The name of the heaviest cell, of which `is_there` tells what belongs to it.
     fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> Bound {
         if let Some(&queue) = self.telling.iter().find(|&&queue| is_there(queue)) {
@@ -649,9 +535,3 @@ const OF_ANSWER: f64 = 0.7;
 const OF_SOURCE: f64 = 3.0;
 /// The same of a sink.
 const OF_SINK: f64 = 2.0;
-/// The hops that a thread could do while threads wait for each other once: as it was measured, not as it would be if none were ever away.
-const HOPS_A_ROUND: f64 = 100.0;
-/// The part that has most to do in a round is another in the next: all wait for more than the heaviest part has on average.
-const UNEVEN: f64 = 1.3;
-/// The lookaheads that are tried at most.
-const MOST_TRIED: usize = 6;

@@ -335,7 +335,8 @@ impl Wheel {
         Entry::settle(list, place, entry, self.lots);
     }
 
-    /// Gives the later entries back to the wheel, those of one time together; those before the wheel's time stay.
+    /// Gives the later entries back to the wheel, those of one time together; those before the wheel's time stay. Where many flows keep
+    /// step the list may have hardly anything but one time: that goes too, as each more of it would be put in its place among all others.
     #[cold]
     fn shorten(&mut self) {
         let mut end = self.head + SHORT;
@@ -343,6 +344,12 @@ impl Wheel {
             |near: &[Entry], at: usize| near[at - 1].time == near[at].time || near[at].time < self.base;
         while end < self.near.len() && stays(&self.near, end) {
             end += 1;
+        }
+        if let Some(last) = self.near.last()
+            && end == self.near.len()
+            && last.time >= self.base
+        {
+            end -= self.list().iter().rev().take_while(|entry| entry.time == last.time).count();
         }
         for index in end..self.near.len() {
             self.place(self.near[index]);
@@ -465,7 +472,10 @@ impl Wheel {
                 return;
             }
             let slot = self.occupied[level].trailing_zeros() as usize;
-            if self.slots[level * SLOTS + slot].earliest > self.limit {
+            let Slot { first, earliest } = self.slots[level * SLOTS + slot];
+            // Many entries of one time are taken when they are next, and not before: what comes earlier would make the list too long.
+            let is_crowd = level == 0 && self.ahead() > 0 && self.chunks[first as usize].next != NONE;
+            if is_crowd || earliest > self.limit {
                 return;
             }
             self.occupied[level] &= self.occupied[level] - 1;
@@ -551,15 +561,15 @@ mod tests {
         /// Against a sorted list: entries of one time by rank, those added for the current time after them as added.
         #[test]
         fn agrees_with_a_sorted_list(
-            steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60), 1..300),
+            steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60, 1u32..8), 1..300),
             by_lot: bool,
         ) {
             let (ties, lots) = if by_lot { (Ties::Lot, u64::MAX) } else { (Ties::Order, 0) };
             let (mut wheel, mut list) = (Wheel::new(ties), Vec::new());
             let (mut now, mut added) = (0u64, 0u64);
-            for (pops, magnitude, factor, key, copies) in steps {
+            for (pops, magnitude, factor, key, copies, times) in steps {
                 for copy in 0..copies {
-                    let time = now + (factor << magnitude) + u64::from(copy % 7);
+                    let time = now + (factor << magnitude) + u64::from(copy % times);
                     let key = (key << 26) + copy;
                     wheel.push(Time::from_picos(time), key);
                     added += 1;
@@ -594,6 +604,26 @@ mod tests {
         let (by_order, by_lot) = (taken(Ties::Order), taken(Ties::Lot));
         assert!(by_order.is_sorted(), "{by_order:?}");
         assert!(by_lot[0] == by_order[0] && !by_lot.is_sorted(), "{by_lot:?}");
+    }
+
+    /// Each of many flows in step adds an event for the same time, while others come before it.
+    #[test]
+    fn a_crowd_stays_out_of_the_list_until_it_is_next() {
+        let mut wheel = Wheel::new(Ties::Lot);
+        let at = Time::from_picos(1 << 20);
+        wheel.push(Time::from_picos(10), 0);
+        for number in 1..=1000 {
+            wheel.push(at, (2 << ENTITY_BITS) + number);
+            assert!(wheel.ahead() <= LONG, "{number}");
+        }
+        for earlier in 10..100 {
+            wheel.push(Time::from_picos(earlier + 1), 0);
+            assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0)));
+            assert!(wheel.ahead() <= LONG, "{earlier}");
+        }
+        assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0)));
+        let crowd = std::iter::from_fn(|| wheel.pop());
+        assert_eq!(crowd.filter(|(time, _)| *time == at).count(), 1000);
     }
 
     #[test]

@@ -1,0 +1,230 @@
+//! Cells put together to parts.
+
+use super::{Cells, Cut, Edge, MOST_PARTS};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// The cells in parts.
+pub(super) struct Grouping {
+    pub parts: usize,
+    /// By direction and flow.
+    pub part: Vec<u16>,
+    pub speedup: f64,
+    /// The least lookahead between parts.
+    pub lookahead: u64,
+    /// The heaviest of what is in one part in any case, and its share of the work.
+    pub heaviest: (u32, f64),
+    /// The first of each cell.
+    pub roots: Vec<u32>,
+}
+
+impl Cells<'_> {
+    /// The best of the ways to put cells together, if there are two parts with work.
+    pub fn best(&self, threads: usize) -> Option<Grouping> {
+        let threads = threads.min(MOST_PARTS);
+        let mut lookaheads: Vec<u64> =
+            self.edges.iter().map(|edge| edge.lookahead).filter(|&of| of > 0).collect();
+        lookaheads.sort_unstable();
+        lookaheads.dedup();
+        // Of many different delays some are enough.
+        let step = lookaheads.len().div_ceil(MOST_TRIED).max(1);
+        let tried = lookaheads.iter().step_by(step).chain(lookaheads.is_empty().then_some(&u64::MAX));
+        let of = |&lookahead: &u64| self.group(threads, lookahead);
+        let parts = tried.filter_map(of);
+        parts.reduce(|best, other| if other.speedup > best.speedup { other } else { best })
+    }
+
+    /// Puts cells together that are nearer to each other than `least`, and these into parts.
+    fn group(&self, threads: usize, least: u64) -> Option<Grouping> {
+        let mut sets = self.sets.clone();
+        self.edges
+            .iter()
+            .filter(|edge| edge.lookahead < least)
+            .for_each(|edge| sets.unite(edge.from, edge.to));
+        let roots: Vec<u32> = (0..self.work.len() as u32).map(|of| sets.find(of)).collect();
+        let mut work = vec![0.0; roots.len()];
+        for (of, &root) in roots.iter().enumerate() {
+            work[root as usize] += self.work[of];
+        }
+        let heaviest =
+            roots.iter().copied().max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
+        let mut growth = Growth::new(&roots, &work, &self.edges, threads, self.total / threads as f64);
+        growth.fill();
+        let Growth { loads, mut part, .. } = growth;
+        // What has no work is anywhere, and parts without any are none.
+        let mut names: BTreeMap<u16, u16> = BTreeMap::new();
+        part = roots.iter().map(|&root| part[root as usize]).collect();
+        for of in part.iter_mut().filter(|of| **of < NOWHERE) {
+            let next = names.len() as u16;
+            *of = *names.entry(*of).or_insert(next);
+        }
+        part.iter_mut().filter(|of| **of == NOWHERE).for_each(|of| *of = 0);
+        let parts = names.len();
+        let between = |edge: &&Edge| part[edge.from as usize] != part[edge.to as usize];
+        let lookahead =
+            self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
+        let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
+        let most = loads.iter().copied().fold(0.0, f64::max);
+        let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
+        let heaviest = (heaviest, work[heaviest as usize] / self.total);
+        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
+    }
+
+    pub fn cut(&self, grouping: &Grouping) -> Cut {
+        let parts = grouping.parts;
+        let mut distance = vec![u64::MAX; parts * parts];
+        let mut stride = u64::MAX;
+        for edge in &self.edges {
+            let [from, to] = [edge.from, edge.to].map(|of| usize::from(grouping.part[of as usize]));
+            if from != to {
+                let of = &mut distance[from * parts + to];
+                *of = edge.lookahead.min(*of);
+                stride = edge.lookahead.min(stride);
+            }
+        }
+        for by in 0..parts {
+            for from in 0..parts {
+                for to in 0..parts {
+                    let round = distance[from * parts + by].saturating_add(distance[by * parts + to]);
+                    let of = &mut distance[from * parts + to];
+                    *of = round.min(*of);
+                }
+            }
+        }
+        let (links, ends) = grouping.part.split_at(self.directions as usize);
+        let (sources, sinks) = ends.split_at(self.flows as usize);
+        let [links, sources, sinks] = [links, sources, sinks].map(<[u16]>::to_vec);
+        Cut { parts, links, sources, sinks, distance, stride }
+    }
+}
+
+/// Parts that grow by one cell after the other, so that neighbours stay together and packets are seldom handed over. Parts of networks
+/// in which all looks alike, as in a fat tree, then have much the same to do, however well that is estimated.
+struct Growth<'a> {
+    /// The work for each cell, and the work that each part is to have.
+    work: &'a [f64],
+    share: f64,
+    loads: Vec<f64>,
+    /// By cell; `NOWHERE` where it is in none yet.
+    part: Vec<u16>,
+    /// The cells with work, in their order.
+    cells: Vec<u32>,
+    /// The cells between which packets go, either way: those of cell i are from `first[i]` on.
+    neighbours: Vec<u32>,
+    first: Vec<u32>,
+}
+
+impl<'a> Growth<'a> {
+    fn new(roots: &[u32], work: &'a [f64], edges: &[Edge], threads: usize, share: f64) -> Self {
+        let cells: Vec<u32> = (0..)
+            .zip(roots)
+            .filter(|&(of, &root)| of == root && work[of as usize] > 0.0)
+            .map(|(of, _)| of)
+            .collect();
+        let ends = edges.iter().map(|edge| [roots[edge.from as usize], roots[edge.to as usize]]);
+        let mut pairs: Vec<[u32; 2]> =
+            ends.filter(|[a, b]| a != b).flat_map(|[a, b]| [[a, b], [b, a]]).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut first = vec![0; roots.len() + 1];
+        pairs.iter().for_each(|[of, _]| first[*of as usize + 1] += 1);
+        for of in 0..roots.len() {
+            first[of + 1] += first[of];
+        }
+        let neighbours = pairs.into_iter().map(|[_, other]| other).collect();
+        Self {
+            work,
+            share,
+            loads: vec![0.0; threads],
+            part: vec![NOWHERE; roots.len()],
+            cells,
+            neighbours,
+            first,
+        }
+    }
+
+    fn fill(&mut self) {
+        // Heavy ones first, each to the part that has least.
+        let mut heavy: Vec<u32> =
+            self.cells.iter().copied().filter(|&of| self.work[of as usize] > self.share / 8.0).collect();
+        heavy.sort_by(|a, b| self.work[*b as usize].total_cmp(&self.work[*a as usize]));
+        for of in heavy {
+            self.put(of, self.lightest());
+        }
+        let mut seeds = self.cells.clone().into_iter().peekable();
+        for to in 0..self.loads.len() {
+            self.grow(to, &mut seeds);
+        }
+        // What no part has had room for.
+        for of in seeds {
+            if self.is_free(of) {
+                self.put(of, self.lightest());
+            }
+        }
+    }
+
+    /// Adds to a part what has most of its neighbours there, or else what comes next.
+    fn grow(&mut self, to: usize, seeds: &mut core::iter::Peekable<impl Iterator<Item = u32>>) {
+        let mut near: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut frontier = BinaryHeap::new();
+        let mut added: Vec<u32> =
+            self.cells.iter().copied().filter(|&of| usize::from(self.part[of as usize]) == to).collect();
+        loop {
+            for of in added.drain(..) {
+                for &neighbour in self.neighbours_of(of) {
+                    if self.is_free(neighbour) {
+                        let count = near.entry(neighbour).or_default();
+                        *count += 1;
+                        let all = self.neighbours_of(neighbour).len() as u64;
+                        frontier.push((u64::from(*count) * u64::from(u32::MAX) / all, Reverse(neighbour)));
+                    }
+                }
+            }
+            let next = loop {
+                match frontier.pop() {
+                    Some((_, Reverse(of))) if self.is_free(of) => break Some(of),
+                    Some(_) => {}
+                    None => break None,
+                }
+            };
+            let next = next.or_else(|| {
+                while seeds.next_if(|&of| !self.is_free(of)).is_some() {}
+                seeds.peek().copied()
+            });
+            let Some(of) = next else { return };
+            if self.loads[to] + self.work[of as usize] / 2.0 > self.share {
+                return;
+            }
+            self.put(of, to);
+            added.push(of);
+        }
+    }
+
+    fn put(&mut self, of: u32, to: usize) {
+        self.loads[to] += self.work[of as usize];
+        self.part[of as usize] = to as u16;
+    }
+
+    fn lightest(&self) -> usize {
+        let order = |&a: &usize, &b: &usize| self.loads[a].total_cmp(&self.loads[b]);
+        (0..self.loads.len()).min_by(order).unwrap_or(0)
+    }
+
+    /// True for a cell with work that is in no part yet.
+    fn is_free(&self, of: u32) -> bool {
+        self.part[of as usize] == NOWHERE && self.work[of as usize] > 0.0
+    }
+
+    fn neighbours_of(&self, of: u32) -> &[u32] {
+        &self.neighbours[self.first[of as usize] as usize..self.first[of as usize + 1] as usize]
+    }
+}
+
+/// The part of a cell that is in none.
+const NOWHERE: u16 = u16::MAX;
+/// The hops that a thread could do while threads wait for each other once: as it was measured, not as it would be if none were ever away.
+const HOPS_A_ROUND: f64 = 100.0;
+/// The part that has most to do in a round is another in the next: all wait for more than the heaviest part has on average.
+pub(super) const UNEVEN: f64 = 1.3;
+/// The lookaheads that are tried at most.
+const MOST_TRIED: usize = 6;
