@@ -47,8 +47,9 @@ use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Output, window};
 
-/// The endpoints from which on they are asked for ahead: fewer of them stay in the second-level cache.
+/// The endpoints, or transmitters, from which on they are asked for ahead: fewer of them stay in the second-level cache.
 const MANY_ENDPOINTS: usize = 512;
+const MANY_TRANSMITTERS: usize = 4096;
 
 /// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +165,8 @@ impl<T: Tracing> EventLoop<T> {
     /// what the engine keeps elsewhere one before. The next one has been taken already.
     #[inline]
     fn look_ahead(&mut self) {
-        if self.endpoints.len() < MANY_ENDPOINTS {
+        // A part of a run may have the lines of many flows, and the ends of none.
+        if self.endpoints.len() < MANY_ENDPOINTS && self.network.transmitters.len() < MANY_TRANSMITTERS {
             return;
         }
         let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };

@@ -18,13 +18,15 @@ use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
 use crate::parts::transfer::TransferList;
-use crate::parts::transmitter::Station;
+use crate::parts::transmitter::{Station, Transmitter};
 use crate::result::{Conservation, Quantity, Transfer};
 use crate::spec::{DirectionSpec, Spec};
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use thalweg_proto::units::Time;
 
 /// The whole run without what its parts have.
@@ -70,25 +72,32 @@ pub(crate) fn split<T: Tracing + Clone>(
     let having = owners.sources.iter().chain(&owners.sinks).chain(speakers);
     having.for_each(|&part| has_flows[usize::from(part)] = true);
     let network = &mut whole.network;
-    let stations =
-        scatter(core::mem::take(&mut network.stations), cut.parts, &of_stations, |_| Station::default());
-    let transmitters =
-        scatter(core::mem::take(&mut network.transmitters), cut.parts, &owners.links, |transmitter| {
-            transmitter.stand_in()
-        });
-    let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::stand_in);
+    let [count, of_flows] = [network.stations.len(), owners.ends.len() / 2];
+    let stations = at_once(cut.parts, |_| (0..count).map(|_| Station::default()).collect());
+    let stations = scatter(core::mem::take(&mut network.stations), &of_stations, stations);
+    let transmitters = stand_ins(&network.transmitters, cut.parts, Transmitter::stand_in);
+    let transmitters = scatter(core::mem::take(&mut network.transmitters), &owners.links, transmitters);
+    let flows = stand_ins(&whole.flows, cut.parts, Flow::stand_in);
+    let mut flows = scatter(core::mem::take(&mut whole.flows), &owners.sources, flows);
     for flow in owners.apart() {
         // Delays are measured where packets arrive.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
-    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::stand_in);
-    let gates = scatter(core::mem::take(&mut whole.gates), cut.parts, &of_gates, NodeGate::clone);
+    let hosts = stand_ins(&whole.hosts, cut.parts, Host::stand_in);
+    let hosts = scatter(core::mem::take(&mut whole.hosts), &of_hosts, hosts);
+    let gates = stand_ins(&whole.gates, cut.parts, NodeGate::clone);
+    let gates = scatter(core::mem::take(&mut whole.gates), &of_gates, gates);
+    let ends = at_once(cut.parts, |part| {
+        let count = if has_flows[part] { of_flows } else { 0 };
+        let endpoints: Vec<Endpoint> = (0..2 * count).map(|_| Endpoint::VACANT).collect();
+        (endpoints, vec![Connection::UNOPENED; count])
+    });
     let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
-    let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates);
-    for (number, ((((stations, transmitters), flows), hosts), gates)) in (0..).zip(tables) {
+    let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(ends);
+    for (number, (((((stations, transmitters), flows), hosts), gates), ends)) in (0..).zip(tables) {
         let has_flows = has_flows[usize::from(number)];
-        let connections = if has_flows { owners.ends.len() / 2 } else { 0 };
+        let (endpoints, connections) = ends;
         let network = &whole.network;
         parts.push(EventLoop {
             now: Time::ZERO,
@@ -114,8 +123,8 @@ pub(crate) fn split<T: Tracing + Clone>(
                 dropped: Vec::new(),
                 messages: network.messages.clone(),
             },
-            endpoints: (0..2 * connections).map(|_| Endpoint::VACANT).collect(),
-            connections: vec![Connection::UNOPENED; connections],
+            endpoints,
+            connections,
             numbers: whole.numbers.fresh(),
             flows: if has_flows { flows } else { Vec::new() },
             groups: whole.groups.iter().map(Group::fresh).collect(),
@@ -143,30 +152,40 @@ pub(crate) fn split<T: Tracing + Clone>(
     (Rest { whole, owners, stations: of_stations, hosts: of_hosts, gates: of_gates }, parts)
 }
 
+/// Makes something for each part, all at once: tables of many flows take a second otherwise, most of it for memory to be there.
+fn at_once<X: Send>(parts: usize, make: impl Fn(usize) -> X + Sync) -> Vec<X> {
+    std::thread::scope(|scope| {
+        let make = &make;
+        let threads: Vec<_> = (0..parts).map(|part| scope.spawn(move || make(part))).collect();
+        let made =
+            |thread: ScopedJoinHandle<'_, X>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        threads.into_iter().map(made).collect()
+    })
+}
+
+/// A table of stand-ins for each part.
+fn stand_ins<X: Send + Sync>(table: &[X], parts: usize, stand_in: impl Fn(&X) -> X + Sync) -> Vec<Vec<X>> {
+    at_once(parts, |_| table.iter().map(&stand_in).collect())
+}
+
 /// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
-fn scatter<X>(table: Vec<X>, parts: usize, owners: &[u16], stand_in: impl Fn(&X) -> X) -> Vec<Vec<X>> {
-    let mut tables: Vec<Vec<X>> = (0..parts).map(|_| Vec::with_capacity(table.len())).collect();
-    for (entry, &owner) in table.into_iter().zip(owners) {
-        for (_, table) in tables.iter_mut().enumerate().filter(|(part, _)| *part != usize::from(owner)) {
-            table.push(stand_in(&entry));
-        }
-        tables[usize::from(owner)].push(entry);
+fn scatter<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
+    for (place, (entry, &owner)) in table.into_iter().zip(owners).enumerate() {
+        tables[usize::from(owner)][place] = entry;
     }
     tables
 }
 
 /// Puts a table together again; tables may be missing where nothing was in them.
-fn gather<X>(tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
-    let mut tables: Vec<_> = tables.into_iter().map(Vec::into_iter).collect();
-    let mut whole = Vec::with_capacity(owners.len());
-    for &owner in owners {
-        for (part, table) in tables.iter_mut().enumerate() {
-            let entry = table.next();
-            if part == usize::from(owner) {
-                whole.extend(entry);
-            }
+fn gather<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
+    let base = (0..tables.len()).max_by_key(|&part| tables[part].len()).unwrap_or(0);
+    let Some(mut whole) = tables.get_mut(base).map(core::mem::take) else { return Vec::new() };
+    for (place, (entry, &owner)) in whole.iter_mut().zip(owners).enumerate() {
+        if let Some(own) = tables[usize::from(owner)].get_mut(place) {
+            core::mem::swap(entry, own);
         }
     }
+    std::thread::scope(|scope| tables.into_iter().for_each(|table| drop(scope.spawn(|| drop(table)))));
     whole
 }
 
@@ -297,7 +316,7 @@ pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> E
         whole.groups.iter_mut().zip(&part.groups).for_each(|(group, of_part)| group.add(of_part));
         let Some(border) = part.border else { continue };
         whole.events -= border.doubled;
-        for (connection, fates) in border.fates {
+        for (connection, fates) in border.into_fates() {
             let flow = whole.flow_of(connection);
             whole.flows[flow as usize].counts.add(&fates);
         }

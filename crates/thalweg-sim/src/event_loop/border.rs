@@ -7,6 +7,7 @@ use crate::parts::flow::Role;
 use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT};
 use crate::parts::packet::{Flags, NONE};
+use crate::prefetch::prefetch;
 use crate::result::{FlowCounts, Transfer};
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
@@ -104,6 +105,7 @@ impl<T: Tracing> EventLoop<T> {
         self.hear(from, &mut outbox.transfers);
         let Self { network, wheel, border, .. } = self;
         let (transmitters, strays) = (&mut network.transmitters, &mut network.strays);
+        outbox.links().for_each(|link| prefetch(&transmitters[link as usize]));
         outbox.empty(&mut network.packets, |packets, packet, number| {
             let header = packets.get_mut(packet);
             let (link, arrives) = (header.next, header.arrives_at);
@@ -136,7 +138,7 @@ impl<T: Tracing> EventLoop<T> {
         // A part knows only its own connections: flows are told at the end.
         let flow = if self.border.is_some() { 0 } else { self.flow_of(connection) };
         match &mut self.border {
-            Some(border) => border.fates.entry(connection).or_default(),
+            Some(border) => border.fates(connection),
             None => &mut self.flows[flow as usize].counts,
         }
     }

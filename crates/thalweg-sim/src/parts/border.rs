@@ -81,6 +81,11 @@ impl Outbox {
         self.large.clear();
     }
 
+    /// The links that its packets are on.
+    pub fn links(&self) -> impl Iterator<Item = u32> {
+        self.packets.iter().map(|packet| packet.next)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.transfers.is_empty()
     }
@@ -157,8 +162,9 @@ pub(crate) struct Border {
     pub before: Vec<u32>,
     /// The same for packets on wires here with any before them, by link and time of arrival.
     pub tied: BTreeMap<(u32, Time), VecDeque<u32>>,
-    /// The packets of connections, of any part, that were dropped or lost here.
-    pub fates: BTreeMap<u32, FlowCounts>,
+    /// The packets of connections, of any part, that were dropped or lost here: of those from the start by number, as far as
+    /// there are some, and of others.
+    fates: (Vec<FlowCounts>, BTreeMap<u32, FlowCounts>),
     /// The moments of transfers that have ended, as far as these are listed.
     pub transfers: Vec<Moment>,
     /// So many moments were taken here.
@@ -181,13 +187,32 @@ impl Border {
             before: vec![0; if is_recorded { owners.links.len() } else { 0 }],
             tied: BTreeMap::new(),
             owners,
-            fates: BTreeMap::new(),
+            fates: (Vec::new(), BTreeMap::new()),
             transfers: Vec::new(),
             moments: 0,
             far: (0..parts).map(|_| Far::default()).collect(),
             ended: Vec::new(),
             doubled: 0,
         }
+    }
+
+    /// What has become here of a connection's packets.
+    pub fn fates(&mut self, connection: u32) -> &mut FlowCounts {
+        let (fixed, others) = &mut self.fates;
+        let number = connection as usize;
+        if number >= self.owners.ends.len() / 2 {
+            return others.entry(connection).or_default();
+        }
+        if number >= fixed.len() {
+            fixed.resize(number + 1, FlowCounts::default());
+        }
+        &mut fixed[number]
+    }
+
+    /// The same of all connections.
+    pub fn into_fates(self) -> impl Iterator<Item = (u32, FlowCounts)> {
+        let (fixed, others) = self.fates;
+        (0..).zip(fixed).chain(others)
     }
 
     /// A packet is on a wire behind so many others that arrive with it, of which other parts may have some.

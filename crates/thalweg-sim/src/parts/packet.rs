@@ -358,7 +358,10 @@ impl Packets {
             packet.cargo =
                 self.keep(core::mem::replace(&mut large[index as usize], Large::Bytes(Vec::new())));
         }
-        self.add(packet)
+        let number = self.add(packet);
+        // Packets come in crowds: the room of the next.
+        self.prefetch(self.free);
+        number
     }
 
     /// Adds all packets of another store, without what they carry: where they are does not matter any more.
