@@ -116,7 +116,7 @@ impl Paths {
     ) -> Option<GroupPath> {
         let (data, ack) = packet_sizes(&group.transport);
         let mut slowest: Option<GroupPath> = None;
-        let mut loads = [BTreeMap::new(), BTreeMap::new()];
+        let mut loads = [Vec::new(), Vec::new()];
         let mut is_single = group.ends().len() == 1;
         for (pair, [from, to]) in group.ends().enumerate() {
             let (there, back) = ways.get(&(from, to)).zip(ways.get(&(to, from)))?;
@@ -127,7 +127,7 @@ impl Paths {
                 [&there.shares[..], if group.control_channel.is_some() { &[] } else { &back.shares }];
             for ((shares, loads), packet) in shares.into_iter().zip(&mut loads).zip([data, ack]) {
                 for &(hop, share) in shares {
-                    *loads.entry(hop).or_insert(0.0) += flows * share;
+                    loads.push((hop, flows * share));
                     let hop = hop as usize;
                     self.link_rtt[hop / 2] = self.link_rtt[hop / 2].max(path.rtt);
                     self.packet[hop] = self.packet[hop].max(packet);
@@ -140,7 +140,7 @@ impl Paths {
                 slowest = Some(path);
             }
         }
-        slowest.map(|path| GroupPath { is_single, loads, ..path })
+        slowest.map(|path| GroupPath { is_single, loads: loads.map(sums), ..path })
     }
 
     /// The bandwidth-delay product of a link's direction: its rate times the longest unloaded round-trip time of
@@ -176,6 +176,17 @@ impl Paths {
     pub fn is_bottleneck(&self, link: usize, backward: bool) -> bool {
         self.bottleneck.get(link * 2 + usize::from(backward)).copied().unwrap_or(false)
     }
+}
+
+/// The sum for each direction of what many pairs of nodes bring there.
+fn sums(mut loads: Vec<(DirectionId, f64)>) -> BTreeMap<DirectionId, f64> {
+    loads.sort_by_key(|&(of, _)| of);
+    loads.dedup_by(|(of, more), (sum_of, sum)| {
+        let is_same = of == sum_of;
+        *sum += if is_same { *more } else { 0.0 };
+        is_same
+    });
+    loads.into_iter().collect()
 }
 
 fn measure(

@@ -192,7 +192,9 @@ pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
     let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
     let mut ways: BTreeMap<(NodeId, NodeId), Ways> = BTreeMap::new();
     let wanted: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
-    for (number, (_, failed)) in spec.routing.epochs().iter().enumerate() {
+    let epochs = spec.routing.epochs();
+    let several = epochs.len() > 1;
+    for (number, (_, failed)) in epochs.iter().enumerate() {
         let mut routes = Routes::without(spec, failed);
         let is_first = number == 0;
         if is_first || spec.routing.paths == Multipath::One {
@@ -226,8 +228,11 @@ pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
             list.sort_unstable();
             list.dedup();
         }
-        of.steps.sort_unstable();
-        of.steps.dedup();
+        // Of one epoch each is there once.
+        if several {
+            of.steps.sort_unstable();
+            of.steps.dedup();
+        }
     }
     ways
 }
