@@ -234,8 +234,9 @@ struct Cells<'a> {
     flows: u32,
     sets: Sets,
     edges: Vec<Edge>,
-    /// The work for each, in hops of packets.
+    /// The work for each, in hops of packets, and the packets that leave it.
     work: Vec<f64>,
+    leaving: Vec<f64>,
     total: f64,
     /// The queues that tell sources.
     telling: BTreeSet<DirectionId>,
@@ -252,6 +253,7 @@ impl<'a> Cells<'a> {
             sets: Sets((0..directions + 2 * flows).collect()),
             edges: Vec::new(),
             work: vec![0.0; (directions + 2 * flows) as usize],
+            leaving: vec![0.0; (directions + 2 * flows) as usize],
             total: 0.0,
             telling: BTreeSet::new(),
         };
@@ -418,14 +420,17 @@ impl<'a> Cells<'a> {
                 let narrow = ways[0].shares.iter().map(share).fold(f64::MAX, f64::min);
                 let packets = narrow.min(most) / packet * self.spec.duration.as_secs_f64();
                 for number in (pair..group.count as usize).step_by(group.ends().len()) {
-                    for (behind, of_end) in [(0, OF_SOURCE), (self.flows as usize, OF_SINK)] {
-                        self.work[flow + behind + number] = packets * (of_end + lines);
+                    let ends = [(flow, OF_SOURCE, 1.0), (flow + self.flows as usize, OF_SINK, OF_ANSWER)];
+                    for (first, of_end, sent) in ends {
+                        self.work[first + number] = packets * (of_end + lines);
+                        self.leaving[first + number] = packets * sent;
                     }
                 }
                 let flows = f64::from(group.flows_of_pair(pair));
                 for (ways, of_packet) in ways.iter().zip([1.0, OF_ANSWER]) {
                     for &(of, share) in &ways.shares {
                         self.work[of as usize] += packets * of_packet * flows * share;
+                        self.leaving[of as usize] = self.work[of as usize];
                     }
                 }
             }
@@ -497,7 +502,7 @@ impl<'a> Cells<'a> {
         let (cell, share) = best.heaviest;
         if best.speedup * UNEVEN >= 0.75 * threads as f64 {
             Bound::Threads
-        } else if best.speedup * share < 0.6 {
+        } else if best.speedup * share < 0.5 {
             Bound::Delays(Duration::from_picos(best.lookahead))
         } else {
             let part = best.part[cell as usize];

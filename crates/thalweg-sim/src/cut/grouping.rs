@@ -12,7 +12,7 @@ pub(super) struct Grouping {
     pub speedup: f64,
     /// The least lookahead between parts.
     pub lookahead: u64,
-    /// The heaviest of what is in one part in any case, and its share of the work.
+    /// The heaviest of what is in one part in any case, and its share of the work, with that for packets which come from other parts or go there.
     pub heaviest: (u32, f64),
     /// The first of each cell.
     pub roots: Vec<u32>,
@@ -50,7 +50,7 @@ impl Cells<'_> {
             roots.iter().copied().max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
         let mut growth = Growth::new(&roots, &work, &self.edges, threads, self.total / threads as f64);
         growth.fill();
-        let Growth { loads, mut part, .. } = growth;
+        let mut part = growth.part;
         // What has no work is anywhere, and parts without any are none.
         let mut names: BTreeMap<u16, u16> = BTreeMap::new();
         part = roots.iter().map(|&root| part[root as usize]).collect();
@@ -64,10 +64,31 @@ impl Cells<'_> {
         let lookahead =
             self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
-        let most = loads.iter().copied().fold(0.0, f64::max);
+        let (loads, crowded) = self.loads(&part, &roots, parts, heaviest);
+        let most = loads.into_iter().fold(0.0, f64::max);
         let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
-        let heaviest = (heaviest, work[heaviest as usize] / self.total);
+        let heaviest = (heaviest, (work[heaviest as usize] + crowded) / self.total);
         (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
+    }
+
+    /// The work of each part, with that for packets which it hands over or is handed, and how much of the latter a cell causes.
+    fn loads(&self, part: &[u16], roots: &[u32], parts: usize, cell: u32) -> (Vec<f64>, f64) {
+        let mut loads = vec![0.0; parts];
+        for (&part, work) in part.iter().zip(&self.work) {
+            loads[usize::from(part)] += work;
+        }
+        let mut ways = vec![0.0; part.len()];
+        self.edges.iter().for_each(|edge| ways[edge.from as usize] += 1.0);
+        let mut of_cell = 0.0;
+        for &Edge { from, to, .. } in &self.edges {
+            let ends = [from, to].map(|of| of as usize);
+            if part[ends[0]] != part[ends[1]] {
+                let more = OF_BORDER * self.leaving[ends[0]] / ways[ends[0]];
+                ends.iter().for_each(|&end| loads[usize::from(part[end])] += more);
+                of_cell += if ends.iter().any(|&end| roots[end] == cell) { more } else { 0.0 };
+            }
+        }
+        (loads, of_cell)
     }
 
     pub fn cut(&self, grouping: &Grouping) -> Cut {
@@ -224,6 +245,8 @@ impl<'a> Growth<'a> {
 const NOWHERE: u16 = u16::MAX;
 /// The hops that a thread could do while threads wait for each other once: as it was measured, not as it would be if none were ever away.
 const HOPS_A_ROUND: f64 = 100.0;
+/// The work of a part on a packet that crosses its border, in hops: measured where most packets of a part do.
+const OF_BORDER: f64 = 0.5;
 /// The part that has most to do in a round is another in the next: all wait for more than the heaviest part has on average.
 pub(super) const UNEVEN: f64 = 1.3;
 /// The lookaheads that are tried at most.
