@@ -130,7 +130,7 @@ struct Growth<'a> {
     part: Vec<u16>,
     /// The cells with work, in their order.
     cells: Vec<u32>,
-    /// The cells between which packets go, either way: those of cell i are from `first[i]` on.
+    /// The cells between which packets go, once for each way: those of cell i are from `first[i]` on.
     neighbours: Vec<u32>,
     first: Vec<u32>,
 }
@@ -143,16 +143,18 @@ impl<'a> Growth<'a> {
             .map(|(of, _)| of)
             .collect();
         let ends = edges.iter().map(|edge| [roots[edge.from as usize], roots[edge.to as usize]]);
-        let mut pairs: Vec<[u32; 2]> =
-            ends.filter(|[a, b]| a != b).flat_map(|[a, b]| [[a, b], [b, a]]).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
+        let ways: Vec<[u32; 2]> = ends.filter(|[a, b]| a != b).flat_map(|[a, b]| [[a, b], [b, a]]).collect();
+        // Behind those of each cell at first, and where they begin when they are all in.
         let mut first = vec![0; roots.len() + 1];
-        pairs.iter().for_each(|[of, _]| first[*of as usize + 1] += 1);
+        ways.iter().for_each(|[of, _]| first[*of as usize] += 1);
         for of in 0..roots.len() {
             first[of + 1] += first[of];
         }
-        let neighbours = pairs.into_iter().map(|[_, other]| other).collect();
+        let mut neighbours = vec![0; ways.len()];
+        for [of, other] in ways {
+            first[of as usize] -= 1;
+            neighbours[first[of as usize] as usize] = other;
+        }
         Self {
             work,
             share,
@@ -169,12 +171,12 @@ impl<'a> Growth<'a> {
         let mut heavy: Vec<u32> =
             self.cells.iter().copied().filter(|&of| self.work[of as usize] > self.share / 8.0).collect();
         heavy.sort_by(|a, b| self.work[*b as usize].total_cmp(&self.work[*a as usize]));
-        for of in heavy {
+        for &of in &heavy {
             self.put(of, self.lightest());
         }
         let mut seeds = self.cells.clone().into_iter().peekable();
         for to in 0..self.loads.len() {
-            self.grow(to, &mut seeds);
+            self.grow(to, &heavy, &mut seeds);
         }
         // What no part has had room for.
         for of in seeds {
@@ -184,17 +186,23 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// Adds to a part what has most of its neighbours there, or else what comes next.
-    fn grow(&mut self, to: usize, seeds: &mut core::iter::Peekable<impl Iterator<Item = u32>>) {
-        let mut near: BTreeMap<u32, u32> = BTreeMap::new();
+    /// Adds to a part, which may have heavy cells, what has most of its neighbours there, or else what comes next.
+    fn grow(
+        &mut self,
+        to: usize,
+        heavy: &[u32],
+        seeds: &mut core::iter::Peekable<impl Iterator<Item = u32>>,
+    ) {
+        // The neighbours that each cell has here.
+        let mut near = vec![0_u32; self.part.len()];
         let mut frontier = BinaryHeap::new();
         let mut added: Vec<u32> =
-            self.cells.iter().copied().filter(|&of| usize::from(self.part[of as usize]) == to).collect();
+            heavy.iter().copied().filter(|&of| usize::from(self.part[of as usize]) == to).collect();
         loop {
             for of in added.drain(..) {
                 for &neighbour in self.neighbours_of(of) {
                     if self.is_free(neighbour) {
-                        let count = near.entry(neighbour).or_default();
+                        let count = &mut near[neighbour as usize];
                         *count += 1;
                         let all = self.neighbours_of(neighbour).len() as u64;
                         frontier.push((u64::from(*count) * u64::from(u32::MAX) / all, Reverse(neighbour)));
