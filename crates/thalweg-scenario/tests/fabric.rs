@@ -205,7 +205,9 @@ fn a_fat_tree_of_a_thousand_hosts_is_read_and_explained() {
     println!("{:?}\n{told}", began.elapsed());
     assert!(told.contains("between 1024 pairs of nodes") && told.lines().count() < 100, "{told}");
     let expected = thalweg_scenario::threads(loaded.spec(), [16]);
-    assert!(expected.starts_with("a run is about 1"), "{expected}");
+    // 9.5 times were measured with so many.
+    let gain = expected.trim_start_matches("a run is about ").split(' ').next().unwrap();
+    assert!(gain.parse::<f64>().unwrap() > 9.0, "{expected}");
 }
 
 fn network() -> impl Strategy<Value = String> {

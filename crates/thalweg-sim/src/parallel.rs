@@ -96,7 +96,7 @@ const TICK: Duration = Duration::from_picos(1);
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// What a part tells the others before each round. Only it writes here.
+/// A part's word to the others before each round. Only it writes here.
 #[derive(Default)]
 struct Notice {
     /// The round that the rest is for, which is written last.

@@ -321,3 +321,70 @@ impl Spreading {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{DirectionSpec, LinkSpec, MeasureSpec, NodeSpec, Processing, Ties};
+    use proptest::prelude::*;
+    use thalweg_proto::units::Duration;
+
+    const NODES: u32 = 9;
+
+    /// These links, between nodes by number, of so many milliseconds.
+    fn network(links: &[(u32, u32, u64)]) -> Spec {
+        let node =
+            |number| NodeSpec { name: format!("n{number}"), processing: Processing::default(), gate: None };
+        let link = |(number, &(a, b, delay)): (usize, &(u32, u32, u64))| {
+            let direction = DirectionSpec::of_any_rate(Duration::from_millis(delay));
+            LinkSpec {
+                name: format!("l{number}"),
+                a: NodeId(a),
+                b: NodeId(b),
+                forward: direction.clone(),
+                backward: direction,
+                middlebox: Default::default(),
+                weight: 1,
+            }
+        };
+        Spec {
+            routing: Default::default(),
+            nodes: (0..NODES).map(node).collect(),
+            links: links.iter().enumerate().map(link).collect(),
+            groups: Vec::new(),
+            duration: Duration::from_secs(1),
+            warmup: Duration::ZERO,
+            seed: 1,
+            ties: Ties::Lot,
+            measure: MeasureSpec::default(),
+        }
+    }
+
+    proptest! {
+        /// A node with a single link has the paths of its neighbour: those that a search of its own finds, of equal ones the same.
+        #[test]
+        fn hosts_have_the_paths_of_their_switch(
+            links in prop::collection::vec((0..NODES, 0..NODES, 1_u64..3), 1..14),
+        ) {
+            let links: Vec<_> = links.into_iter().filter(|(a, b, _)| a != b).collect();
+            let spec = network(&links);
+            let mut routes = Routes::new(&spec);
+            for one in (0..NODES).map(NodeId) {
+                let arrived_by = routes.search(one);
+                let leaving = routes.best_leaving(one);
+                let web = routes.web(one);
+                for other in (0..NODES).map(NodeId) {
+                    let mut path = Vec::new();
+                    let mut at = other;
+                    while let Some(direction) = arrived_by[at.0 as usize].filter(|_| at != one) {
+                        path.push(direction);
+                        at = routes.ends(direction).0;
+                    }
+                    path.reverse();
+                    prop_assert_eq!(routes.path(one, other), (at == one).then_some(path));
+                    prop_assert_eq!(web.leaving(other), &leaving[other.0 as usize][..]);
+                }
+            }
+        }
+    }
+}

@@ -282,7 +282,7 @@ fn what_nothing_separates_is_one() {
     assert!(!on(4, &spec).is_parallel());
     assert_eq!(outlook(&spec, [4])[0].parts, 1);
     let [lot] = outlook(&fast_lot(), [3]);
-    assert!(lot.parts == 3 && lot.speedup > 2.0 && lot.bound == Bound::Threads, "{lot:?}");
+    assert!(lot.parts == 3 && lot.speedup > 1.8 && lot.bound == Bound::Threads, "{lot:?}");
 }
 
 fn recorded<T: Tracer>(threads: usize, spec: &Spec, tracer: T) -> (RunResult, T) {

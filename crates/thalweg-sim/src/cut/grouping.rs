@@ -50,16 +50,18 @@ impl Cells<'_> {
             roots.iter().copied().max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
         let mut growth = Growth::new(&roots, &work, &self.edges, threads, self.total / threads as f64);
         growth.fill();
-        let mut part = growth.part;
         // What has no work is anywhere, and parts without any are none.
         let mut names: BTreeMap<u16, u16> = BTreeMap::new();
-        part = roots.iter().map(|&root| part[root as usize]).collect();
+        let mut part: Vec<u16> = roots.iter().map(|&root| growth.part[root as usize]).collect();
         for of in part.iter_mut().filter(|of| **of < NOWHERE) {
             let next = names.len() as u16;
             *of = *names.entry(*of).or_insert(next);
         }
         part.iter_mut().filter(|of| **of == NOWHERE).for_each(|of| *of = 0);
         let parts = names.len();
+        if parts < 2 {
+            return None;
+        }
         let between = |edge: &&Edge| part[edge.from as usize] != part[edge.to as usize];
         let lookahead =
             self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
@@ -68,7 +70,7 @@ impl Cells<'_> {
         let most = loads.into_iter().fold(0.0, f64::max);
         let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
         let heaviest = (heaviest, (work[heaviest as usize] + crowded) / self.total);
-        (parts > 1).then_some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
+        Some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
     }
 
     /// The work of each part, with that for packets which it hands over or is handed, and how much of the latter a cell causes.

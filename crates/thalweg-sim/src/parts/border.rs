@@ -196,7 +196,7 @@ impl Border {
         }
     }
 
-    /// What has become here of a connection's packets.
+    /// The fates here of a connection's packets.
     pub fn fates(&mut self, connection: u32) -> &mut FlowCounts {
         let (fixed, others) = &mut self.fates;
         let number = connection as usize;
