@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::plan::{Wishes, plan};
     use thalweg_proto::units::Rate;
-    use thalweg_sim::spec::{NodeId, NodeSpec, Processing, Spec};
+    use thalweg_sim::spec::{NodeId, NodeSpec, Spec};
 
     /// Lines of two hosts each, with these rates in Mbit/s.
     fn lines(rates: &[u64]) -> Plan {
@@ -159,18 +159,14 @@ mod tests {
                 rate: Rate::from_mbits_per_sec(*rate),
                 ..DirectionSpec::of_any_rate(Duration::from_millis(1))
             };
-            spec.links.push(LinkSpec {
-                name: format!("line{line}"),
-                a: NodeId(2 * line),
-                b: NodeId(2 * line + 1),
-                forward: direction.clone(),
-                backward: direction,
-                middlebox: Default::default(),
-                weight: 1,
-            });
+            spec.links.push(LinkSpec::new(
+                format!("line{line}"),
+                [2 * line, 2 * line + 1].map(NodeId),
+                direction.clone(),
+                direction,
+            ));
             for end in ["a", "b"] {
-                let name = format!("{end}{line}");
-                spec.nodes.push(NodeSpec { name, processing: Processing::default(), gate: None });
+                spec.nodes.push(NodeSpec::new(format!("{end}{line}")));
             }
         }
         plan(&spec, &Wishes::default()).unwrap()

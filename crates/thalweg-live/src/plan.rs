@@ -6,7 +6,7 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::PauseConfig;
 use thalweg_sim::spec::{
-    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Processing, Spec,
+    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Spec,
 };
 
 /// A host or router of a live network.
@@ -266,16 +266,13 @@ fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<
         for (end, router, forward, backward) in ends {
             let host = NodeId(spec.nodes.len() as u32);
             let name = format!("{name}.{end}");
-            spec.links.push(LinkSpec {
-                name: format!("{name} access"),
-                a: host,
-                b: router,
-                forward: forward.clone(),
-                backward: backward.clone(),
-                middlebox: Default::default(),
-                weight: 1,
-            });
-            spec.nodes.push(NodeSpec { name, processing: Processing::default(), gate: None });
+            spec.links.push(LinkSpec::new(
+                format!("{name} access"),
+                [host, router],
+                forward.clone(),
+                backward.clone(),
+            ));
+            spec.nodes.push(NodeSpec::new(name));
         }
     }
     Ok(())

@@ -181,12 +181,8 @@ impl Paths {
 /// The sum for each direction of what many pairs of nodes bring there.
 fn sums(mut loads: Vec<(DirectionId, f64)>) -> BTreeMap<DirectionId, f64> {
     loads.sort_by_key(|&(of, _)| of);
-    loads.dedup_by(|(of, more), (sum_of, sum)| {
-        let is_same = of == sum_of;
-        *sum += if is_same { *more } else { 0.0 };
-        is_same
-    });
-    loads.into_iter().collect()
+    let of_one = loads.chunk_by(|a, b| a.0 == b.0);
+    of_one.map(|loads| (loads[0].0, loads.iter().map(|&(_, load)| load).sum())).collect()
 }
 
 fn measure(

@@ -19,7 +19,6 @@ fn main() {
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);
-    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None };
     let transport = TransportSpec::new(
         "newreno",
         EndsConfig::new(
@@ -35,17 +34,8 @@ fn main() {
         40,
     );
     let spec = Spec {
-        routing: Default::default(),
-        nodes: vec![node("left"), node("right")],
-        links: vec![LinkSpec {
-            name: "bottleneck".to_owned(),
-            a: NodeId(0),
-            b: NodeId(1),
-            forward: bottleneck.clone(),
-            backward: bottleneck,
-            middlebox: Default::default(),
-            weight: 1,
-        }],
+        nodes: vec![NodeSpec::new("left"), NodeSpec::new("right")],
+        links: vec![LinkSpec::new("bottleneck", [NodeId(0), NodeId(1)], bottleneck.clone(), bottleneck)],
         groups: vec![GroupSpec {
             count: flows as u32,
             access: Some(AccessSpec {
@@ -60,10 +50,8 @@ fn main() {
             ..GroupSpec::new("flows", [NodeId(0), NodeId(1)], transport, WorkloadSpec::Bulk)
         }],
         duration: Duration::from_secs(seconds),
-        warmup: Duration::ZERO,
         seed: 1,
-        ties: Ties::Lot,
-        measure: MeasureSpec::default(),
+        ..Spec::default()
     };
     let begin = Instant::now();
     let mut simulation = Simulation::new(&spec, NoTrace).expect("the specification is valid");

@@ -430,12 +430,14 @@ impl<'a> Cells<'a> {
                 for (ways, of_packet) in ways.iter().zip([1.0, OF_ANSWER]) {
                     for &(of, share) in &ways.shares {
                         self.work[of as usize] += packets * of_packet * flows * share;
-                        self.leaving[of as usize] = self.work[of as usize];
                     }
                 }
             }
             flow += group.count as usize;
         }
+        // A hop is a packet that leaves.
+        let directions = self.directions as usize;
+        self.leaving[..directions].copy_from_slice(&self.work[..directions]);
         self.total = self.work.iter().sum();
     }
 

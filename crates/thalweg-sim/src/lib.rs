@@ -28,6 +28,7 @@ mod result;
 pub mod route;
 mod routing;
 mod simulation;
+mod sizes;
 pub mod spec;
 mod split;
 mod table;

@@ -325,7 +325,7 @@ impl Spreading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{DirectionSpec, LinkSpec, MeasureSpec, NodeSpec, Processing, Ties};
+    use crate::spec::{DirectionSpec, LinkSpec, NodeSpec};
     use proptest::prelude::*;
     use thalweg_proto::units::Duration;
 
@@ -333,30 +333,14 @@ mod tests {
 
     /// These links, between nodes by number, of so many milliseconds.
     fn network(links: &[(u32, u32, u64)]) -> Spec {
-        let node =
-            |number| NodeSpec { name: format!("n{number}"), processing: Processing::default(), gate: None };
         let link = |(number, &(a, b, delay)): (usize, &(u32, u32, u64))| {
             let direction = DirectionSpec::of_any_rate(Duration::from_millis(delay));
-            LinkSpec {
-                name: format!("l{number}"),
-                a: NodeId(a),
-                b: NodeId(b),
-                forward: direction.clone(),
-                backward: direction,
-                middlebox: Default::default(),
-                weight: 1,
-            }
+            LinkSpec::new(format!("l{number}"), [a, b].map(NodeId), direction.clone(), direction)
         };
         Spec {
-            routing: Default::default(),
-            nodes: (0..NODES).map(node).collect(),
+            nodes: (0..NODES).map(|number| NodeSpec::new(format!("n{number}"))).collect(),
             links: links.iter().enumerate().map(link).collect(),
-            groups: Vec::new(),
-            duration: Duration::from_secs(1),
-            warmup: Duration::ZERO,
-            seed: 1,
-            ties: Ties::Lot,
-            measure: MeasureSpec::default(),
+            ..Spec::default()
         }
     }
 

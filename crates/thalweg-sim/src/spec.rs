@@ -7,6 +7,7 @@ pub use crate::matching::{Match, NoMatch, Protocol};
 pub use crate::middlebox::{Middlebox, NatKind};
 pub use crate::processing::Processing;
 pub use crate::routing::{FailureSpec, Metric, Multipath, RoutingSpec};
+pub use crate::sizes::SizeSpec;
 pub use crate::thread::HostSpec;
 
 use std::sync::Arc;
@@ -73,6 +74,13 @@ pub struct NodeSpec {
     pub gate: Option<GateSpec>,
 }
 
+impl NodeSpec {
+    /// A node that handles packets at once, without a gate.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), processing: Processing::default(), gate: None }
+    }
+}
+
 /// The gate of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateSpec {
@@ -99,6 +107,18 @@ pub struct LinkSpec {
     pub backward: DirectionSpec,
     /// The boxes in its middle, where packets are real.
     pub middlebox: Middlebox,
+}
+
+impl LinkSpec {
+    /// A link of weight 1 with nothing in its middle.
+    pub fn new(
+        name: impl Into<String>,
+        [a, b]: [NodeId; 2],
+        forward: DirectionSpec,
+        backward: DirectionSpec,
+    ) -> Self {
+        Self { name: name.into(), a, b, weight: 1, forward, backward, middlebox: Middlebox::default() }
+    }
 }
 
 /// One direction of a link: a transmitter with its queue, and a wire.
@@ -498,96 +518,6 @@ pub enum WorkloadSpec {
     },
     /// Writes recorded elsewhere: when (from the flow's start) and how much.
     Trace(Arc<[(Duration, Bytes)]>),
-}
-
-/// A distribution of sizes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SizeSpec {
-    /// Always the same.
-    Fixed(Bytes),
-    /// Exponential with this mean, at least 1 byte.
-    Exponential {
-        /// The mean.
-        mean: Bytes,
-    },
-    /// Pareto: heavy-tailed.
-    Pareto {
-        /// The smallest size.
-        min: Bytes,
-        /// The shape; below 2 the variance is infinite, below 1 the mean.
-        shape: f64,
-        /// Larger draws are cut to this.
-        max: Bytes,
-    },
-    /// Logarithm normally distributed.
-    LogNormal {
-        /// The median.
-        median: Bytes,
-        /// The standard deviation of the natural logarithm.
-        sigma: f64,
-    },
-    /// Uniform between the two, inclusive.
-    Uniform {
-        /// The smallest size.
-        min: Bytes,
-        /// The largest size.
-        max: Bytes,
-    },
-    /// Of a cumulative distribution: sizes, ascending, each with the share of all that are not larger, ascending to 1. Between
-    /// two the distribution is linear.
-    Table(Arc<[(Bytes, f64)]>),
-}
-
-impl SizeSpec {
-    /// The fault of a table of sizes, if it is none of a distribution, and the point that has it.
-    pub fn table_fault(points: &[(Bytes, f64)]) -> Option<(usize, &'static str)> {
-        let mut before = (Bytes::ZERO, 0.0);
-        for (number, &(size, share)) in points.iter().enumerate() {
-            let fault = if size == Bytes::ZERO {
-                Some("a size has at least 1 B")
-            } else if !(0.0..=1.0).contains(&share) {
-                Some("a share lies between 0 and 1")
-            } else if size < before.0 || share < before.1 {
-                Some("sizes and shares ascend")
-            } else {
-                None
-            };
-            if let Some(fault) = fault {
-                return Some((number, fault));
-            }
-            before = (size, share);
-        }
-        let last = points.len().saturating_sub(1);
-        (before.1 < 1.0).then_some((last, "the last share is 100 %: no transfer is larger"))
-    }
-
-    /// The mean in bytes.
-    pub fn mean(&self) -> f64 {
-        let bytes = |size: &Bytes| size.get() as f64;
-        match self {
-            Self::Fixed(size) | Self::Exponential { mean: size } => bytes(size),
-            Self::Uniform { min, max } => (bytes(min) + bytes(max)) / 2.0,
-            Self::LogNormal { median, sigma } => bytes(median) * libm::exp(sigma * sigma / 2.0),
-            Self::Pareto { min, shape, max } => {
-                // The part below the cut, and the cut itself for the rest.
-                let (low, high, a) = (bytes(min), bytes(max), *shape);
-                let beyond = libm::pow(low / high, a);
-                let below = if (a - 1.0).abs() < 1e-9 {
-                    low * libm::log(high / low)
-                } else {
-                    a / (a - 1.0) * (low - high * beyond)
-                };
-                below + high * beyond
-            }
-            Self::Table(points) => {
-                let first = points.first().map_or(0.0, |(size, share)| bytes(size) * share);
-                let between = points
-                    .windows(2)
-                    .map(|pair| (pair[1].1 - pair[0].1) * (bytes(&pair[0].0) + bytes(&pair[1].0)) / 2.0);
-                first + between.sum::<f64>()
-            }
-        }
-    }
 }
 
 /// The measurements to record along the way.

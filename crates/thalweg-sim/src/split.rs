@@ -72,24 +72,23 @@ pub(crate) fn split<T: Tracing + Clone>(
     let having = owners.sources.iter().chain(&owners.sinks).chain(speakers);
     having.for_each(|&part| has_flows[usize::from(part)] = true);
     let network = &mut whole.network;
-    let [count, of_flows] = [network.stations.len(), owners.ends.len() / 2];
-    let stations = at_once(cut.parts, |_| (0..count).map(|_| Station::default()).collect());
-    let stations = scatter(core::mem::take(&mut network.stations), &of_stations, stations);
-    let transmitters = stand_ins(&network.transmitters, cut.parts, Transmitter::stand_in);
-    let transmitters = scatter(core::mem::take(&mut network.transmitters), &owners.links, transmitters);
-    let flows = stand_ins(&whole.flows, cut.parts, Flow::stand_in);
-    let mut flows = scatter(core::mem::take(&mut whole.flows), &owners.sources, flows);
+    let stations = core::mem::take(&mut network.stations);
+    // Queues may be of other projects, and are not shown to several threads.
+    let count = stations.len();
+    let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| Station::default()).collect());
+    let stations = put(stations, &of_stations, stand_ins);
+    let transmitters = core::mem::take(&mut network.transmitters);
+    let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::stand_in);
+    let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::stand_in);
     for flow in owners.apart() {
         // Delays are measured where packets arrive.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
-    let hosts = stand_ins(&whole.hosts, cut.parts, Host::stand_in);
-    let hosts = scatter(core::mem::take(&mut whole.hosts), &of_hosts, hosts);
-    let gates = stand_ins(&whole.gates, cut.parts, NodeGate::clone);
-    let gates = scatter(core::mem::take(&mut whole.gates), &of_gates, gates);
+    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::stand_in);
+    let gates = scatter(core::mem::take(&mut whole.gates), cut.parts, &of_gates, NodeGate::clone);
     let ends = at_once(cut.parts, |part| {
-        let count = if has_flows[part] { of_flows } else { 0 };
+        let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
         let endpoints: Vec<Endpoint> = (0..2 * count).map(|_| Endpoint::VACANT).collect();
         (endpoints, vec![Connection::UNOPENED; count])
     });
@@ -163,13 +162,19 @@ fn at_once<X: Send>(parts: usize, make: impl Fn(usize) -> X + Sync) -> Vec<X> {
     })
 }
 
-/// A table of stand-ins for each part.
-fn stand_ins<X: Send + Sync>(table: &[X], parts: usize, stand_in: impl Fn(&X) -> X + Sync) -> Vec<Vec<X>> {
-    at_once(parts, |_| table.iter().map(&stand_in).collect())
+/// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
+fn scatter<X: Send + Sync>(
+    table: Vec<X>,
+    parts: usize,
+    owners: &[u16],
+    stand_in: impl Fn(&X) -> X + Sync,
+) -> Vec<Vec<X>> {
+    let stand_ins = at_once(parts, |_| table.iter().map(&stand_in).collect());
+    put(table, owners, stand_ins)
 }
 
-/// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
-fn scatter<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
+/// Puts each entry of a table in the place of its owner's stand-in.
+fn put<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
     for (place, (entry, &owner)) in table.into_iter().zip(owners).enumerate() {
         tables[usize::from(owner)][place] = entry;
     }

@@ -254,17 +254,9 @@ fn components_do_not_disturb_each_other() {
     alone.groups = vec![group("first", 1, window(new_reno()), poisson.clone())];
     let mut both = alone.clone();
     for name in ["x", "y"] {
-        both.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None });
+        both.nodes.push(NodeSpec::new(name));
     }
-    both.links.push(LinkSpec {
-        name: "other".to_owned(),
-        a: NodeId(2),
-        b: NodeId(3),
-        forward: link.clone(),
-        backward: link,
-        middlebox: Default::default(),
-        weight: 1,
-    });
+    both.links.push(LinkSpec::new("other", [NodeId(2), NodeId(3)], link.clone(), link));
     both.groups
         .push(GroupSpec { from: NodeId(2), ..group("second", 3, window(cubic(true)), WorkloadSpec::Bulk) });
     let (alone_result, both_result) = (run(&alone), run(&both));

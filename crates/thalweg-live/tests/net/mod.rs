@@ -6,7 +6,7 @@ use thalweg_live::plan::{Plan, Wishes, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties};
+use thalweg_sim::spec::{DirectionSpec, LinkSpec, NodeId, NodeSpec, Spec};
 
 /// Nodes in a row, the first and the last of which are hosts: 8 Mbit/s (a byte a microsecond), 1 ms.
 pub fn chain(nodes: u32) -> Spec {
@@ -15,30 +15,16 @@ pub fn chain(nodes: u32) -> Spec {
         queue: DisciplineSpec::fcfs(Limit::Packets(100)),
         ..DirectionSpec::of_any_rate(Duration::from_millis(1))
     };
-    let node = |number: u32| NodeSpec {
-        name: format!("Node {number}"),
-        processing: Processing::default(),
-        gate: None,
-    };
-    let link = |number: u32| LinkSpec {
-        name: format!("link-{number}"),
-        a: NodeId(number),
-        b: NodeId(number + 1),
-        forward: direction.clone(),
-        backward: direction.clone(),
-        middlebox: Default::default(),
-        weight: 1,
+    let link = |number: u32| {
+        let ends = [number, number + 1].map(NodeId);
+        LinkSpec::new(format!("link-{number}"), ends, direction.clone(), direction.clone())
     };
     Spec {
-        routing: Default::default(),
-        nodes: (0..nodes).map(node).collect(),
+        nodes: (0..nodes).map(|number| NodeSpec::new(format!("Node {number}"))).collect(),
         links: (0..nodes - 1).map(link).collect(),
-        groups: Vec::new(),
         duration: Duration::from_secs(1),
-        warmup: Duration::ZERO,
         seed: 1,
-        ties: Ties::Lot,
-        measure: MeasureSpec::default(),
+        ..Spec::default()
     }
 }
 

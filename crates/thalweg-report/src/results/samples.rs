@@ -5,8 +5,7 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
-    WorkloadSpec,
+    DirectionSpec, GroupSpec, LinkSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult,
@@ -143,33 +142,20 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
 
 /// Random datagrams over one link.
 pub(crate) fn spec() -> Spec {
-    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default(), gate: None };
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         queue: DisciplineSpec::fcfs(Limit::Packets(10)),
         ..DirectionSpec::of_any_rate(Duration::from_millis(1))
     };
-    let link = LinkSpec {
-        name: "link".to_owned(),
-        a: NodeId(0),
-        b: NodeId(1),
-        forward: direction.clone(),
-        backward: direction,
-        middlebox: Default::default(),
-        weight: 1,
-    };
+    let link = LinkSpec::new("link", [NodeId(0), NodeId(1)], direction.clone(), direction);
     let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);
     let workload = WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) };
     let group = GroupSpec::new("flow", [NodeId(0), NodeId(1)], transport, workload);
     Spec {
-        routing: Default::default(),
-        nodes: vec![node("a"), node("b")],
+        nodes: vec![NodeSpec::new("a"), NodeSpec::new("b")],
         links: vec![link],
         groups: vec![group],
         duration: Duration::from_secs(5),
-        warmup: Duration::ZERO,
-        seed: 0,
-        ties: Ties::Lot,
-        measure: MeasureSpec::default(),
+        ..Spec::default()
     }
 }

@@ -26,7 +26,7 @@ use super::table::{At, Fields};
 use line::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use thalweg_sim::spec::{LinkSpec, Middlebox, NodeId, NodeSpec, Processing, Spec, TransportSpec};
+use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
@@ -272,8 +272,7 @@ impl Resolver<'_> {
                     .error("scenario.conflict", at.span, message)
                     .help("say which: nat = \"symmetric\"");
             }
-            let mut made =
-                LinkSpec { name, a, b, forward, backward, middlebox: Middlebox::default(), weight: 1 };
+            let mut made = LinkSpec::new(name, [a, b], forward, backward);
             link.fill(&mut made);
             spec.links.push(made);
         }
@@ -312,11 +311,7 @@ impl Resolver<'_> {
         let mut node = |name: &str| {
             *self.nodes.entry(name.to_owned()).or_insert_with(|| {
                 let id = NodeId(u32::try_from(spec.nodes.len()).unwrap_or(u32::MAX));
-                spec.nodes.push(NodeSpec {
-                    name: name.to_owned(),
-                    processing: Processing::default(),
-                    gate: None,
-                });
+                spec.nodes.push(NodeSpec::new(name));
                 id
             })
         };

@@ -29,31 +29,20 @@ pub fn lossy(direction: DirectionSpec, probability: f64) -> DirectionSpec {
 
 /// Nodes in a row, 0, 1 ..., joined by these links.
 pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
-    let nodes = (0..=links.len())
-        .map(|number| NodeSpec { name: format!("n{number}"), processing: Processing::default(), gate: None })
-        .collect();
+    let nodes = (0..=links.len()).map(|number| NodeSpec::new(format!("n{number}"))).collect();
     let links = (0..)
         .zip(links)
-        .map(|(number, (forward, backward))| LinkSpec {
-            name: format!("l{number}"),
-            a: NodeId(number),
-            b: NodeId(number + 1),
-            forward,
-            backward,
-            middlebox: Default::default(),
-            weight: 1,
+        .map(|(number, (forward, backward))| {
+            LinkSpec::new(format!("l{number}"), [number, number + 1].map(NodeId), forward, backward)
         })
         .collect();
     Spec {
-        routing: Default::default(),
         nodes,
         links,
-        groups: Vec::new(),
         duration: Duration::from_secs(10),
-        warmup: Duration::ZERO,
         seed: 1,
-        ties: Ties::Lot,
         measure: MeasureSpec { interval: None, ..MeasureSpec::default() },
+        ..Spec::default()
     }
 }
 
