@@ -18,7 +18,7 @@ pub(super) struct Account {
     pub gone: u64,
     /// Packets of any kind, messages of routers apart, that queues dropped.
     pub drops: u64,
-    /// Some data was sent a second time, or something of the sender arrived after what it sent later.
+    /// Some data was sent a second time, or something of the sender arrived before what it sent earlier.
     is_uneven: bool,
 }
 
@@ -28,8 +28,8 @@ struct Progress {
     incarnation: u16,
     /// The first number, of a byte or packet, above all that has been sent.
     sent: u64,
-    /// The last packet of the sender that was delivered, by its serial number.
-    delivered: Option<u32>,
+    /// The packet of the sender that is to be delivered next if all arrive in order, by its serial number.
+    next: Option<u32>,
 }
 
 /// The accounts of all flows.
@@ -82,10 +82,14 @@ impl Accounts {
     }
 
     pub fn send(&mut self, record: &Record<'_>) {
-        if !is_data(record) {
+        if record.packet.backward || record.packet.router.is_some() {
             return;
         }
         let progress = self.progress(record.packet);
+        progress.next.get_or_insert(record.packet.serial);
+        if !is_data(record) {
+            return;
+        }
         let mut again = false;
         if let Some(data) = record.pdu.data(progress.sent) {
             again = data.start < progress.sent;
@@ -103,9 +107,9 @@ impl Accounts {
         // Of whatever a sender of data sends: what asks about data before it comes can make a receiver begin anew.
         let serial = record.packet.serial;
         let progress = self.progress(record.packet);
-        let overtaken = progress.delivered.replace(serial).is_some_and(|last| last >= serial);
+        let is_next = progress.next.replace(serial.wrapping_add(1)).is_some_and(|next| next == serial);
         let account = self.account(record.flow);
-        account.is_uneven |= overtaken;
+        account.is_uneven |= !is_next;
         if !is_data(record) {
             return;
         }
