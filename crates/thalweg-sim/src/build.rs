@@ -28,7 +28,7 @@ use crate::spec::{
 };
 use crate::table::RouteTable;
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
+use crate::wheel::{LANES, Wheel};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -408,7 +408,7 @@ impl<'a> Builder<'a> {
             watched_links: Vec::new(),
             counting: warmup.is_zero(),
             events: 0,
-            expected: [NONE; 2],
+            expected: [[NONE; 2]; LANES],
             fingerprint: 0,
             conservation: Conservation::default(),
             border: None,

@@ -39,7 +39,7 @@ use crate::result::Conservation;
 use crate::spec::{MeasureSpec, TransportSpec};
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
-use crate::wheel::{ENTITY_BITS, Wheel};
+use crate::wheel::{LANES, Wheel};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 use thalweg_proto::payload::Length;
@@ -48,8 +48,8 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Output, window};
 
 /// The endpoints, or transmitters, from which on they are asked for ahead: fewer of them stay in the second-level cache.
-const MANY_ENDPOINTS: usize = 512;
-const MANY_TRANSMITTERS: usize = 4096;
+const MANY_ENDPOINTS: usize = 4096;
+const MANY_TRANSMITTERS: usize = 8192;
 
 /// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +94,8 @@ pub(crate) struct EventLoop<T: Tracing> {
     /// After the warm-up.
     pub(crate) counting: bool,
     pub(crate) events: u64,
-    /// The endpoints that the next two events will probably need; [`NONE`] for other events.
-    pub(crate) expected: [EndpointId; 2],
+    /// The endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
+    pub(crate) expected: [[EndpointId; 2]; LANES],
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     /// The things that this part of a run has, and those that others have, where it is one.
@@ -119,15 +119,20 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(never)]
     pub(crate) fn go_on(&mut self, max_events: u64) {
         let stop_at = self.events.saturating_add(max_events);
+        // A part of a run may have the lines of many flows, and the ends of none.
+        let is_large =
+            self.endpoints.len() >= MANY_ENDPOINTS || self.network.transmitters.len() >= MANY_TRANSMITTERS;
         while !self.finished && self.events < stop_at {
-            let Some((time, key)) = self.wheel.pop() else { return };
+            let Some((time, key, packet)) = self.wheel.pop() else { return };
             self.now = time;
             self.events += 1;
             if T::KEEPS && self.wheel.origin().steps == 0 {
                 self.wheel.set_tie(0);
             }
-            self.look_ahead();
-            self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
+            if is_large {
+                self.look_ahead();
+            }
+            self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1), packet);
         }
     }
 
@@ -160,36 +165,26 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter five
-    /// events before, the packet on it four before, where that packet goes three before, the engine there two before,
-    /// what the engine keeps elsewhere one before. The next one has been taken already.
+    /// Asks for what the next arrivals of the same lane will need, so that the waits for memory overlap with work: the packet six events
+    /// before, where it goes four before, the engine there three before, what the engine keeps elsewhere two before.
     #[inline]
     fn look_ahead(&mut self) {
-        // A part of a run may have the lines of many flows, and the ends of none.
-        if self.endpoints.len() < MANY_ENDPOINTS && self.network.transmitters.len() < MANY_TRANSMITTERS {
-            return;
-        }
-        let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };
-        if let Some(link) = arrival(fifth) {
-            prefetch(&self.network.transmitters[link]);
-        }
-        if let Some(link) = arrival(fourth) {
-            self.network.packets.prefetch(self.network.transmitters[link].first);
-        }
-        let [first, second] = self.expected;
+        let Some(lane) = self.wheel.lane() else { return };
+        self.network.packets.prefetch(self.wheel.coming(lane, 4));
+        let [first, second] = self.expected[lane];
         if let Some(endpoint) = self.endpoints.get(second as usize) {
             endpoint.engine.visit(&Prefetch);
         }
         if let Some(endpoint) = self.endpoints.get(first as usize) {
             endpoint.engine.next_needed().into_iter().flatten().for_each(prefetch_at);
         }
-        self.expected = [second, arrival(third).map_or(NONE, |link| self.prefetch_destination(link))];
+        self.expected[lane] = [second, self.prefetch_destination(self.wheel.coming(lane, 2))];
     }
 
-    /// Asks for where the packet goes that arrives next at the end of `link`, and tells which endpoint that is.
+    /// Asks for where a packet goes next, and tells which endpoint that is.
     #[inline]
-    fn prefetch_destination(&self, link: usize) -> EndpointId {
-        match self.network.destination(link) {
+    fn prefetch_destination(&self, packet: u32) -> EndpointId {
+        match self.network.destination(packet) {
             Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
             Destination::Endpoint(number) => {
                 let Some(id) = self.numbers.end(number) else { return NONE };
@@ -202,9 +197,9 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     #[inline(always)]
-    fn dispatch(&mut self, kind: Kind, entity: u32) {
+    fn dispatch(&mut self, kind: Kind, entity: u32, packet: u32) {
         match kind {
-            Kind::Arrive => self.on_arrival(entity),
+            Kind::Arrive => self.on_arrival(entity, packet),
             Kind::Service => self.on_service(entity),
             Kind::Timer => self.on_timer(entity),
             Kind::Stray => self.on_stray(entity),
@@ -499,12 +494,6 @@ impl<T: Tracing> EventLoop<T> {
 /// True if a PDU is data not sent before.
 fn is_first_time(pdu: &Pdu) -> bool {
     matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
-}
-
-/// The link of an event that is an arrival.
-#[inline]
-fn arrival(key: u32) -> Option<usize> {
-    (key >> ENTITY_BITS == Kind::Arrive as u32).then_some((key & (MAX_ENTITIES - 1)) as usize)
 }
 
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.

@@ -22,7 +22,7 @@ use crate::parts::transmitter::{Station, Transmitter};
 use crate::result::{Conservation, Quantity, Transfer};
 use crate::spec::{DirectionSpec, Spec};
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
+use crate::wheel::{LANES, Wheel};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             watched_links: whole.watched_links.clone(),
             counting: whole.counting,
             events: 0,
-            expected: [NONE; 2],
+            expected: [[NONE; 2]; LANES],
             fingerprint: 0,
             conservation: Conservation::default(),
             border: Some(Box::new(Border::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
@@ -235,7 +235,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
 /// Deals the first events out.
 fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     let mut place = 0;
-    while let Some((time, key)) = whole.wheel.pop() {
+    while let Some((time, key, _)) = whole.wheel.pop() {
         // Those of the very beginning are in the order in which they were added, which is no part's alone.
         place += 1;
         parts.iter_mut().for_each(|part| part.wheel.set_tie(place));

@@ -1,27 +1,25 @@
-//! The event queue: a hierarchical timing wheel of 64-slot levels, exact to the picosecond, with a short sorted list of
-//! the next entries before it.
+//! The event queue, exact to the picosecond: [lanes](Lanes) for what is in order by itself, and for all else a [timing wheel](Levels) with a
+//! short sorted list of its next entries before it.
 //!
-//! An entry's level is the highest base-64 digit in which its time differs from the wheel's, its slot that digit of its
-//! time. The earliest entry is therefore in the lowest occupied slot of the lowest occupied level. A slot with few
-//! entries is sorted into the list; one with many moves the wheel's time to its earliest entry and is spread over lower
-//! levels first (Varghese and Lauck 1987). What is added for a time within the list goes into the list, as does what comes right
-//! behind it while it is short.
+//! Most events are as far ahead as others before them, as links have one delay and packets one size. What is added for one distance
+//! has a lane of its own, at whose end it is in order without being sorted. Other entries go into the list if they are for a time within
+//! it, or come right behind it while it is short, and into the wheel otherwise, whose slots go to the list as they are next.
 //!
 //! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
 //! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
 //! flows win every tie; experiments that want it have it ([`Ties::Order`]). Entries that are added for the time of the
 //! entry just taken come after all others of that time, but for [successors](Wheel::push_successor), which come next.
 
-use crate::prefetch::prefetch_all;
+mod lanes;
+mod levels;
+
 use crate::spec::Ties;
 use core::cmp::Ordering;
+pub(crate) use lanes::LANES;
+use lanes::{Lanes, NO_LANE};
+use levels::Levels;
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
-
-const BITS: u32 = 6;
-const SLOTS: usize = 1 << BITS;
-/// Eleven digits of six bits cover 64 bits.
-const LEVELS: usize = 11;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
@@ -29,17 +27,8 @@ struct Entry {
     key: u32,
 }
 
-/// Entries a chunk. A slot that needs no more than one chunk is sorted at once.
-const FEW: usize = 24;
-/// "No chunk".
-const NONE: u32 = u32::MAX;
-/// The list is filled up when it has no more entries than this, so that there is something to look ahead to ...
+/// The list is filled up when it has no more entries than this, so that it is not filled for each.
 const LOW: usize = 6;
-/// ... but then only from levels below this, which are near: what is added before the earliest entry of the wheel goes to
-/// the list, which must stay short. Four digits are 17 microseconds.
-const NEAR_LEVELS: usize = 4;
-/// The bits of those levels.
-const NEAR: u32 = (1 << NEAR_LEVELS) - 1;
 /// An event that is added after all in the list and before all in the wheel goes to the list while that is shorter than this: a small
 /// run has nothing but time-outs in the wheel.
 const REACH: usize = 32;
@@ -48,6 +37,11 @@ const LONG: usize = 48;
 const SHORT: usize = 16;
 /// Room for that many, and for some that have been taken: these are removed when it is full.
 const ROOM: usize = 4 * LONG;
+
+/// "No packet", as [`crate::parts::packet::NONE`].
+const NOTHING: u32 = u32::MAX;
+/// The key of no entry.
+const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a key that say which of its kind it is; those above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
@@ -78,6 +72,14 @@ pub(crate) struct Wheel {
     /// as early.
     near: Vec<Entry>,
     head: usize,
+    lanes: Lanes,
+    /// What is first in a lane and earlier than this is taken before all else, as everything in the list and the wheel is later, nothing
+    /// was added for the time that it is, and nothing is kept.
+    bound: u64,
+    /// The lane of the entry taken last, or [`NO_LANE`].
+    lane: u32,
+    /// What it is about, where that was said as it joined a lane; [`NOTHING`] otherwise.
+    packet: u32,
     /// Those that were added for the time of the entry taken last, in order.
     late: VecDeque<Late>,
     /// The time of the entry taken last.
@@ -90,29 +92,7 @@ pub(crate) struct Wheel {
     limit: u64,
     /// The bits of a lot that count.
     lots: u64,
-    /// The time that slots are relative to; no entry in the wheel is earlier.
-    base: u64,
-    /// One bit for each level with an entry.
-    levels: u32,
-    /// One bit for each slot with an entry.
-    occupied: [u64; LEVELS],
-    slots: [Slot; LEVELS * SLOTS],
-    chunks: Vec<Chunk>,
-    /// The first unused chunk.
-    spare: u32,
-}
-
-/// The entries of a slot.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    /// The first chunk. Only the first is not full.
-    first: u32,
-    /// The earliest time of the slot's entries.
-    earliest: u64,
-}
-
-impl Slot {
-    const EMPTY: Self = Self { first: NONE, earliest: u64::MAX };
+    levels: Levels,
 }
 
 /// The reason for which an entry is there: itself, or another of the same time that led to it, step by step. Those of more steps come
@@ -156,32 +136,22 @@ struct Late {
     tie: u32,
 }
 
-/// Some entries of a slot, in no order. Chunks go from slot to slot, the one freed last first, so that the memory in use
-/// is no more than what is pending, and warm.
-#[derive(Clone, Copy, Debug)]
-struct Chunk {
-    len: u32,
-    next: u32,
-    entries: [Entry; FEW],
-}
-
 impl Wheel {
     pub fn new(ties: Ties) -> Self {
         Self {
             near: Vec::with_capacity(ROOM),
             head: 0,
+            lanes: Lanes::new(),
+            bound: 0,
+            lane: NO_LANE,
+            packet: NOTHING,
             late: VecDeque::new(),
             taken: 0,
             origin: Origin::default(),
             tie: 0,
             limit: u64::MAX,
             lots: lots(ties),
-            base: 0,
-            levels: 0,
-            occupied: [0; LEVELS],
-            slots: [Slot::EMPTY; LEVELS * SLOTS],
-            chunks: Vec::new(),
-            spare: NONE,
+            levels: Levels::new(),
         }
     }
 
@@ -197,11 +167,27 @@ impl Wheel {
         self.add(time, key, true);
     }
 
+    /// The same for what probably is as far ahead as much that was added before, and later.
+    #[inline(always)]
+    pub fn push_in_lane(&mut self, time: Time, key: u32) {
+        if !self.join_lane(time, key, NOTHING) {
+            self.push(time, key);
+        }
+    }
+
+    /// Adds the same if there is a lane for it; tells whether there is. [`pop`](Self::pop) will tell that it is about `packet`.
+    #[inline(always)]
+    pub fn join_lane(&mut self, time: Time, key: u32, packet: u32) -> bool {
+        let entry = Entry { time: time.as_picos(), key };
+        self.lanes.join(entry, entry.time - self.taken, packet, self.lots)
+    }
+
     // In the caller, as it only chooses: each of the three saves its registers by itself.
     #[inline(always)]
     fn add(&mut self, time: Time, key: u32, is_successor: bool) {
         let entry = Entry { time: time.as_picos(), key };
         debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
+        self.bound = self.bound.min(entry.time);
         if entry.time == self.taken {
             self.add_now(entry, is_successor);
         } else if self.near.last().is_some_and(|last| entry.time <= last.time) {
@@ -214,10 +200,10 @@ impl Wheel {
     /// Adds an entry that is later than all in the list: to the list if it may go on so far, and to the wheel otherwise.
     #[inline(never)]
     fn add_last(&mut self, entry: Entry) {
-        if entry.time < self.base || self.ahead() < REACH && entry.time < self.earliest() {
+        if entry.time < self.levels.base || self.ahead() < REACH && entry.time < self.levels.earliest() {
             self.insert(entry);
         } else {
-            self.place(entry);
+            self.levels.place(entry);
         }
     }
 
@@ -226,7 +212,6 @@ impl Wheel {
         let Self { origin, tie, .. } = *self;
         let (key, steps) = (entry.key, origin.steps);
         match (is_successor, steps) {
-            (true, 0) => self.put_first(entry),
             (true, _) => self.late.push_front(Late { key, origin, tie }),
             (false, _) => {
                 self.late.push_back(Late { key, origin: Origin { steps: steps + 1, ..origin }, tie });
@@ -251,27 +236,6 @@ impl Wheel {
     fn tidy_up(&mut self) {
         self.near.drain(..self.head);
         self.head = 0;
-    }
-
-    /// Adds an entry to the list, before all others.
-    fn put_first(&mut self, entry: Entry) {
-        if let Some(taken) = self.head.checked_sub(1) {
-            self.head = taken;
-            self.near[taken] = entry;
-        } else {
-            self.near.insert(0, entry);
-        }
-    }
-
-    /// The time of the earliest entry in the wheel; the largest there is for an empty one.
-    #[inline]
-    fn earliest(&self) -> u64 {
-        if self.levels == 0 {
-            return u64::MAX;
-        }
-        let level = self.levels.trailing_zeros() as usize;
-        let slot = self.occupied[level].trailing_zeros() as usize;
-        self.slots[level * SLOTS + slot].earliest
     }
 
     /// Adds an entry to the list: to its first half in the place of one that has been taken, so that few are looked at and moved.
@@ -340,81 +304,95 @@ impl Wheel {
     #[cold]
     fn shorten(&mut self) {
         let mut end = self.head + SHORT;
-        let stays =
-            |near: &[Entry], at: usize| near[at - 1].time == near[at].time || near[at].time < self.base;
+        let stays = |near: &[Entry], at: usize| {
+            near[at - 1].time == near[at].time || near[at].time < self.levels.base
+        };
         while end < self.near.len() && stays(&self.near, end) {
             end += 1;
         }
         if let Some(last) = self.near.last()
             && end == self.near.len()
-            && last.time >= self.base
+            && last.time >= self.levels.base
         {
             end -= self.list().iter().rev().take_while(|entry| entry.time == last.time).count();
         }
         for index in end..self.near.len() {
-            self.place(self.near[index]);
+            self.levels.place(self.near[index]);
         }
         self.near.truncate(end);
     }
 
+    /// Takes the earliest entry, if it is not one that is [kept](Self::keep_from); with the packet that it is about, where that was
+    /// said, or [`NOTHING`].
     #[inline(always)]
-    fn place(&mut self, entry: Entry) {
-        let differing = (entry.time ^ self.base) | 1;
-        let level = (63 - differing.leading_zeros()) / BITS;
-        let slot = (entry.time >> (level * BITS)) as usize % SLOTS;
-        self.levels |= 1 << level;
-        self.occupied[level as usize] |= 1 << slot;
-        let index = level as usize * SLOTS + slot;
-        let Slot { mut first, earliest } = self.slots[index];
-        if first == NONE || self.chunks[first as usize].len as usize == FEW {
-            first = self.add_chunk(first);
+    pub fn pop(&mut self) -> Option<(Time, u32, u32)> {
+        let (entry, packet) = match self.lanes.first() {
+            Some(first) if first.time < self.bound => {
+                let (lane, packet) = self.lanes.pop(self.lots);
+                (self.lane, self.origin) = (lane, Origin { steps: 0, key: first.key });
+                (first, packet)
+            }
+            _ => (self.pop_in_general(), self.packet),
+        };
+        if entry.key == NO_KEY {
+            return None;
         }
-        self.slots[index] = Slot { first, earliest: earliest.min(entry.time) };
-        let chunk = &mut self.chunks[first as usize];
-        chunk.entries[chunk.len as usize] = entry;
-        chunk.len += 1;
+        self.taken = entry.time;
+        Some((Time::from_picos(entry.time), entry.key, packet))
     }
 
-    /// An empty chunk before `next`.
-    fn add_chunk(&mut self, next: u32) -> u32 {
-        if self.spare == NONE {
-            self.chunks.push(Chunk { len: 0, next, entries: [Entry::default(); FEW] });
-            return self.chunks.len() as u32 - 1;
-        }
-        let number = self.spare;
-        let chunk = &mut self.chunks[number as usize];
-        self.spare = chunk.next;
-        (chunk.len, chunk.next) = (0, next);
-        number
-    }
-
-    /// Takes the earliest entry, if it is not one that is [kept](Self::keep_from).
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Time, u32)> {
-        let is_late = |near: &Entry| near.time > self.taken;
-        if !self.late.is_empty() && self.list().first().is_none_or(is_late) {
-            let Late { key, origin, tie } = self.late.pop_front()?;
+    /// Takes the earliest entry, wherever it is; [`NO_KEY`] if there is none, or it is kept.
+    #[inline(never)]
+    fn pop_in_general(&mut self) -> Entry {
+        (self.bound, self.lane, self.packet) = (0, NO_LANE, NOTHING);
+        if self.late.front().is_some_and(|late| late.origin.steps == 0 || self.is_over())
+            && let Some(Late { key, origin, tie }) = self.late.pop_front()
+        {
             (self.origin, self.tie) = (origin, tie);
-            return Some((Time::from_picos(self.taken), key));
+            return Entry { time: self.taken, key };
         }
         let ahead = self.ahead();
         // Far levels are moved only to an empty list.
-        if ahead <= LOW && (self.levels & NEAR != 0 || ahead == 0 && self.levels != 0) {
+        if ahead <= LOW && (self.levels.is_near() || ahead == 0 && !self.levels.is_empty()) {
             self.fill();
         }
-        let entry = *self.near.get(self.head)?;
-        if entry.time > self.limit {
-            return None;
+        let (first, listed) = (self.lanes.first(), self.list().first().copied());
+        let is_first =
+            first.is_some_and(|first| listed.is_none_or(|listed| first.is_before(listed, self.lots)));
+        let Some(entry) = (if is_first { first } else { listed }).filter(|entry| entry.time <= self.limit)
+        else {
+            return Entry { time: 0, key: NO_KEY };
+        };
+        if is_first {
+            (self.lane, self.packet) = self.lanes.pop(self.lots);
+        } else {
+            self.head += 1;
         }
-        self.head += 1;
-        self.taken = entry.time;
         self.origin = Origin { steps: 0, key: entry.key };
-        Some((Time::from_picos(entry.time), entry.key))
+        self.find_bound();
+        entry
+    }
+
+    /// Finds out up to which time entries of lanes are next.
+    #[inline(always)]
+    fn find_bound(&mut self) {
+        if self.late.is_empty() {
+            let listed = self.list().first().map(|entry| entry.time);
+            self.bound = listed.unwrap_or_else(|| self.levels.earliest()).min(self.limit);
+        }
+    }
+
+    /// True if no entry is left of those of the time taken last that were added before.
+    #[cold]
+    fn is_over(&self) -> bool {
+        let is_later = |entry: &Entry| entry.time > self.taken;
+        self.list().first().is_none_or(is_later) && self.lanes.first().as_ref().is_none_or(is_later)
     }
 
     /// Keeps what is to come at `end` or later. Anything may then be added from that time on, whatever there is.
     pub fn keep_from(&mut self, end: Time) {
         self.limit = end.as_picos().saturating_sub(1);
+        self.bound = 0;
     }
 
     /// The reason for which the entry taken last was there.
@@ -446,17 +424,22 @@ impl Wheel {
         if !self.late.is_empty() {
             return Some(Time::from_picos(self.taken));
         }
-        if let Some(entry) = self.list().first() {
-            return Some(Time::from_picos(entry.time));
-        }
-        (self.levels != 0).then(|| Time::from_picos(self.earliest()))
+        let listed = self.list().first().map(|entry| entry.time);
+        let sorted = listed.or_else(|| (!self.levels.is_empty()).then(|| self.levels.earliest()));
+        let first = self.lanes.first().map(|entry| entry.time);
+        sorted.into_iter().chain(first).min().map(Time::from_picos)
     }
 
-    /// The keys of the next entries in the list, if there are so many.
+    /// The lane of the entry taken last.
     #[inline]
-    pub fn coming<const COUNT: usize>(&self) -> Option<[u32; COUNT]> {
-        let first: &[Entry; COUNT] = self.list().first_chunk()?;
-        Some(first.each_ref().map(|entry| entry.key))
+    pub fn lane(&self) -> Option<usize> {
+        (self.lane != NO_LANE).then_some(self.lane as usize % LANES)
+    }
+
+    /// What an entry of a lane is about, `place` behind the next one; [`NOTHING`] if nothing was said, or there are not so many.
+    #[inline]
+    pub fn coming(&self, lane: usize, place: u32) -> u32 {
+        self.lanes.packet(lane, place).unwrap_or(NOTHING)
     }
 
     /// Moves the wheel's earliest slots to the list.
@@ -466,43 +449,11 @@ impl Wheel {
         if self.near.len() >= ROOM / 2 {
             self.tidy_up();
         }
-        while self.levels != 0 && self.ahead() <= LOW {
-            let level = self.levels.trailing_zeros() as usize;
-            if level >= NEAR_LEVELS && self.ahead() > 0 {
-                return;
-            }
-            let slot = self.occupied[level].trailing_zeros() as usize;
-            let Slot { first, earliest } = self.slots[level * SLOTS + slot];
-            // Many entries of one time are taken when they are next, and not before: what comes earlier would make the list too long.
-            let is_crowd = level == 0 && self.ahead() > 0 && self.chunks[first as usize].next != NONE;
-            if is_crowd || earliest > self.limit {
-                return;
-            }
-            self.occupied[level] &= self.occupied[level] - 1;
-            if self.occupied[level] == 0 {
-                self.levels &= self.levels - 1;
-            }
-            let slot = core::mem::replace(&mut self.slots[level * SLOTS + slot], Slot::EMPTY);
-            // Only to the earliest entry, not to the slot's end: later pushes may still be earlier than the rest.
-            self.base = slot.earliest;
+        while self.ahead() <= LOW {
             let before = self.near.len();
-            let mut number = slot.first;
-            let sort_now = level == 0 || self.chunks[number as usize].next == NONE;
-            while number != NONE {
-                let Chunk { len, next, .. } = self.chunks[number as usize];
-                if let Some(next) = self.chunks.get(next as usize) {
-                    prefetch_all(next);
-                }
-                if sort_now {
-                    let entries = &self.chunks[number as usize].entries;
-                    self.near.extend_from_slice(&entries[..len as usize]);
-                } else {
-                    for index in 0..len as usize {
-                        self.place(self.chunks[number as usize].entries[index]);
-                    }
-                }
-                self.chunks[number as usize].next = core::mem::replace(&mut self.spare, number);
-                number = next;
+            let is_empty = self.ahead() == 0;
+            if !self.levels.give(&mut self.near, is_empty, self.limit) {
+                return;
             }
             // All of these are later than what was in the list.
             let later = &mut self.near[before..];
@@ -545,6 +496,12 @@ impl Entry {
         list[place] = entry;
     }
 
+    /// True if it comes out before another.
+    #[inline(always)]
+    fn is_before(self, other: Self, lots: u64) -> bool {
+        self.time < other.time || self.time == other.time && self.wins(other, lots)
+    }
+
     /// True if it comes out before another of its time.
     #[inline]
     fn wins(self, other: Self, lots: u64) -> bool {
@@ -563,6 +520,7 @@ mod tests {
         fn agrees_with_a_sorted_list(
             steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60, 1u32..8), 1..300),
             by_lot: bool,
+            in_lanes: bool,
         ) {
             let (ties, lots) = if by_lot { (Ties::Lot, u64::MAX) } else { (Ties::Order, 0) };
             let (mut wheel, mut list) = (Wheel::new(ties), Vec::new());
@@ -570,8 +528,11 @@ mod tests {
             for (pops, magnitude, factor, key, copies, times) in steps {
                 for copy in 0..copies {
                     let time = now + (factor << magnitude) + u64::from(copy % times);
-                    let key = (key << 26) + copy;
-                    wheel.push(Time::from_picos(time), key);
+                    let (at, key) = (Time::from_picos(time), (key << 26) + copy);
+                    let is_in_lane = in_lanes && wheel.join_lane(at, key, copy);
+                    if !is_in_lane {
+                        wheel.push(at, key);
+                    }
                     added += 1;
                     let late = if time == now { added } else { 0 };
                     list.push((time, late, if late == 0 { rank(time, key, lots) } else { (0, 0, key) }));
@@ -581,7 +542,10 @@ mod tests {
                     let expected = (!list.is_empty()).then(|| list.remove(0));
                     let next = wheel.next().map(Time::as_picos);
                     prop_assert_eq!(next, expected.map(|(time, ..)| time));
-                    let got = wheel.pop().map(|(time, key)| (time.as_picos(), key));
+                    let got = wheel.pop().map(|(time, key, packet)| (time.as_picos(), key, packet));
+                    // What is said of an entry in a lane comes out with it, from its first place on.
+                    prop_assert!(got.is_none_or(|(_, key, packet)| packet == NOTHING || packet == key % (1 << 26)));
+                    let got = got.map(|(time, key, _)| (time, key));
                     prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
                     now = expected.map_or(now, |(time, _, _)| time);
                 }
@@ -599,7 +563,7 @@ mod tests {
                 wheel.push(Time::from_picos(7), (2 << ENTITY_BITS) + entity);
             }
             wheel.push(Time::from_picos(7), (1 << ENTITY_BITS) + 99);
-            std::iter::from_fn(|| wheel.pop().map(|(_, key)| key)).collect::<Vec<_>>()
+            std::iter::from_fn(|| wheel.pop().map(|(_, key, _)| key)).collect::<Vec<_>>()
         };
         let (by_order, by_lot) = (taken(Ties::Order), taken(Ties::Lot));
         assert!(by_order.is_sorted(), "{by_order:?}");
@@ -618,12 +582,12 @@ mod tests {
         }
         for earlier in 10..100 {
             wheel.push(Time::from_picos(earlier + 1), 0);
-            assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0)));
+            assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0, NOTHING)));
             assert!(wheel.ahead() <= LONG, "{earlier}");
         }
-        assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0)));
+        assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0, NOTHING)));
         let crowd = std::iter::from_fn(|| wheel.pop());
-        assert_eq!(crowd.filter(|(time, _)| *time == at).count(), 1000);
+        assert_eq!(crowd.filter(|(time, ..)| *time == at).count(), 1000);
     }
 
     #[test]
@@ -632,8 +596,8 @@ mod tests {
         assert_eq!(wheel.pop(), None);
         wheel.push(Time::MAX, 1);
         wheel.push(Time::ZERO, 2);
-        assert_eq!(wheel.pop(), Some((Time::ZERO, 2)));
-        assert_eq!(wheel.pop(), Some((Time::MAX, 1)));
+        assert_eq!(wheel.pop(), Some((Time::ZERO, 2, NOTHING)));
+        assert_eq!(wheel.pop(), Some((Time::MAX, 1, NOTHING)));
         assert_eq!(wheel.pop(), None);
     }
 }

@@ -115,7 +115,7 @@ impl<T: Tracing> EventLoop<T> {
             Wait::Line => {
                 self.trace(Step::Queued, link, packet);
                 self.network.line_up(link, packet);
-                self.prefetch_service(link);
+                self.await_service(link);
             }
             Wait::Watched => self.offer_watched(link, packet),
         }
@@ -158,7 +158,7 @@ impl<T: Tracing> EventLoop<T> {
         };
         if waits {
             waiting.observe(now);
-            self.prefetch_service(link);
+            self.await_service(link);
         }
         if let Some(breach) = breach {
             self.end_for_discipline(link, breach);
@@ -193,11 +193,11 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Packets wait: the first of them is served when the transmitter is free.
-    fn prefetch_service(&mut self, link: u32) {
+    fn await_service(&mut self, link: u32) {
         if !self.network.transmitters[link as usize].service_due && self.network.can_send(link) {
             let transmitter = &mut self.network.transmitters[link as usize];
             transmitter.service_due = true;
-            self.wheel.push(transmitter.busy_until.max(self.now), Kind::Service.key(link));
+            self.wheel.push_in_lane(transmitter.busy_until.max(self.now), Kind::Service.key(link));
         }
     }
 
@@ -269,7 +269,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(entry) = entry else { return };
         self.transmit(link, entry.packet, entry.size);
         if left > 0 {
-            self.prefetch_service(link);
+            self.await_service(link);
         }
     }
 
@@ -286,7 +286,7 @@ impl<T: Tracing> EventLoop<T> {
         self.transmit(link, packet, size);
         if next != NONE {
             self.network.packets.prefetch(next);
-            self.prefetch_service(link);
+            self.await_service(link);
         }
     }
 
@@ -333,18 +333,20 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(always)]
     fn transmit_at(&mut self, link: u32, packet: u32, size: u32, speed: Speed) {
         self.trace(Step::Transmitted, link, packet);
-        let Network { hops, transmitters, stations, packets, .. } = &mut self.network;
+        let Network { hops, transmitters, stations, .. } = &mut self.network;
         *hops += 1;
         let transmitter = &mut transmitters[link as usize];
         let arrives = transmitter.serve(self.now, size, speed);
         if let Some(number) = transmitter.station() {
             stations[number].count(size);
         }
-        if self.border.is_some() {
-            return self.put_on_wire(link, packet, arrives);
+        if self.border.is_some() && self.leave(link, packet, arrives) {
+            return;
         }
-        let place = transmitter.put_on_wire(packets, packet, arrives);
-        self.await_arrival(link, packet, arrives, place);
+        // Nothing else arrives from here at that time, and what is on the wire comes before: no order has to be kept there.
+        if !self.wheel.join_lane(arrives, Kind::Arrive.key(link), packet) {
+            self.join_wire(link, packet, arrives);
+        }
     }
 
     /// The same where more is to be looked at than a speed.
@@ -371,18 +373,16 @@ impl<T: Tracing> EventLoop<T> {
 
     /// A packet enters the wire, or leaves this part of the run.
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
-        if self.border.is_some() && self.leave(link, packet, arrives) {
-            return;
+        if self.border.is_none() || !self.leave(link, packet, arrives) {
+            self.join_wire(link, packet, arrives);
         }
-        let Network { transmitters, packets, .. } = &mut self.network;
-        let place = transmitters[link as usize].put_on_wire(packets, packet, arrives);
-        self.await_arrival(link, packet, arrives, place);
     }
 
-    /// A packet has come to a wire: sees to its event, which those behind others do not have yet.
-    #[inline(always)]
-    fn await_arrival(&mut self, link: u32, packet: u32, arrives: Time, place: OnWire) {
-        match place {
+    /// A packet joins a wire, where those behind others have no event yet.
+    #[inline(never)]
+    fn join_wire(&mut self, link: u32, packet: u32, arrives: Time) {
+        let Network { transmitters, packets, .. } = &mut self.network;
+        match transmitters[link as usize].put_on_wire(packets, packet, arrives) {
             OnWire::First => self.wheel.push(arrives, Kind::Arrive.key(link)),
             OnWire::Behind => {}
             OnWire::Ahead => self.put_off_order(link, packet, arrives),
@@ -459,9 +459,17 @@ impl<T: Tracing> EventLoop<T> {
         })
     }
 
-    /// The first packet on a wire reaches its far end.
+    /// A packet reaches the far end of a wire: one that has an event of its own, or the first of those that have one together.
     #[inline]
-    pub(crate) fn on_arrival(&mut self, link: u32) {
+    pub(crate) fn on_arrival(&mut self, link: u32, packet: u32) {
+        let packet = if packet == NONE { self.leave_wire(link) } else { packet };
+        self.trace(Step::Arrived, link, packet);
+        self.forward(packet);
+    }
+
+    /// The first packet leaves a wire; the event of the next one is added.
+    #[inline(never)]
+    fn leave_wire(&mut self, link: u32) -> u32 {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
         let packet = transmitter.first;
@@ -478,8 +486,7 @@ impl<T: Tracing> EventLoop<T> {
         if T::KEEPS {
             self.number_arrival(link, packet);
         }
-        self.trace(Step::Arrived, link, packet);
-        self.forward(packet);
+        packet
     }
 
     /// A packet off the wire's order reaches the far end.
@@ -512,7 +519,7 @@ impl<T: Tracing> EventLoop<T> {
                 waiting.set_rate(rate);
             }
             if waiting.packets() > 0 {
-                self.prefetch_service(link);
+                self.await_service(link);
             }
         }
     }

@@ -144,10 +144,10 @@ impl Network {
         links
     }
 
-    /// The place to which the next packet to arrive at the end of `link` goes, unless the wire is empty.
+    /// The place to which a packet goes at the end of the wire that it is on, if there is such a packet.
     #[inline]
-    pub fn destination(&self, link: usize) -> Destination {
-        let Some(packet) = self.packets.find(self.transmitters[link].first) else {
+    pub fn destination(&self, packet: u32) -> Destination {
+        let Some(packet) = self.packets.find(packet) else {
             return Destination::Unknown;
         };
         match self.routes[packet.hop as usize] {

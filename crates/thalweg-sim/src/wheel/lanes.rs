@@ -1,0 +1,228 @@
+//! Lanes of the event queue: entries that were added for one distance from the time that it was, so that they are in order.
+
+use super::Entry;
+
+const BITS: u32 = 6;
+/// The number of lanes.
+pub(crate) const LANES: usize = 1 << BITS;
+/// "No lane".
+pub(super) const NO_LANE: u32 = u32::MAX;
+/// No distance of a lane: only what is added for the end of time is so far ahead.
+const FREE: u64 = u64::MAX;
+/// So many lanes are in use at once, at most: the first entries of all are kept in order.
+const MOST: usize = 16;
+
+/// A lane for each distance, as long as no other with the same hash has it.
+#[derive(Clone, Debug)]
+pub(super) struct Lanes {
+    lanes: Box<[Lane; LANES]>,
+    /// The first entries of the lanes in use, in order, from place `begin` to before `end`, round and round.
+    firsts: [First; MOST],
+    begin: u32,
+    end: u32,
+}
+
+/// The entries of a distance, but for the first. A cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Lane {
+    /// [`FREE`] for a lane that is not in use.
+    distance: u64,
+    /// The time of the last entry, be it the first; the largest there is for a lane that is not in use, as nothing may join that.
+    last: u64,
+    /// What the first entry is about.
+    packet: u32,
+    behind: Line,
+}
+
+/// The first entry of a lane.
+#[derive(Clone, Copy, Debug, Default)]
+struct First {
+    time: u64,
+    /// The key, and above it the lane: both go from place to place as one.
+    rest: u64,
+}
+
+/// An entry behind others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    time: u64,
+    /// The key, and above it the packet that the entry is about, or any other number.
+    rest: u64,
+}
+
+impl Lanes {
+    pub fn new() -> Self {
+        const UNUSED: Lane = Lane { distance: FREE, last: u64::MAX, packet: 0, behind: Line::EMPTY };
+        Self { lanes: Box::new([UNUSED; LANES]), firsts: [First::default(); MOST], begin: 0, end: 0 }
+    }
+
+    /// Adds an entry for `distance` from now to its lane, if that is of this distance and earlier, or free; tells whether it has.
+    #[inline(always)]
+    pub fn join(&mut self, entry: Entry, distance: u64, packet: u32, lots: u64) -> bool {
+        let number = (distance.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize;
+        let lane = &mut self.lanes[number];
+        if lane.distance == distance {
+            let joins = lane.last < entry.time;
+            if joins {
+                lane.last = entry.time;
+                lane.behind.push(Waiting::new(entry, packet));
+            }
+            return joins;
+        }
+        if lane.distance != FREE || self.end.wrapping_sub(self.begin) as usize == MOST || distance == 0 {
+            return false;
+        }
+        (lane.distance, lane.last, lane.packet) = (distance, entry.time, packet);
+        self.insert(First::new(entry.time, entry.key, number as u32), lots);
+        true
+    }
+
+    /// Puts an entry among the first ones. Most come after most others, as all lanes go on at the same pace.
+    #[inline(always)]
+    fn insert(&mut self, first: First, lots: u64) {
+        let mut place = self.end;
+        self.end = place.wrapping_add(1);
+        while place != self.begin {
+            let before = self.firsts[place.wrapping_sub(1) as usize % MOST];
+            if before.time < first.time {
+                break;
+            }
+            if before.time == first.time {
+                return self.insert_tied(place, first, lots);
+            }
+            self.firsts[place as usize % MOST] = before;
+            place = place.wrapping_sub(1);
+        }
+        self.firsts[place as usize % MOST] = first;
+    }
+
+    /// The same from `place` on, where there are others of its time.
+    #[cold]
+    #[inline(never)]
+    fn insert_tied(&mut self, mut place: u32, first: First, lots: u64) {
+        while place != self.begin {
+            let before = self.firsts[place.wrapping_sub(1) as usize % MOST];
+            if before.entry().is_before(first.entry(), lots) {
+                break;
+            }
+            self.firsts[place as usize % MOST] = before;
+            place = place.wrapping_sub(1);
+        }
+        self.firsts[place as usize % MOST] = first;
+    }
+
+    /// The earliest entry.
+    #[inline(always)]
+    pub fn first(&self) -> Option<Entry> {
+        (self.end != self.begin).then(|| self.firsts[self.begin as usize % MOST].entry())
+    }
+
+    /// Takes the earliest entry, of which there must be one; tells its lane and its packet.
+    #[inline(always)]
+    pub fn pop(&mut self, lots: u64) -> (u32, u32) {
+        let number = self.firsts[self.begin as usize % MOST].lane();
+        self.begin = self.begin.wrapping_add(1);
+        let lane = &mut self.lanes[number as usize % LANES];
+        let packet = lane.packet;
+        match lane.behind.pop() {
+            Some(next) => {
+                lane.packet = next.packet();
+                self.insert(First::new(next.time, next.key(), number), lots);
+            }
+            None => (lane.distance, lane.last) = (FREE, u64::MAX),
+        }
+        (number, packet)
+    }
+
+    /// The packet of an entry of a lane, so many behind the first.
+    #[inline]
+    pub fn packet(&self, number: usize, place: u32) -> Option<u32> {
+        self.lanes[number].behind.at(place).map(Waiting::packet)
+    }
+}
+
+impl First {
+    #[inline(always)]
+    fn new(time: u64, key: u32, lane: u32) -> Self {
+        Self { time, rest: u64::from(lane) << 32 | u64::from(key) }
+    }
+
+    #[inline(always)]
+    fn lane(self) -> u32 {
+        (self.rest >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn entry(self) -> Entry {
+        Entry { time: self.time, key: self.rest as u32 }
+    }
+}
+
+impl Waiting {
+    #[inline(always)]
+    fn new(entry: Entry, packet: u32) -> Self {
+        Self { time: entry.time, rest: u64::from(packet) << 32 | u64::from(entry.key) }
+    }
+
+    #[inline(always)]
+    fn key(self) -> u32 {
+        self.rest as u32
+    }
+
+    #[inline(always)]
+    fn packet(self) -> u32 {
+        (self.rest >> 32) as u32
+    }
+}
+
+/// Entries in order, round and round in a power of two of places.
+#[derive(Clone, Debug)]
+struct Line {
+    entries: Vec<Waiting>,
+    begin: u32,
+    count: u32,
+}
+
+impl Line {
+    const EMPTY: Self = Self { entries: Vec::new(), begin: 0, count: 0 };
+
+    #[inline(always)]
+    fn place(&self, number: u32) -> usize {
+        (self.begin.wrapping_add(number)) as usize & (self.entries.len().wrapping_sub(1))
+    }
+
+    #[inline(always)]
+    fn at(&self, number: u32) -> Option<Waiting> {
+        if number < self.count { self.entries.get(self.place(number)).copied() } else { None }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, entry: Waiting) {
+        if self.count as usize == self.entries.len() {
+            self.grow();
+        }
+        let place = self.place(self.count);
+        self.entries[place] = entry;
+        self.count += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let begin = self.place(0);
+        if self.count > 0 {
+            self.entries.rotate_left(begin);
+        }
+        self.begin = 0;
+        self.entries.resize((2 * self.entries.len()).max(16), Waiting::default());
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Waiting> {
+        self.count = self.count.checked_sub(1)?;
+        let entry = self.entries[self.place(0)];
+        self.begin = self.begin.wrapping_add(1);
+        Some(entry)
+    }
+}
