@@ -73,12 +73,12 @@ pub(crate) struct Wheel {
     near: Vec<Entry>,
     head: usize,
     lanes: Lanes,
-    /// What is first in a lane and earlier than this is taken before all else, as everything in the list and the wheel is later, nothing
+    /// The first entry of a lane that is earlier than this is taken before all else, as everything in the list and the wheel is later, nothing
     /// was added for the time that it is, and nothing is kept.
     bound: u64,
     /// The lane of the entry taken last, or [`NO_LANE`].
     lane: u32,
-    /// What it is about, where that was said as it joined a lane; [`NOTHING`] otherwise.
+    /// The packet that it is about, where that was said as it joined a lane; [`NOTHING`] otherwise.
     packet: u32,
     /// Those that were added for the time of the entry taken last, in order.
     late: VecDeque<Late>,
@@ -436,7 +436,7 @@ impl Wheel {
         (self.lane != NO_LANE).then_some(self.lane as usize % LANES)
     }
 
-    /// What an entry of a lane is about, `place` behind the next one; [`NOTHING`] if nothing was said, or there are not so many.
+    /// The packet that an entry of a lane is about, `place` behind the next one; [`NOTHING`] if none was said, or there are not so many.
     #[inline]
     pub fn coming(&self, lane: usize, place: u32) -> u32 {
         self.lanes.packet(lane, place).unwrap_or(NOTHING)

@@ -30,7 +30,7 @@ struct Lane {
     distance: u64,
     /// The time of the last entry, be it the first; the largest there is for a lane that is not in use, as nothing may join that.
     last: u64,
-    /// What the first entry is about.
+    /// The packet that the first entry is about, or any other number.
     packet: u32,
     behind: Line,
 }
