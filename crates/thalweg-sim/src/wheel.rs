@@ -209,13 +209,11 @@ impl Wheel {
 
     #[inline(never)]
     fn add_now(&mut self, entry: Entry, is_successor: bool) {
-        let Self { origin, tie, .. } = *self;
-        let (key, steps) = (entry.key, origin.steps);
-        match (is_successor, steps) {
-            (true, _) => self.late.push_front(Late { key, origin, tie }),
-            (false, _) => {
-                self.late.push_back(Late { key, origin: Origin { steps: steps + 1, ..origin }, tie });
-            }
+        let (origin, tie, key) = (self.origin, self.tie, entry.key);
+        if is_successor {
+            self.late.push_front(Late { key, origin, tie });
+        } else {
+            self.late.push_back(Late { key, origin: Origin { steps: origin.steps + 1, ..origin }, tie });
         }
     }
 

@@ -17,7 +17,7 @@ const MOST: usize = 16;
 pub(super) struct Lanes {
     lanes: Box<[Lane; LANES]>,
     /// The first entries of the lanes in use, in order, from place `begin` to before `end`, round and round.
-    firsts: [First; MOST],
+    firsts: [Item; MOST],
     begin: u32,
     end: u32,
 }
@@ -35,26 +35,18 @@ struct Lane {
     behind: Line,
 }
 
-/// The first entry of a lane.
+/// An entry with what it is about: the lane of one that is first there, the packet of one behind.
 #[derive(Clone, Copy, Debug, Default)]
-struct First {
+struct Item {
     time: u64,
-    /// The key, and above it the lane: both go from place to place as one.
-    rest: u64,
-}
-
-/// An entry behind others.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    time: u64,
-    /// The key, and above it the packet that the entry is about, or any other number.
+    /// The key, and above it what the entry is about: both go from place to place as one.
     rest: u64,
 }
 
 impl Lanes {
     pub fn new() -> Self {
         const UNUSED: Lane = Lane { distance: FREE, last: u64::MAX, packet: 0, behind: Line::EMPTY };
-        Self { lanes: Box::new([UNUSED; LANES]), firsts: [First::default(); MOST], begin: 0, end: 0 }
+        Self { lanes: Box::new([UNUSED; LANES]), firsts: [Item::default(); MOST], begin: 0, end: 0 }
     }
 
     /// Adds an entry for `distance` from now to its lane, if that is of this distance and earlier, or free; tells whether it has.
@@ -66,7 +58,7 @@ impl Lanes {
             let joins = lane.last < entry.time;
             if joins {
                 lane.last = entry.time;
-                lane.behind.push(Waiting::new(entry, packet));
+                lane.behind.push(Item::new(entry, packet));
             }
             return joins;
         }
@@ -74,13 +66,13 @@ impl Lanes {
             return false;
         }
         (lane.distance, lane.last, lane.packet) = (distance, entry.time, packet);
-        self.insert(First::new(entry.time, entry.key, number as u32), lots);
+        self.insert(Item::new(entry, number as u32), lots);
         true
     }
 
     /// Puts an entry among the first ones. Most come after most others, as all lanes go on at the same pace.
     #[inline(always)]
-    fn insert(&mut self, first: First, lots: u64) {
+    fn insert(&mut self, first: Item, lots: u64) {
         let mut place = self.end;
         self.end = place.wrapping_add(1);
         while place != self.begin {
@@ -97,10 +89,10 @@ impl Lanes {
         self.firsts[place as usize % MOST] = first;
     }
 
-    /// The same from `place` on, where there are others of its time.
+    /// The same from `place` on, where there are others of its time: apart, as a look at ties in the loop costs each entry 13 instructions.
     #[cold]
     #[inline(never)]
-    fn insert_tied(&mut self, mut place: u32, first: First, lots: u64) {
+    fn insert_tied(&mut self, mut place: u32, first: Item, lots: u64) {
         while place != self.begin {
             let before = self.firsts[place.wrapping_sub(1) as usize % MOST];
             if before.entry().is_before(first.entry(), lots) {
@@ -121,14 +113,14 @@ impl Lanes {
     /// Takes the earliest entry, of which there must be one; tells its lane and its packet.
     #[inline(always)]
     pub fn pop(&mut self, lots: u64) -> (u32, u32) {
-        let number = self.firsts[self.begin as usize % MOST].lane();
+        let number = self.firsts[self.begin as usize % MOST].about();
         self.begin = self.begin.wrapping_add(1);
         let lane = &mut self.lanes[number as usize % LANES];
         let packet = lane.packet;
         match lane.behind.pop() {
             Some(next) => {
-                lane.packet = next.packet();
-                self.insert(First::new(next.time, next.key(), number), lots);
+                lane.packet = next.about();
+                self.insert(Item::new(next.entry(), number), lots);
             }
             None => (lane.distance, lane.last) = (FREE, u64::MAX),
         }
@@ -138,40 +130,23 @@ impl Lanes {
     /// The packet of an entry of a lane, so many behind the first.
     #[inline]
     pub fn packet(&self, number: usize, place: u32) -> Option<u32> {
-        self.lanes[number].behind.at(place).map(Waiting::packet)
+        self.lanes[number].behind.at(place).map(Item::about)
     }
 }
 
-impl First {
+impl Item {
     #[inline(always)]
-    fn new(time: u64, key: u32, lane: u32) -> Self {
-        Self { time, rest: u64::from(lane) << 32 | u64::from(key) }
-    }
-
-    #[inline(always)]
-    fn lane(self) -> u32 {
-        (self.rest >> 32) as u32
+    fn new(entry: Entry, about: u32) -> Self {
+        Self { time: entry.time, rest: u64::from(about) << 32 | u64::from(entry.key) }
     }
 
     #[inline(always)]
     fn entry(self) -> Entry {
         Entry { time: self.time, key: self.rest as u32 }
     }
-}
-
-impl Waiting {
-    #[inline(always)]
-    fn new(entry: Entry, packet: u32) -> Self {
-        Self { time: entry.time, rest: u64::from(packet) << 32 | u64::from(entry.key) }
-    }
 
     #[inline(always)]
-    fn key(self) -> u32 {
-        self.rest as u32
-    }
-
-    #[inline(always)]
-    fn packet(self) -> u32 {
+    fn about(self) -> u32 {
         (self.rest >> 32) as u32
     }
 }
@@ -179,7 +154,7 @@ impl Waiting {
 /// Entries in order, round and round in a power of two of places.
 #[derive(Clone, Debug)]
 struct Line {
-    entries: Vec<Waiting>,
+    entries: Vec<Item>,
     begin: u32,
     count: u32,
 }
@@ -193,12 +168,12 @@ impl Line {
     }
 
     #[inline(always)]
-    fn at(&self, number: u32) -> Option<Waiting> {
+    fn at(&self, number: u32) -> Option<Item> {
         if number < self.count { self.entries.get(self.place(number)).copied() } else { None }
     }
 
     #[inline(always)]
-    fn push(&mut self, entry: Waiting) {
+    fn push(&mut self, entry: Item) {
         if self.count as usize == self.entries.len() {
             self.grow();
         }
@@ -215,11 +190,11 @@ impl Line {
             self.entries.rotate_left(begin);
         }
         self.begin = 0;
-        self.entries.resize((2 * self.entries.len()).max(16), Waiting::default());
+        self.entries.resize((2 * self.entries.len()).max(16), Item::default());
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Waiting> {
+    fn pop(&mut self) -> Option<Item> {
         self.count = self.count.checked_sub(1)?;
         let entry = self.entries[self.place(0)];
         self.begin = self.begin.wrapping_add(1);
