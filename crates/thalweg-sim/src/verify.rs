@@ -394,13 +394,17 @@ impl Verifier {
 
     fn on_arrived(&mut self, record: &Record<'_>) {
         let now = self.now;
-        let on_this = |packet: &Packet| matches!(packet.place, Place::Wire(link, _) if link == record.link);
-        // Of copies the one that is due; any, where none is.
-        let on_time = |packet: &Packet| {
-            on_this(packet) && matches!(packet.place, Place::Wire(_, due) if due.allows(now))
+        let due_here = |packet: &Packet| match packet.place {
+            Place::Wire(link, due) if link == record.link => Some(due),
+            _ => None,
         };
-        let any_due = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(on_time));
-        let packet = self.take(record, |packet| if any_due { on_time(packet) } else { on_this(packet) });
+        // Of copies that may arrive now the one that cannot be later than the others; any, where none may.
+        let copies = self.packets.get(&record.packet).into_iter().flatten();
+        let latest = copies.filter_map(due_here).filter(|due| due.allows(now)).map(|due| due.latest()).min();
+        let packet = self.take(record, |packet| {
+            due_here(packet)
+                .is_some_and(|due| latest.is_none_or(|latest| due.allows(now) && due.latest() == latest))
+        });
         let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
         let head = link.head;
         let Place::Wire(_, due) = packet.place else { return };
@@ -430,13 +434,12 @@ impl Verifier {
         if record.link == u32::MAX {
             // A host with too much to do.
             let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
-            if self.counts.damaged == 0 || self.packets.contains_key(&record.packet) {
-                if let Some(packet) = self.take(record, at_node) {
-                    self.accounts.account(packet.flow).gone += u64::from(packet.data);
-                }
-            } else {
-                // It was damaged, which nobody had found yet.
+            let is_there = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(at_node));
+            if !is_there && self.counts.damaged > 0 {
+                // It was damaged, which nobody had found yet; a twin of it may be elsewhere.
                 self.counts.damaged -= 1;
+            } else if let Some(packet) = self.take(record, at_node) {
+                self.accounts.account(packet.flow).gone += u64::from(packet.data);
             }
             return;
         }
