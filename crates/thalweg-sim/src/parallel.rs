@@ -163,6 +163,8 @@ struct Threads<'a> {
     end: u64,
     /// So many events are enough.
     enough: u64,
+    /// Looks at the others before a thread gives its processor away.
+    spins: u32,
     /// A thread has panicked: nobody is to wait for it.
     is_broken: AtomicBool,
     /// Lists whose records have been told, to be used again.
@@ -186,6 +188,7 @@ impl<'a> Threads<'a> {
             boards: [Board::new(cut.parts), Board::new(cut.parts)],
             end: end.as_picos(),
             enough,
+            spins: spins(cut.parts),
             is_broken: AtomicBool::new(false),
             told: Mutex::default(),
         }
@@ -315,7 +318,7 @@ impl<'a> Threads<'a> {
                     return false;
                 }
                 // The others are mostly almost there; where processors are short, they need this one.
-                if spins < SPINS {
+                if spins < self.spins {
                     spins += 1;
                     core::hint::spin_loop();
                 } else {
@@ -327,8 +330,12 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// Looks at the others before a thread gives its processor away: a few microseconds.
-const SPINS: u32 = 1000;
+/// Looks at the others before one of so many threads gives its processor away: a few microseconds' worth, and none where there are
+/// fewer processors than threads, as those that are waited for cannot run meanwhile.
+fn spins(threads: usize) -> u32 {
+    let has_enough = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= threads);
+    if has_enough { 1000 } else { 0 }
+}
 
 fn picos(time: Option<Time>) -> u64 {
     time.map_or(u64::MAX, Time::as_picos)
