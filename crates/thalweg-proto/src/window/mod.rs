@@ -19,6 +19,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod timestamp;
+mod untold;
 pub mod wire;
 
 pub use config::{

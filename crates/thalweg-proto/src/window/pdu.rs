@@ -80,7 +80,7 @@ impl Ack {
     }
 
     /// The ranges that it acknowledges selectively, as positions in the stream.
-    fn blocks(&self) -> impl Iterator<Item = Range<u64>> + Clone {
+    pub(super) fn blocks(&self) -> impl Iterator<Item = Range<u64>> + Clone {
         let cumulative = self.cumulative;
         let used = self.sack.into_iter().filter(|block| !block.is_empty());
         used.map(move |block| cumulative + u64::from(block.start)..cumulative + u64::from(block.end))

@@ -3,6 +3,7 @@
 use super::background::Background;
 use super::misbehaving::{Misbehaving, REPEATED};
 use super::ranges::Ranges;
+use super::untold::Untold;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
 use crate::digest::{Digest, feed, until};
@@ -52,8 +53,10 @@ pub struct Receiver<P: Payload> {
     store: P::Store,
     /// The number of segments that are held out of order, and their bytes.
     ahead: (u32, u64),
-    /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4).
+    /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4), and how many of these runs have something that no
+    /// acknowledgement has told of.
     recent: [u64; 3],
+    fresh: u8,
     /// Acknowledgements to send now. One speaks for everything in order; were there more of them, all but the first
     /// would look like duplicates.
     owed: u32,
@@ -84,6 +87,8 @@ struct Special<P: Payload> {
     background: Option<Background>,
     /// The state of one that acts against the rules.
     misbehaving: Option<Misbehaving<P>>,
+    /// Runs that left `recent` before an acknowledgement told of them.
+    untold: Untold,
 }
 
 impl<P: Payload> Special<P> {
@@ -92,7 +97,7 @@ impl<P: Payload> Special<P> {
         let background = config.background.as_ref().map(Background::new);
         let misbehaving = config.misbehaviour.map(Misbehaving::new);
         let is_any = background.is_some() || misbehaving.is_some();
-        is_any.then(|| Box::new(Self { background, misbehaving }))
+        is_any.then(|| Box::new(Self { background, misbehaving, untold: Untold::default() }))
     }
 }
 
@@ -112,6 +117,7 @@ impl<P: Payload> Receiver<P> {
             store: P::Store::default(),
             ahead: (0, 0),
             recent: [0; 3],
+            fresh: 0,
             owed: 0,
             delayed: 0,
             ack_deadline: Time::MAX,
@@ -332,11 +338,36 @@ impl<P: Payload> Receiver<P> {
             self.owed = 1;
             return;
         }
+        if self.held.containing(self.recent[0]) != self.held.containing(start) {
+            if usize::from(self.fresh) == self.recent.len() {
+                self.tell_later(self.recent[2]);
+                self.fresh -= 1;
+            }
+            self.recent = [start, self.recent[0], self.recent[1]];
+            self.fresh += 1;
+        }
+        self.fresh = self.fresh.max(1);
         // Out of order: each one is worth a duplicate acknowledgement.
         self.owed += 1;
-        if self.held.containing(self.recent[0]) != self.held.containing(start) {
-            self.recent = [start, self.recent[0], self.recent[1]];
-        }
+    }
+
+    /// Several segments came at once, and the run at `position` makes room for a newer one.
+    #[cold]
+    fn tell_later(&mut self, position: u64) {
+        let none = || Box::new(Special { background: None, misbehaving: None, untold: Untold::default() });
+        self.special.get_or_insert_with(none).untold.add(position);
+    }
+
+    /// The positions in runs of which an acknowledgement tells: those that had to wait come first, and the newest are still owed then.
+    #[inline(always)]
+    fn told_next(&mut self) -> [u64; 3] {
+        let Self { special, held, .. } = self;
+        let Some(untold) = special.as_deref_mut().and_then(|special| special.untold.take(held)) else {
+            self.fresh = 0;
+            return self.recent;
+        };
+        self.owed = self.owed.max(1);
+        untold
     }
 
     /// So many of the bytes held are in order now. Segments between other holes are told from them by their share of
@@ -402,7 +433,7 @@ impl<P: Payload> Receiver<P> {
         }
         if self.config.sack && !self.held.is_empty() {
             let mut used = 0;
-            for position in self.recent {
+            for position in self.told_next() {
                 let Some((start, end)) = self.held.containing(position) else { continue };
                 let offset = |at: u64| u32::try_from(at - self.expected).unwrap_or(u32::MAX);
                 let block = SackBlock { start: offset(start), end: offset(end) };
@@ -439,7 +470,8 @@ impl<P: Payload> Receiver<P> {
 impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
-        feed(into, (self.recent, self.owed, self.delayed, until(self.ack_deadline, now)));
+        feed(into, (self.recent, self.fresh, self.owed, self.delayed, until(self.ack_deadline, now)));
+        feed(into, self.special.as_deref().map(|special| &special.untold));
         feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at, self.delay));
     }
 }
@@ -497,6 +529,7 @@ mod tests {
     //! Proves what a receiver takes and when it answers, one segment at a time.
     use super::*;
     use crate::payload::{Length, Slice};
+    use std::collections::BTreeSet;
 
     fn receiver<P: Payload>(config: ReceiverConfig) -> Receiver<P> {
         Receiver::new(Arc::new(config))
@@ -505,6 +538,15 @@ mod tests {
     fn take<P: Payload>(receiver: &mut Receiver<P>, sequence: u64, payload: P) {
         let pdu = Pdu::Segment(Segment { sequence, payload, retransmission: false, sent_at: None });
         receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
+    }
+
+    /// The blocks of the acknowledgements that are due.
+    fn blocks(receiver: &mut Receiver<Length>) -> Vec<Vec<(u64, u64)>> {
+        let mut all = Vec::new();
+        while let Output::Transmit(Pdu::Ack(ack)) = receiver.poll(Time::ZERO) {
+            all.push(ack.blocks().map(|block| (block.start, block.end)).collect());
+        }
+        all
     }
 
     /// The cumulative numbers and windows of the acknowledgements that are due, and what is delivered.
@@ -591,6 +633,41 @@ mod tests {
         take(&mut receiver, 8000, Length(1000));
         take(&mut receiver, 4000, Length(1000));
         assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [9000]);
+    }
+
+    /// A host hands over a batch: each run of it is told of, the newest last, however few acknowledgements were due.
+    #[test]
+    fn a_batch_of_runs_is_told_whole() {
+        let mut receiver = receiver::<Length>(ReceiverConfig::default());
+        // Seven runs of one segment each; the first goes on after it was told of.
+        take(&mut receiver, 1, Length(1));
+        assert_eq!(blocks(&mut receiver), [[(1, 2)]]);
+        take(&mut receiver, 2, Length(1));
+        for run in 2..8 {
+            take(&mut receiver, 2 * run, Length(1));
+        }
+        let told = blocks(&mut receiver);
+        // The run of before and those that it stands with are repeated; the newest come last.
+        assert_eq!(told[told.len() - 1], [(14, 15), (12, 13), (10, 11)]);
+        let all: BTreeSet<_> = told.into_iter().flatten().collect();
+        assert_eq!(all.len(), 7, "{all:?}");
+        assert!(all.contains(&(1, 3)), "{all:?}");
+        // One acknowledgement is due for a batch that fills the first hole, and all runs of it are told of.
+        for run in 10..15 {
+            take(&mut receiver, 2 * run, Length(1));
+        }
+        take(&mut receiver, 0, Length(1));
+        let told = blocks(&mut receiver);
+        assert_eq!(told.last().unwrap()[..], [(28, 29), (26, 27), (24, 25)]);
+        let all: BTreeSet<_> = told.iter().flatten().collect();
+        assert!([(20, 21), (22, 23)].iter().all(|run| all.contains(run)), "{told:?}");
+        assert!(told.len() <= 3, "{told:?}");
+        // One at a time there is nothing to catch up with.
+        for run in 20..30 {
+            take(&mut receiver, 2 * run, Length(1));
+            let told = blocks(&mut receiver);
+            assert_eq!((told.len(), told[0][0]), (1, (2 * run, 2 * run + 1)));
+        }
     }
 
     #[test]

@@ -1,0 +1,71 @@
+//! Runs out of order that acknowledgements are still to tell of.
+//!
+//! An acknowledgement has room for three, the newest (RFC 2018, section 4). That is enough where each segment is answered. A host that hands
+//! over many segments at once brings more runs than that between two acknowledgements, and a sender that does not hear of one sends it
+//! again.
+
+use super::ranges::Ranges;
+use std::collections::VecDeque;
+
+/// Runs that are remembered; of more the oldest are left out.
+const MOST: usize = 1 << 8;
+
+/// Positions in runs that made room for newer ones before an acknowledgement left, oldest first.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Untold(VecDeque<u64>);
+
+impl Untold {
+    /// The run at `position` is to be told of.
+    pub fn add(&mut self, position: u64) {
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(position);
+    }
+
+    /// The positions of which the next acknowledgement tells, as far as they are still `held` out of order, newest first; none where
+    /// nothing is left but the newest of all.
+    pub fn take(&mut self, held: &Ranges) -> Option<[u64; 3]> {
+        let mut next = || {
+            while let Some(position) = self.0.pop_front() {
+                if held.containing(position).is_some() {
+                    return Some(position);
+                }
+            }
+            None
+        };
+        let first = next()?;
+        let second = next().unwrap_or(first);
+        let third = next().unwrap_or(second);
+        Some([third, second, first])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_of_what_is_held_oldest_first() {
+        let mut held = Ranges::default();
+        for run in 0..5 {
+            held.insert(10 * run + 5, 10 * run + 6, |_, _| ());
+        }
+        let mut untold = Untold::default();
+        [5, 15, 25, 35, 45].into_iter().for_each(|position| untold.add(position));
+        held.remove_below(20);
+        assert_eq!(untold.take(&held), Some([45, 35, 25]));
+        assert_eq!(untold.take(&held), None);
+        untold.add(35);
+        assert_eq!((untold.take(&held), untold.take(&held)), (Some([35; 3]), None));
+    }
+
+    #[test]
+    fn forgets_the_oldest_of_too_many() {
+        let mut held = Ranges::default();
+        held.insert(0, 10_000, |_, _| ());
+        let mut untold = Untold::default();
+        (0..MOST as u64 + 2).for_each(|position| untold.add(position));
+        assert_eq!(untold.take(&held), Some([4, 3, 2]));
+    }
+}
