@@ -1,5 +1,6 @@
 """What a scheme does where nobody asks for a figure: beside others, in short and long queues, when the path changes."""
 
+import itertools
 import statistics
 from pathlib import Path
 
@@ -10,6 +11,9 @@ RATE, RTT = 100, 100
 STARTS, END = (0, 10, 40, 45, 60), 90
 STEP = 0.25  # s, of series
 OUTAGE, DROP, BACK = 10, 10, 25
+# Long ways that lose, from a few seconds after the start on: Mbit/s, ms, the loss of packets, the queue in products of rate and round trip.
+LONG = ((5, 50, 200), (300, 600, 1000), (0.001, 0.02, 0.1), (0.25, 2))
+LONG_WARMUP, LONG_END = 10, 60
 # A newcomer has arrived, and a flow has come back, at so much of what it is to have, for so many seconds.
 NEAR, FOR = 0.8, 2
 
@@ -168,7 +172,21 @@ def short(spec, options, seed):
             "its own, of 80 left, Mbit/s": run.flows["own"]["goodput_bps"] / 1e6}, None
 
 
-EXPERIMENTS = [convergence, trips, beside, buffers, outage, tenth, policer, thousand, short]
+def long(spec, options, seed):
+    """Each of the long ways, by what is possible there."""
+    shares = []
+    for rate, rtt, loss, products in itertools.product(*LONG):
+        link = {"rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms", "loss": loss,
+                "queue": f"{round(products * simulate.paths.bdp_bytes(rate, rtt))} B"}
+        flow = {**own(spec), "scheme": simulate.scheme(spec, rate, rtt)}
+        run = Run(f"a long way that loses, {spec}", LONG_END, link, [flow], options, seed, LONG_WARMUP)
+        possible = rate * 1430 / 1500 * (1 - loss)
+        shares.append(max(run.flows["own"]["goodput_bps"] / 1e6 / possible, 1e-3))
+    return {"long ways that lose: of what is possible, geometric mean, %": 100 * statistics.geometric_mean(shares),
+            "the worst of them, %": 100 * min(shares)}, None
+
+
+EXPERIMENTS = [convergence, trips, beside, buffers, outage, tenth, policer, thousand, short, long]
 
 
 def text(values):
