@@ -10,6 +10,9 @@ use super::loss::Tally;
 
 /// Round trips of a long queue after which it is held to stay.
 const PATIENCE: u32 = 3;
+/// The share of the shortest round trip below which a queue is no crowd's: one flow on a long way makes such a queue, and takes more than
+/// these round trips to empty it. Flows of a crowd are slow, so that twice the queue that they ask for is longer.
+const SHORTEST: f64 = 0.0625;
 /// The share of the longest queue of these round trips below which it goes away by itself.
 const SHRINKS: f64 = 0.8;
 /// The share of packets that a path is believed to lose beside such a queue, as BBR's bound for losses of congestion.
@@ -69,7 +72,7 @@ impl Thalweg {
     pub(super) fn watch_crowd(&mut self, tally: Tally) {
         self.crowd.recent.add_to_memory(tally, MEMORY);
         let queueing = self.delay.standing();
-        let is_long = queueing > LONG * self.target(self.rate());
+        let is_long = queueing > (LONG * self.target(self.rate())).max(SHORTEST * self.min_rtt);
         self.crowd.watch(queueing, is_long);
     }
 

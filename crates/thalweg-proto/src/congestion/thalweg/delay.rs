@@ -185,6 +185,11 @@ impl Delay {
         self.standing
     }
 
+    #[cfg(test)]
+    pub fn set_standing(&mut self, standing: f64) {
+        self.standing = standing;
+    }
+
     /// That shortest delay is the one of an empty path again.
     pub fn remember(&mut self) {
         self.base.halves[0] = self.lasting.get();

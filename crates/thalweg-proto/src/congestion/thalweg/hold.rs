@@ -23,6 +23,8 @@ const NEARLY: f64 = 1.05;
 /// The shares of the last full window between which growth is careful, and its velocity there.
 const NEAR: core::ops::Range<f64> = 0.75..1.05;
 const CAREFUL: f64 = 4.0;
+/// The share of the window by which it grows there at least: on long ways the usual steps are next to nothing of it.
+const SLOWEST: f64 = 1.0 / 128.0;
 /// The multiple of the last full window from which on the path is another, and growth may become ever faster.
 const BEYOND: f64 = 1.5;
 /// The share of the window by which a round trip lets it grow at most; it doubles every few round trips far from the last full window.
@@ -89,7 +91,8 @@ impl Pace {
         if step * self.velocity > most {
             self.velocity = (most / step).max(1.0);
         }
-        (step * self.velocity).min(most)
+        let least = if hardly { SLOWEST * window } else { 0.0 };
+        (step * self.velocity).max(least).min(most)
     }
 }
 
@@ -162,5 +165,21 @@ impl Thalweg {
     /// True if so much was taken away that losses show whether they go on at a lower rate.
     pub(super) fn is_low(&self) -> bool {
         self.trial.is_some() || self.dip >= CONTROL * self.window && self.dip > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "The queue": near the window at which the path was last full growth is four steps, or a 128th of the window where these are less,
+    /// as on long ways. Beside a queue it is the usual step.
+    #[test]
+    fn growth_is_careful_and_not_next_to_nothing() {
+        let pace = Pace { ceiling: 1e6, ..Pace::default() };
+        let growth = |step: f64, hardly: bool| { pace }.growth(1e6, step, hardly);
+        assert_eq!(growth(5e3, true), 2e4);
+        assert_eq!(growth(1e3, true), 1e6 / 128.0);
+        assert_eq!(growth(1e3, false), 1e3);
     }
 }

@@ -97,6 +97,8 @@ pub struct Thalweg {
     lost_until: u64,
     /// Packets that left before say nothing of losses at the window of now.
     epoch: Time,
+    /// The last packet was acknowledged.
+    acked_at: Time,
 }
 
 /// The phase of a connection.
@@ -174,6 +176,7 @@ impl Thalweg {
             rtt: 0.0,
             lost_until: u64::MAX,
             epoch: Time::ZERO,
+            acked_at: Time::ZERO,
         }
     }
 
@@ -215,6 +218,13 @@ impl Thalweg {
     fn usual(&self) -> f64 {
         let window = self.rival.window().map_or(self.window, |window| window * self.segment);
         if self.rival.is_looking() { window * (1.0 - rival::LOOK) } else { window }
+    }
+
+    /// The path still carries a large window: a repair was lost or is late, by a queue that grows faster than time-outs, and losses are
+    /// told by round trips. A window falls to its least where acknowledgements end, as with RFC 9002 (section 7.6).
+    fn is_served(&self, path: &Path) -> bool {
+        let is_large = self.window > self.config.initial_window * self.segment;
+        is_large && self.phase == Phase::Hold && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
     }
 
     /// The tally of packets that leave at a lower rate.
@@ -292,6 +302,7 @@ impl Controller for Thalweg {
         let path = &sample.path;
         let rs = self.sampler.on_ack(sample, info.delivery);
         let acked = f64::from(sample.acked);
+        self.acked_at = path.now;
         if sample.sent_at >= self.epoch {
             self.round.tally.sent += acked;
         }
@@ -337,7 +348,7 @@ impl Controller for Thalweg {
         // What single losses mean is decided by round trips.
         if self.segment > 0.0 && sample.kind == LossKind::Mark {
             self.on_mark(&sample.path);
-        } else if self.segment > 0.0 && sample.kind == LossKind::Timeout {
+        } else if self.segment > 0.0 && sample.kind == LossKind::Timeout && !self.is_served(&sample.path) {
             let until = if let Phase::Start { until } = self.phase { until } else { self.window / 2.0 };
             self.phase = Phase::Start { until };
             // Half of it each time: where many start at once, the first windows together may be what is too much.

@@ -248,17 +248,58 @@ fn a_start_slows_down_where_the_queue_is_long_enough() {
     assert!((lost(&flow) as f64) < 0.8 * product, "{} of {product}", lost(&flow));
 }
 
-/// A time-out starts anew: slow start from half of the initial window, to half of the window of before.
+/// "Start": a time-out starts anew where acknowledgements have ended, by slow start from half of the initial window to half of the window of
+/// before. While they come a large window stays, as a repair that is late says nothing of the path; a start, or a small window, does not.
 #[test]
-fn a_time_out_starts_anew() {
-    let mut flow = Flow::steady();
-    let before = flow.thalweg.window;
-    let sample =
-        LossSample { path: flow.path(), kind: LossKind::Timeout, sent_at: flow.now - RTT, repeated: false };
-    flow.thalweg.on_loss(&sample);
+fn a_time_out_without_acknowledgements_starts_anew() {
+    let time_out = |mut flow: Flow, silence: Duration| {
+        flow.now += silence;
+        let (path, sent_at) = (flow.path(), flow.now - RTT);
+        flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false });
+        flow
+    };
+    let before = Flow::steady().thalweg.window;
+    let flow = time_out(Flow::steady(), RTT * 2);
     assert_eq!(flow.thalweg.phase, Phase::Start { until: before / 2.0 });
     assert_eq!(flow.thalweg.decision().window, 16.0);
     assert!(flow.thalweg.epoch > flow.now, "what was in flight counts no more");
+
+    let flow = time_out(Flow::steady(), RTT / 2);
+    assert_eq!((flow.thalweg.phase, flow.thalweg.window), (Phase::Hold, before));
+
+    let mut starting = Flow::new();
+    starting.run_until(1, |flow| flow.thalweg.window > 100.0 * f64::from(SEGMENT));
+    assert!(starting.thalweg.phase != Phase::Hold);
+    assert_eq!(time_out(starting, RTT / 2).thalweg.decision().window, 16.0);
+    let mut small = Flow::steady();
+    small.thalweg.window = 10.0 * f64::from(SEGMENT);
+    assert_eq!(time_out(small, RTT / 2).thalweg.decision().window, 5.0);
+}
+
+/// "Losses": where a cut was taken back it is not known at which window the path is full, if losses said so before.
+#[test]
+fn losses_of_the_path_are_no_full_path() {
+    let mut flow = Flow::steady();
+    flow.loses = |number| number % 100 == 0;
+    flow.run_until_cut();
+    assert!(flow.thalweg.pace.ceiling.is_finite());
+    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.thalweg.pace.ceiling.is_infinite());
+}
+
+/// "A crowd": on a way of a second, a queue of less than a sixteenth of that is no crowd's, however much longer it is than is asked for.
+#[test]
+fn a_short_queue_on_a_long_way_is_no_crowds() {
+    let is_crowd = |queueing: f64| {
+        let mut flow = Flow::steady().thalweg;
+        (flow.min_rtt, flow.rtt) = (1.0, 1.0);
+        assert!(queueing > 4.0 * flow.target(flow.rate()));
+        flow.delay.set_standing(queueing);
+        (0..3).for_each(|_| flow.watch_crowd(Tally::default()));
+        flow.crowd.is_there()
+    };
+    assert!(!is_crowd(0.06));
+    assert!(is_crowd(0.07));
 }
 
 /// A host that sleeps for a round trip has hardly anything arrive in it: the window stays where it was.
