@@ -16,6 +16,8 @@ pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
     for signal in [SIGINT, SIGTERM] {
         register(signal).map_err(|error| cannot(&error))?;
     }
+    // A file that may grow no more (`ulimit -f`) is an error of whoever writes it, not the end of the process.
+    flag::register(SIGXFSZ, Arc::default()).map_err(|error| cannot(&error))?;
     // The terminal was closed. `nohup` has it ignored, and once more is no hurry.
     if !is_ignored(SIGHUP) {
         flag::register(SIGHUP, Arc::clone(&stop)).map_err(|error| cannot(&error))?;
@@ -51,6 +53,9 @@ fn is_ignored(signal: i32) -> bool {
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     IS_RELOADED.load(Ordering::Relaxed) || mask & (1 << (signal - 1)) != 0
 }
+
+/// The signal to a process that writes more to a file than it may, on Linux.
+const SIGXFSZ: i32 = 25;
 
 /// The exit code of a process that a signal ended, as shells have it.
 const KILLED: i32 = 130;

@@ -343,7 +343,11 @@ impl Resolver<'_> {
     /// Sizes from a file, or from a list.
     fn size_table(&mut self, table: &TableSize, span: Span) -> Option<SizeSpec> {
         let points = match (&table.file, &table.sizes) {
-            (Some(file), None) => self.sizes_file(file),
+            (Some(file), None) => {
+                // What cannot be read has been told of.
+                self.text(file)?;
+                self.sizes_file(file)
+            }
             (None, Some(sizes)) => {
                 sizes.value.iter().map(|point| ((point.value.0, point.value.1), point.span)).collect()
             }

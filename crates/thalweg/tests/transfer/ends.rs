@@ -26,6 +26,19 @@ fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
     }
 }
 
+/// The system ends a process that writes more to a file than it may, unless that listens to the signal.
+#[test]
+fn a_file_larger_than_may_be_written_is_an_error_at_both_ends() {
+    let place = Place::new("large-file");
+    place.write("large", &noise(7, 3_000_000));
+    let receiver = Receiver::with_small_files(&place, 1 << 20);
+    let sent = sends(&place, &["large", &receiver.address, "--trust", "new"]);
+    for end in [&sent, &receiver.end()] {
+        assert_eq!(exit(end), 1, "{}", end.stderr);
+        assert!(end.stderr.contains("large: it could not be read or stored (File too large"), "{}", end.stderr);
+    }
+}
+
 #[test]
 fn what_is_not_sent_is_named_at_both_ends() {
     let place = Place::new("not-sent");

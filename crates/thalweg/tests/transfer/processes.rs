@@ -165,6 +165,12 @@ impl Receiver {
         Self::within(place, &[], &script, arguments, &["--trust", "new"])
     }
 
+    /// With files of so many bytes at most.
+    pub fn with_small_files(place: &Place, bytes: u32) -> Self {
+        let script = format!("ulimit -f {}; exec \"$@\"", bytes.div_ceil(512));
+        Self::within(place, &[], &script, &["to"], &["--trust", "new"])
+    }
+
     /// On a file system of 3 MB, where the user may make one; prints what files it has in the end.
     pub fn on_a_small_disk(place: &Place) -> Option<Self> {
         let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
