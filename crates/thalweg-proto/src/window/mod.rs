@@ -19,7 +19,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod timestamp;
-mod untold;
+mod unreported;
 pub mod wire;
 
 pub use config::{

@@ -3,7 +3,7 @@
 use super::background::Background;
 use super::misbehaving::{Misbehaving, REPEATED};
 use super::ranges::Ranges;
-use super::untold::Untold;
+use super::unreported::Unreported;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
 use crate::digest::{Digest, feed, until};
@@ -88,7 +88,7 @@ struct Special<P: Payload> {
     /// The state of one that acts against the rules.
     misbehaving: Option<Misbehaving<P>>,
     /// Runs that left `recent` before an acknowledgement told of them.
-    untold: Untold,
+    unreported: Unreported,
 }
 
 impl<P: Payload> Special<P> {
@@ -97,7 +97,7 @@ impl<P: Payload> Special<P> {
         let background = config.background.as_ref().map(Background::new);
         let misbehaving = config.misbehaviour.map(Misbehaving::new);
         let is_any = background.is_some() || misbehaving.is_some();
-        is_any.then(|| Box::new(Self { background, misbehaving, untold: Untold::default() }))
+        is_any.then(|| Box::new(Self { background, misbehaving, unreported: Unreported::default() }))
     }
 }
 
@@ -340,7 +340,7 @@ impl<P: Payload> Receiver<P> {
         }
         if self.held.containing(self.recent[0]) != self.held.containing(start) {
             if usize::from(self.fresh) == self.recent.len() {
-                self.tell_later(self.recent[2]);
+                self.report_later(self.recent[2]);
                 self.fresh -= 1;
             }
             self.recent = [start, self.recent[0], self.recent[1]];
@@ -353,21 +353,23 @@ impl<P: Payload> Receiver<P> {
 
     /// Several segments came at once, and the run at `position` makes room for a newer one.
     #[cold]
-    fn tell_later(&mut self, position: u64) {
-        let none = || Box::new(Special { background: None, misbehaving: None, untold: Untold::default() });
-        self.special.get_or_insert_with(none).untold.add(position);
+    fn report_later(&mut self, position: u64) {
+        let none =
+            || Box::new(Special { background: None, misbehaving: None, unreported: Unreported::default() });
+        self.special.get_or_insert_with(none).unreported.add(position);
     }
 
     /// The positions in runs of which an acknowledgement tells: those that had to wait come first, and the newest are still owed then.
     #[inline(always)]
-    fn told_next(&mut self) -> [u64; 3] {
+    fn reported_next(&mut self) -> [u64; 3] {
         let Self { special, held, .. } = self;
-        let Some(untold) = special.as_deref_mut().and_then(|special| special.untold.take(held)) else {
+        let Some(unreported) = special.as_deref_mut().and_then(|special| special.unreported.take(held))
+        else {
             self.fresh = 0;
             return self.recent;
         };
         self.owed = self.owed.max(1);
-        untold
+        unreported
     }
 
     /// So many of the bytes held are in order now. Segments between other holes are told from them by their share of
@@ -433,7 +435,7 @@ impl<P: Payload> Receiver<P> {
         }
         if self.config.sack && !self.held.is_empty() {
             let mut used = 0;
-            for position in self.told_next() {
+            for position in self.reported_next() {
                 let Some((start, end)) = self.held.containing(position) else { continue };
                 let offset = |at: u64| u32::try_from(at - self.expected).unwrap_or(u32::MAX);
                 let block = SackBlock { start: offset(start), end: offset(end) };
@@ -471,7 +473,7 @@ impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         feed(into, (self.recent, self.fresh, self.owed, self.delayed, until(self.ack_deadline, now)));
-        feed(into, self.special.as_deref().map(|special| &special.untold));
+        feed(into, self.special.as_deref().map(|special| &special.unreported));
         feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at, self.delay));
     }
 }

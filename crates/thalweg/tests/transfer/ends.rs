@@ -35,7 +35,11 @@ fn a_file_larger_than_may_be_written_is_an_error_at_both_ends() {
     let sent = sends(&place, &["large", &receiver.address, "--trust", "new"]);
     for end in [&sent, &receiver.end()] {
         assert_eq!(exit(end), 1, "{}", end.stderr);
-        assert!(end.stderr.contains("large: it could not be read or stored (File too large"), "{}", end.stderr);
+        assert!(
+            end.stderr.contains("large: it could not be read or stored (File too large"),
+            "{}",
+            end.stderr
+        );
     }
 }
 

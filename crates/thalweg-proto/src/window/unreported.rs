@@ -12,9 +12,9 @@ const MOST: usize = 1 << 8;
 
 /// Positions in runs that made room for newer ones before an acknowledgement left, oldest first.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Untold(VecDeque<u64>);
+pub(super) struct Unreported(VecDeque<u64>);
 
-impl Untold {
+impl Unreported {
     /// The run at `position` is to be told of.
     pub fn add(&mut self, position: u64) {
         if self.0.len() == MOST {
@@ -51,21 +51,21 @@ mod tests {
         for run in 0..5 {
             held.insert(10 * run + 5, 10 * run + 6, |_, _| ());
         }
-        let mut untold = Untold::default();
-        [5, 15, 25, 35, 45].into_iter().for_each(|position| untold.add(position));
+        let mut unreported = Unreported::default();
+        [5, 15, 25, 35, 45].into_iter().for_each(|position| unreported.add(position));
         held.remove_below(20);
-        assert_eq!(untold.take(&held), Some([45, 35, 25]));
-        assert_eq!(untold.take(&held), None);
-        untold.add(35);
-        assert_eq!((untold.take(&held), untold.take(&held)), (Some([35; 3]), None));
+        assert_eq!(unreported.take(&held), Some([45, 35, 25]));
+        assert_eq!(unreported.take(&held), None);
+        unreported.add(35);
+        assert_eq!((unreported.take(&held), unreported.take(&held)), (Some([35; 3]), None));
     }
 
     #[test]
     fn forgets_the_oldest_of_too_many() {
         let mut held = Ranges::default();
         held.insert(0, 10_000, |_, _| ());
-        let mut untold = Untold::default();
-        (0..MOST as u64 + 2).for_each(|position| untold.add(position));
-        assert_eq!(untold.take(&held), Some([4, 3, 2]));
+        let mut unreported = Unreported::default();
+        (0..MOST as u64 + 2).for_each(|position| unreported.add(position));
+        assert_eq!(unreported.take(&held), Some([4, 3, 2]));
     }
 }
