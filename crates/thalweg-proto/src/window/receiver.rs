@@ -338,17 +338,25 @@ impl<P: Payload> Receiver<P> {
             self.owed = 1;
             return;
         }
-        if self.held.containing(self.recent[0]) != self.held.containing(start) {
+        if self.config.sack {
+            self.report(start);
+        }
+        // Out of order: each one is worth a duplicate acknowledgement.
+        self.owed += 1;
+    }
+
+    /// Acknowledgements are to tell of the run at `position`, which has grown.
+    #[inline(always)]
+    fn report(&mut self, position: u64) {
+        if self.held.containing(self.recent[0]) != self.held.containing(position) {
             if usize::from(self.fresh) == self.recent.len() {
                 self.report_later(self.recent[2]);
                 self.fresh -= 1;
             }
-            self.recent = [start, self.recent[0], self.recent[1]];
+            self.recent = [position, self.recent[0], self.recent[1]];
             self.fresh += 1;
         }
         self.fresh = self.fresh.max(1);
-        // Out of order: each one is worth a duplicate acknowledgement.
-        self.owed += 1;
     }
 
     /// Several segments came at once, and the run at `position` makes room for a newer one.
@@ -433,7 +441,9 @@ impl<P: Payload> Receiver<P> {
         if ack.arrival != Arrival::Plain {
             ack.arrival_at = self.arrival_at.wrapping_sub(self.expected as u32).cast_signed();
         }
-        if self.config.sack && !self.held.is_empty() {
+        if self.held.is_empty() {
+            self.fresh = 0;
+        } else if self.config.sack {
             let mut used = 0;
             for position in self.reported_next() {
                 let Some((start, end)) = self.held.containing(position) else { continue };
@@ -664,6 +674,10 @@ mod tests {
         let all: BTreeSet<_> = told.iter().flatten().collect();
         assert!([(20, 21), (22, 23)].iter().all(|run| all.contains(run)), "{told:?}");
         assert!(told.len() <= 3, "{told:?}");
+        // Without selective acknowledgements there is nothing to remember.
+        let mut plain = self::receiver::<Length>(ReceiverConfig { sack: false, ..ReceiverConfig::default() });
+        (1..20).for_each(|run| take(&mut plain, 2 * run, Length(1)));
+        assert!(plain.special.is_none());
         // One at a time there is nothing to catch up with.
         for run in 20..30 {
             take(&mut receiver, 2 * run, Length(1));
