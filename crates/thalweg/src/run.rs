@@ -265,6 +265,8 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
     console.warn(several.as_slice());
+    // Before the network is cut for threads, which takes memory itself.
+    has_memory(loaded)?;
     if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
         let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
         if outlook(loaded.spec(), [threads])[0].parts == 1 {
@@ -276,7 +278,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
             console.say(&format!("note: --threads {threads} takes longer than {processors} on this host, which has {processors} processors"));
         }
     }
-    has_memory(loaded)
+    Ok(())
 }
 
 /// Fails where nothing would be counted.

@@ -63,6 +63,8 @@ const QUANTUM: f64 = 250e-6;
 const BURST: (f64, f64) = (2.0, 64.0);
 /// The share of the shortest round trip that a round trip takes at least: a packet that comes late may seem to end one at once.
 const SHORTEST: f64 = 0.75;
+/// The multiple of a round trip that the smoothed one is no longer than.
+const OVER: f64 = 2.0;
 /// The share of the rate of the round trip before below which a host, and no path, is held to have taken the time.
 const ASLEEP: f64 = 0.5;
 /// The share of a queue that overflows which a flow asks for at most.
@@ -242,7 +244,9 @@ impl Thalweg {
         if rtt >= self.min_rtt {
             self.round.rtts.0 += rtt;
             self.round.rtts.1 += 1.0;
-            self.rtt = if self.rtt == 0.0 { rtt } else { self.rtt + (rtt - self.rtt) / 8.0 };
+            let smoothed = if self.rtt == 0.0 { rtt } else { self.rtt + (rtt - self.rtt) / 8.0 };
+            // After an outage what it held back is over with the first packet that it did not: few come where the pace is that of an outage.
+            self.rtt = smoothed.min(OVER * rtt);
         }
     }
 

@@ -53,7 +53,7 @@ impl Thalweg {
 
     /// More of this round trip is lost already than the path loses, or, where nothing is known of it, most: an application that pauses keeps
     /// round trips from telling more.
-    fn overflows(&self) -> bool {
+    pub(super) fn overflows(&self) -> bool {
         let tally = self.round.tally;
         if tally.lost < ENOUGH.0 {
             return false;

@@ -302,6 +302,29 @@ fn a_short_queue_on_a_long_way_is_no_crowds() {
     assert!(is_crowd(0.07));
 }
 
+/// "Start": where most of what is sent is lost a start is over, though an application that pauses kept it from learning what the path loses.
+#[test]
+fn a_start_that_loses_most_is_over() {
+    let is_over = |sent, lost| {
+        let mut thalweg = Thalweg::new(&ThalwegConfig::default());
+        thalweg.round.tally = Tally { sent, lost, events: 1.0 };
+        thalweg.overflows()
+    };
+    assert!(is_over(200.0, 150.0));
+    assert!(!is_over(200.0, 80.0), "half of it comes");
+    assert!(!is_over(32.0, 30.0), "a first window");
+}
+
+/// After an outage the round trip is that of the packets that it did not hold back, as soon as one comes.
+#[test]
+fn an_outage_is_over_with_the_first_round_trip_behind_it() {
+    let mut flow = Flow::steady();
+    flow.thalweg.rtt = 10.0;
+    let before = flow.packets.front().unwrap().number;
+    assert!(flow.run_until(1, |flow| flow.packets.front().is_some_and(|packet| packet.number > before)));
+    assert!(flow.thalweg.rtt < 0.1, "{}", flow.thalweg.rtt);
+}
+
 /// A host that sleeps for a round trip has hardly anything arrive in it: the window stays where it was.
 #[test]
 fn a_host_that_sleeps_is_no_path_that_carries_less() {
