@@ -190,6 +190,14 @@ impl Delay {
         self.standing = standing;
     }
 
+    /// The delay of the last packets is that of an empty path.
+    pub fn begin_anew(&mut self) {
+        for shortest in [&mut self.base, &mut self.lasting] {
+            shortest.halves = [f64::INFINITY, self.last_piece];
+        }
+        self.standing = 0.0;
+    }
+
     /// That shortest delay is the one of an empty path again.
     pub fn remember(&mut self) {
         self.base.halves[0] = self.lasting.get();

@@ -12,6 +12,7 @@
 //!           a queue that overflows before it is so long: half of that at most          (overflow)
 //!           a queue that stays longer than it asks for: some of it is given away  (give)
 //!           and one that stays much longer: the window of CUBIC                   (rival)
+//!           one that stays whatever the window is: a longer path                  (floor)
 //!           and a queue that marks: the same                                      (marks)
 //!           a router that says that its queue is nearly full: less of a queue     (told)
 //! ```
@@ -22,6 +23,7 @@
 mod config;
 mod crowd;
 mod delay;
+mod floor;
 mod give;
 mod hold;
 mod loss;
@@ -45,6 +47,7 @@ use crate::units::{Duration, Rate, Time};
 use crate::window::MOST_WINDOW;
 use crowd::Crowd;
 use delay::Delay;
+use floor::Floor;
 use give::Giving;
 use hold::Pace;
 use loss::{PathLoss, Tally};
@@ -83,6 +86,7 @@ pub struct Thalweg {
     phase: Phase,
     pace: Pace,
     delay: Delay,
+    floor: Floor,
     path_loss: PathLoss,
     trial: Option<Trial>,
     crowd: Crowd,
@@ -166,6 +170,7 @@ impl Thalweg {
             phase: Phase::Start { until: f64::INFINITY },
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
+            floor: Floor::default(),
             path_loss: PathLoss::default(),
             trial: None,
             crowd: Crowd::default(),
@@ -255,6 +260,13 @@ impl Thalweg {
         let queueing = self.delay.end_round();
         self.told.watch(queueing, self.delay.newest());
         let last = core::mem::take(&mut self.round);
+        let queueing = if self.floor.has_moved(self.delay.standing(), self.usual(), last.tally) {
+            self.delay.begin_anew();
+            self.rival = Rival::default();
+            0.0
+        } else {
+            queueing
+        };
         let took = now.since(last.began).as_secs_f64();
         let rate = if took > 0.0 { last.delivered / took } else { 0.0 };
         self.round.began = now;

@@ -1,0 +1,65 @@
+//! A path that has become longer: a queue that neither moves nor loses while this flow takes half of its window away is none.
+//!
+//! A queue of this flow's own would go away, one that others fill moves with their windows, and one that is full loses packets.
+
+use super::loss::Tally;
+
+/// The share of a queueing delay by which it may differ from round trip to round trip.
+const STILL: f64 = 0.1;
+/// The round trips for which it has to, and the share of the window of before that is left by then at most.
+const ROUNDS: u32 = 16;
+const LEFT: f64 = 0.5;
+/// The share of packets that may be lost meanwhile, as beside a queue that stays.
+const LOST: f64 = 0.02;
+
+/// A queueing delay that stays as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Floor {
+    queueing: f64,
+    /// The window when it was first so long.
+    window: f64,
+    rounds: u32,
+    tally: Tally,
+}
+
+impl Floor {
+    /// A round trip ended with this queueing delay in seconds, window and packets. True if the delay is not that of a queue.
+    pub fn has_moved(&mut self, queueing: f64, window: f64, tally: Tally) -> bool {
+        if queueing <= 0.0 || (queueing - self.queueing).abs() > STILL * self.queueing {
+            *self = Self { queueing, window, ..Self::default() };
+            return false;
+        }
+        self.rounds += 1;
+        self.window = self.window.max(window);
+        self.tally.add(tally);
+        let has_moved =
+            self.rounds >= ROUNDS && window <= LEFT * self.window && self.tally.share() <= LOST;
+        if has_moved {
+            *self = Self::default();
+        }
+        has_moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twenty round trips of these delays and windows, with so many of a hundred packets lost in each.
+    fn moves(queueing: impl Fn(f64) -> f64, window: impl Fn(f64) -> f64, lost: f64) -> bool {
+        let mut floor = Floor::default();
+        (0..20).map(f64::from).any(|round| {
+            floor.has_moved(queueing(round), window(round), Tally { sent: 100.0, lost, events: lost })
+        })
+    }
+
+    #[test]
+    fn a_delay_that_stays_whatever_the_window_is_no_queue() {
+        let shrinks = |round: f64| 100.0 - 3.0 * round;
+        assert!(moves(|_| 0.01, shrinks, 1.0));
+        assert!(!moves(|round| 0.01 + 0.0005 * round, shrinks, 0.0), "others make it longer");
+        assert!(!moves(|_| 0.01, shrinks, 3.0), "it is full");
+        assert!(!moves(|_| 0.01, |_| 100.0, 0.0), "nothing was tried");
+        assert!(!moves(|_| 0.0, shrinks, 0.0), "there is none");
+    }
+}
