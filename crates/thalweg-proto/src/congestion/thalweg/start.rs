@@ -24,8 +24,9 @@ const UNUSED: f64 = 4.0;
 const FOLLOWS: f64 = 0.9;
 /// The share of a first round trip's packets that a path may lose while nothing is known of it.
 const UNKNOWN: f64 = 0.5;
-/// Packets of a round trip of which no path loses so much, so that a first window and what follows it may be lost.
-const MOST_UNKNOWN: f64 = 128.0;
+/// Packets of a round trip from which on that ends a start; below, first windows of many may be lost, and a crowd shares a queue worse where they
+/// end starts.
+const MOST_UNKNOWN: f64 = 8192.0;
 
 impl Thalweg {
     /// An acknowledgement in slow start, until the window is `until` bytes large. What was lost makes room as what arrived does, since
@@ -58,11 +59,10 @@ impl Thalweg {
         if tally.lost < ENOUGH.0 {
             return false;
         }
-        let is_more = tally.events >= ENOUGH.1
-            && self.round.before.rate > 0.0
-            && self.path_loss.is_known()
-            && self.path_loss.exceeded_by(tally, f64::INFINITY);
-        is_more || tally.share() > UNKNOWN && tally.sent > MOST_UNKNOWN
+        if self.round.before.rate > 0.0 && self.path_loss.is_known() {
+            return tally.events >= ENOUGH.1 && self.path_loss.exceeded_by(tally, f64::INFINITY);
+        }
+        tally.share() > UNKNOWN && tally.sent > MOST_UNKNOWN
     }
 
     /// A round trip of slow start ends, in which `rate` was delivered and the round trip took `rtt` without its queue. Losses are the

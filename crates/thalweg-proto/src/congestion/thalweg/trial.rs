@@ -77,8 +77,10 @@ impl Thalweg {
         } else {
             self.path_loss.learn(trial.high);
             self.window = self.window.max(trial.window);
-            // Where the path is full is not known: a start that ended by these losses ended too early.
-            self.pace.ceiling = f64::INFINITY;
+            if self.is_large() {
+                // Where the path is full is not known: a start that ended by these losses ended too early.
+                self.pace.ceiling = f64::INFINITY;
+            }
             self.pace.rest();
         }
     }
