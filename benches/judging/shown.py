@@ -48,12 +48,17 @@ class Run:
         return [(at, 8e3 * value / (rate(at) * 1e6)) for at, value in self.series.get(("queue-bytes", "path here->there"), [])]
 
 
-def buffer(products):
-    return f"{round(products * simulate.paths.bdp_bytes(RATE, RTT))} B"
+def buffer(products, rate=RATE, rtt=RTT):
+    return f"{round(products * simulate.paths.bdp_bytes(rate, rtt))} B"
 
 
-def own(spec, rtt=RTT, **keys):
-    return {"name": "own", "scheme": simulate.scheme(spec, RATE, rtt), **keys}
+def possible(rate):
+    """Goodput where all packets are full and none is lost."""
+    return rate * 1430 / 1500
+
+
+def own(spec, rtt=RTT, rate=RATE, **keys):
+    return {"name": "own", "scheme": simulate.scheme(spec, rate, rtt), **keys}
 
 
 def reached(series, since, level):
@@ -83,7 +88,7 @@ def convergence(spec, options, seed):
     flows = [own(spec, start=f"{start} s") | {"name": f"flow {number}"} for number, start in enumerate(STARTS, 1)]
     run = Run(f"convergence, {spec}", END, {}, flows, options, seed)
     lines = [smooth(run.goodput(flow["name"])) for flow in flows]
-    most = RATE * 1430 / 1500
+    most = possible(RATE)
     second = [point for point in lines[1] if point[0] <= STARTS[2]]
     return {"second flow at 80 % of its share after, s": reached(second, STARTS[1], NEAR * most / 2),
             "its share in the end, half a minute later, %": 100 * second[-1][1] / (most / 2),
@@ -177,11 +182,10 @@ def long(spec, options, seed):
     shares = []
     for rate, rtt, loss, products in itertools.product(*LONG):
         link = {"rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms", "loss": loss,
-                "queue": f"{round(products * simulate.paths.bdp_bytes(rate, rtt))} B"}
-        flow = {**own(spec), "scheme": simulate.scheme(spec, rate, rtt)}
-        run = Run(f"a long way that loses, {spec}", LONG_END, link, [flow], options, seed, LONG_WARMUP)
-        possible = rate * 1430 / 1500 * (1 - loss)
-        shares.append(max(run.flows["own"]["goodput_bps"] / 1e6 / possible, 1e-3))
+                "queue": buffer(products, rate, rtt)}
+        run = Run(f"a long way that loses, {spec}", LONG_END, link, [own(spec, rtt, rate)], options, seed, LONG_WARMUP)
+        share = run.flows["own"]["goodput_bps"] / 1e6 / (possible(rate) * (1 - loss))
+        shares.append(max(share, 1e-3))
     return {"long ways that lose: of what is possible, geometric mean, %": 100 * statistics.geometric_mean(shares),
             "the worst of them, %": 100 * min(shares)}, None
 

@@ -233,6 +233,11 @@ impl Verifier {
         self.add(link, Some(record.packet), fault);
     }
 
+    /// True if a packet, or a copy of it, is where `is_there` says.
+    fn has(&self, packet: PacketId, is_there: impl Fn(&Packet) -> bool) -> bool {
+        self.packets.get(&packet).is_some_and(|copies| copies.iter().any(is_there))
+    }
+
     /// Takes a packet out of the place where the record says that it is; notes when it is not there.
     fn take(&mut self, record: &Record<'_>, is_there: impl Fn(&Packet) -> bool) -> Option<Packet> {
         let found = self.packets.get_mut(&record.packet).and_then(|copies| {
@@ -336,7 +341,7 @@ impl Verifier {
 
     fn on_transmitted(&mut self, record: &Record<'_>) {
         let queued = |packet: &Packet| packet.place == Place::Queue(record.link);
-        let waited = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(queued));
+        let waited = self.has(record.packet, queued);
         let packet = if waited { self.take(record, queued) } else { self.take_from_node(record) };
         let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
         let Some(state) = self.links.get_mut(&record.link) else { return };
@@ -434,7 +439,7 @@ impl Verifier {
         if record.link == u32::MAX {
             // A host with too much to do.
             let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
-            let is_there = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(at_node));
+            let is_there = self.has(record.packet, at_node);
             if !is_there && self.counts.damaged > 0 {
                 // It was damaged, which nobody had found yet; a twin of it may be elsewhere.
                 self.counts.damaged -= 1;
@@ -477,7 +482,7 @@ impl Verifier {
         let Some(ends) = self.plan.ends(record.flow) else { return };
         self.counts.delivered += 1;
         let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
-        let is_there = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(at_node));
+        let is_there = self.has(record.packet, at_node);
         if !is_there && self.damage_is_vague && self.counts.damaged > 0 {
             // It was taken for damaged, when it was its twin.
             self.counts.damaged -= 1;

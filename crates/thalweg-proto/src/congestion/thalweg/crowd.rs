@@ -16,7 +16,7 @@ const SHORTEST: f64 = 0.0625;
 /// The share of the longest queue of these round trips below which it goes away by itself.
 const SHRINKS: f64 = 0.8;
 /// The share of packets that a path is believed to lose beside such a queue, as BBR's bound for losses of congestion.
-const BELIEVED: f64 = 0.02;
+pub(super) const BELIEVED: f64 = 0.02;
 /// The share of what arrives in a round trip that is taken away where more is lost; as CUBIC's (RFC 9438, section 4.6).
 const CUT: f64 = 0.3;
 /// Packets after which what was counted of losses weighs half.

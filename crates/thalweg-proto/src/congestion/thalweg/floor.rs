@@ -2,6 +2,7 @@
 //!
 //! A queue of this flow's own would go away, one that others fill moves with their windows, and one that is full loses packets.
 
+use super::crowd::BELIEVED;
 use super::loss::Tally;
 
 /// The share of a queueing delay by which it may differ from round trip to round trip.
@@ -9,14 +10,12 @@ const STILL: f64 = 0.1;
 /// The round trips for which it has to, and the share of the window of before that is left by then at most.
 const ROUNDS: u32 = 16;
 const LEFT: f64 = 0.5;
-/// The share of packets that may be lost meanwhile, as beside a queue that stays.
-const LOST: f64 = 0.02;
 
 /// A queueing delay that stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Floor {
     queueing: f64,
-    /// The window when it was first so long.
+    /// The largest window meanwhile.
     window: f64,
     rounds: u32,
     tally: Tally,
@@ -33,7 +32,7 @@ impl Floor {
         self.window = self.window.max(window);
         self.tally.add(tally);
         let has_moved =
-            self.rounds >= ROUNDS && window <= LEFT * self.window && self.tally.share() <= LOST;
+            self.rounds >= ROUNDS && window <= LEFT * self.window && self.tally.share() <= BELIEVED;
         if has_moved {
             *self = Self::default();
         }

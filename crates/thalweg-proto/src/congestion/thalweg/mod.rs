@@ -10,9 +10,9 @@
 //!           losses beyond the path's own: a lower rate, taken back where they go on (trial)
 //!           and beside a queue that stays: a lower rate                           (crowd)
 //!           a queue that overflows before it is so long: half of that at most          (overflow)
+//!           a queue that stays whatever the window is: a longer path, and none    (floor)
 //!           a queue that stays longer than it asks for: some of it is given away  (give)
 //!           and one that stays much longer: the window of CUBIC                   (rival)
-//!           one that stays whatever the window is: a longer path                  (floor)
 //!           and a queue that marks: the same                                      (marks)
 //!           a router that says that its queue is nearly full: less of a queue     (told)
 //! ```
