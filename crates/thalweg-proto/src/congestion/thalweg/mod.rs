@@ -235,7 +235,9 @@ impl Thalweg {
     /// The path still carries a large window: a repair was lost or is late, by a queue that grows faster than time-outs, and losses are
     /// told by round trips. A window falls to its least where acknowledgements end, as with RFC 9002 (section 7.6).
     fn is_served(&self, path: &Path) -> bool {
-        self.is_large() && self.phase == Phase::Hold && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
+        self.is_large()
+            && self.phase == Phase::Hold
+            && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
     }
 
     /// The tally of packets that leave at a lower rate.
