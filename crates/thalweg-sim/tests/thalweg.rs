@@ -4,6 +4,7 @@ mod net;
 
 use net::{direction, group, lossy, millis, pipe, run, window};
 use std::sync::Arc;
+use std::thread;
 use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{ControllerConfig, CubicConfig, ThalwegConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -117,6 +118,27 @@ fn a_path_that_becomes_longer_is_no_queue() {
     assert!(result.links[0].utilisation > 0.95, "{:?}", result.links[0]);
 }
 
+/// Behind an outage of ten seconds a way of 800 ms that loses is full again: what it held back comes ten seconds late, which is no queue. (It
+/// was taken for one, and in the half minute from four seconds on 0.79 and 0.74 of what is possible were carried.)
+#[test]
+fn an_outage_on_a_long_way_is_no_queue() {
+    let change = |seconds, megabits| {
+        let rate = Some(Rate::from_mbits_per_sec(megabits));
+        Change { at: at(seconds), rate, delay: None, impairment: None }
+    };
+    for loss in [0.01, 0.05] {
+        let schedule = vec![change(12, 0), change(22, 50)];
+        let link = DirectionSpec { schedule, ..lossy(line(50, 400, 5000), loss) };
+        let (duration, warmup) = (Duration::from_secs(54), Duration::from_secs(26));
+        let carried = (1..7).map(|seed| {
+            let groups = vec![thalweg(1, ThalwegConfig::default())];
+            goodputs(&run(&Spec { groups, duration, warmup, seed, ..pipe(link.clone()) }))[0]
+        });
+        let share = carried.sum::<f64>() / 6.0 / (50.0 * 0.96 * (1.0 - loss));
+        assert!(share > 0.86, "{share} at {loss}");
+    }
+}
+
 /// Losses that stop at a lower rate are its own, however short the queue is: with four packets of room, less than it asks for, the
 /// window stays where little is lost. (Losses that were taken for the path's made the window grow without end.)
 #[test]
@@ -178,19 +200,24 @@ fn who_comes_later_gets_its_share() {
 }
 
 /// A hundred flows that come within five seconds overflow the queue before anybody has seen it empty. None of their rates matters to what
-/// is lost, which must not make them hold the path to lose it: a fifth went again, and one flow had a third of the path. Who has how much
-/// differs from run to run by far more than what any rule does, so that the mean of some counts.
+/// is lost, which must not make them hold the path to lose it: a fifth went again, and one flow had a third of the path (Jain's index 0.09).
+/// Who has how much differs from run to run by far more than what any rule does, so that means of nine runs count.
 #[test]
 fn a_crowd_does_not_take_its_losses_for_the_paths() {
-    let runs = [45, 50, 55].map(|stagger| {
-        let crowd = GroupSpec { stagger: millis(stagger), ..thalweg(100, ThalwegConfig::default()) };
-        let result = share(line(100, 25, 625), 30, vec![crowd]);
-        let of = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>() as f64;
-        let again = of(|flow| flow.retransmissions) / of(|flow| flow.sent_packets);
-        assert!(again < 0.1, "{again}");
-        jain(&goodputs(&result))
+    let runs: Vec<(f64, f64)> = thread::scope(|scope| {
+        let runs: Vec<_> = (46..55).map(|stagger| scope.spawn(move || crowd(millis(stagger)))).collect();
+        runs.into_iter().map(|run| run.join().expect("ends")).collect()
     });
-    assert!(runs.iter().sum::<f64>() > 3.0 * 0.6, "{runs:?}");
+    let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    assert!(mean(|run| run.0) < 0.1 && mean(|run| run.1) > 0.5, "{runs:?}");
+}
+
+/// The share of its packets that a crowd sends again whose flows begin so long after each other, and Jain's index.
+fn crowd(stagger: Duration) -> (f64, f64) {
+    let crowd = GroupSpec { stagger, ..thalweg(100, ThalwegConfig::default()) };
+    let result = share(line(100, 25, 625), 30, vec![crowd]);
+    let of = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>() as f64;
+    (of(|flow| flow.retransmissions) / of(|flow| flow.sent_packets), jain(&goodputs(&result)))
 }
 
 /// The flow, whose packets may be marked.

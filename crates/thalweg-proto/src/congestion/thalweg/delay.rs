@@ -215,6 +215,12 @@ impl Delay {
         self.queueing(self.last_piece)
     }
 
+    /// The newest packets came long ago: no queue is known of until others do.
+    pub fn forget_newest(&mut self) {
+        (self.piece, self.round) = (Samples::NONE, Samples::NONE);
+        (self.first_piece, self.last_piece, self.waited) = (f64::INFINITY, f64::INFINITY, 0);
+    }
+
     fn end_piece(&mut self, now: Time) {
         self.last_piece = core::mem::replace(&mut self.piece, Samples::NONE).shortest;
         self.first_piece = if self.first_piece.is_finite() { self.first_piece } else { self.last_piece };

@@ -5,16 +5,17 @@
 //!
 //! ```text
 //!   Start  -- a queue stands, or more is lost than the path loses -->  Hold  -- time-out -->  Start, to half of the window
+//!                                                                           -- an outage -->  Start, to nearly all of it   (outage)
 //!
-//!   Hold:   the window goes to where the flow has the queue that it asks for      (hold)
-//!           losses beyond the path's own: a lower rate, taken back where they go on (trial)
-//!           and beside a queue that stays: a lower rate                           (crowd)
-//!           a queue that overflows before it is so long: half of that at most          (overflow)
-//!           a queue that stays whatever the window is: a longer path, and none    (floor)
-//!           a queue that stays longer than it asks for: some of it is given away  (give)
-//!           and one that stays much longer: the window of CUBIC                   (rival)
-//!           and a queue that marks: the same                                      (marks)
-//!           a router that says that its queue is nearly full: less of a queue     (told)
+//!   Hold:   the window goes to where the flow has the queue that it asks for         (hold)
+//!           losses beyond the path's own: a lower rate, taken back where they go on  (trial)
+//!           and beside a queue that stays: a lower rate                              (crowd)
+//!           a queue that overflows before it is so long: half of that at most        (overflow)
+//!           a queue that stays whatever the window is: a longer path, and none       (floor)
+//!           a queue that stays longer than it asks for: some of it is given away     (give)
+//!           and one that stays much longer: the window of CUBIC                      (rival)
+//!           and a queue that marks: the same                                         (marks)
+//!           a router that says that its queue is nearly full: less of a queue        (told)
 //! ```
 //!
 //! Everything is decided once a round trip, but for the end of slow start. Volumes are in bytes, rates in bytes a second and times in
@@ -28,6 +29,7 @@ mod give;
 mod hold;
 mod loss;
 mod marks;
+mod outage;
 mod overflow;
 mod rival;
 mod start;
@@ -51,6 +53,7 @@ use floor::Floor;
 use give::Giving;
 use hold::Pace;
 use loss::{PathLoss, Tally};
+use outage::Outage;
 use rival::Rival;
 use target::Target;
 use told::Told;
@@ -68,6 +71,8 @@ const BURST: (f64, f64) = (2.0, 64.0);
 const SHORTEST: f64 = 0.75;
 /// The multiple of a round trip that the smoothed one is no longer than.
 const OVER: f64 = 2.0;
+/// The shares of the window of before at which a start behind a time-out ends, and one behind an outage.
+const RETURNS: (f64, f64) = (0.5, 0.9);
 /// The share of the rate of the round trip before below which a host, and no path, is held to have taken the time.
 const ASLEEP: f64 = 0.5;
 /// The share of a queue that overflows which a flow asks for at most.
@@ -93,6 +98,7 @@ pub struct Thalweg {
     giving: Giving,
     rival: Rival,
     told: Told,
+    outage: Outage,
     round: Round,
     /// The window is smaller by this for this round trip, so that the queue empties.
     dip: f64,
@@ -177,6 +183,7 @@ impl Thalweg {
             giving: Giving::default(),
             rival: Rival::default(),
             told: Told::default(),
+            outage: Outage::default(),
             round: Round::default(),
             dip: 0.0,
             min_rtt: f64::INFINITY,
@@ -333,8 +340,10 @@ impl Controller for Thalweg {
         }
         self.round.delivered += sample.acked_bytes as f64;
         self.round.app_limited |= rs.app_limited;
-        self.take_rtt(sample);
-        self.delay.sample(sample, TOLERANCE * self.config.queueing.as_secs_f64(), self.rival.is_there());
+        if self.outage.is_over(sample) {
+            self.take_rtt(sample);
+            self.delay.sample(sample, TOLERANCE * self.config.queueing.as_secs_f64(), self.rival.is_there());
+        }
         if let Phase::Start { until } = self.phase {
             self.start(sample, &rs, until);
         }
@@ -371,7 +380,12 @@ impl Controller for Thalweg {
         if self.segment > 0.0 && sample.kind == LossKind::Mark {
             self.on_mark(&sample.path);
         } else if self.segment > 0.0 && sample.kind == LossKind::Timeout && !self.is_served(&sample.path) {
-            let until = if let Phase::Start { until } = self.phase { until } else { self.window / 2.0 };
+            let is_outage = self.outage.time_out(self.is_grown());
+            if is_outage {
+                self.delay.forget_newest();
+            }
+            let returns = if is_outage { RETURNS.1 } else { RETURNS.0 };
+            let until = if let Phase::Start { until } = self.phase { until } else { returns * self.window };
             self.phase = Phase::Start { until };
             // Half of it each time: where many start at once, the first windows together may be what is too much.
             self.window =

@@ -12,7 +12,7 @@ use crate::units::{Duration, Time};
 const QUEUE: f64 = 0.125;
 /// The share of its growth that is left while the queue is as long as it is wanted.
 const CONSERVATIVE: f64 = 0.25;
-/// The multiple of the initial window from which on that is so: who meets a queue before is one of many, and the queue is theirs.
+/// The multiple of the initial window from which on a flow is no longer one of many: who meets a queue before meets theirs.
 const GROWN: f64 = 4.0;
 /// The packets and the events of loss in part of a round trip that are enough to end slow start.
 const ENOUGH: (f64, f64) = (16.0, 4.0);
@@ -33,8 +33,7 @@ impl Thalweg {
     /// losses alone are no reason to start more slowly.
     pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample, until: f64) {
         let in_flight = self.round.in_flight.max(self.round.before.in_flight);
-        let is_grown = self.window > GROWN * self.config.initial_window * self.segment;
-        let slows = is_grown && self.delay.waits(self.target(self.rate()));
+        let slows = self.is_grown() && self.delay.waits(self.target(self.rate()));
         let growth = if slows { CONSERVATIVE } else { 1.0 };
         if !sample.app_limited && self.window < UNUSED * in_flight {
             self.window += growth * (rs.newly_acked + rs.newly_lost) as f64;
@@ -48,8 +47,16 @@ impl Thalweg {
             let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.before.rate);
             self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));
         } else if self.window >= until {
+            // It is not here that the path is full, but where it was before.
+            let ceiling = self.pace.ceiling;
             self.hold(now, until);
+            self.pace.ceiling = ceiling;
         }
+    }
+
+    /// The window is several times a first one.
+    pub(super) fn is_grown(&self) -> bool {
+        self.window > GROWN * self.config.initial_window * self.segment
     }
 
     /// More of this round trip is lost already than the path loses, or, where nothing is known of it, most: an application that pauses keeps

@@ -249,7 +249,8 @@ fn a_start_slows_down_where_the_queue_is_long_enough() {
 }
 
 /// "Start": a time-out starts anew where acknowledgements have ended, by slow start from half of the initial window to half of the window of
-/// before. While they come a large window stays, as a repair that is late says nothing of the path; a start, or a small window, does not.
+/// before, and to nine tenths of a large one. While they come a large window stays, as a repair that is late says nothing of the path; a
+/// start, or a small window, does not.
 #[test]
 fn a_time_out_without_acknowledgements_starts_anew() {
     let time_out = |mut flow: Flow, silence: Duration| {
@@ -258,22 +259,40 @@ fn a_time_out_without_acknowledgements_starts_anew() {
         flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false });
         flow
     };
+    let segments = |count: f64| count * f64::from(SEGMENT);
+    let with_window = |count: f64| {
+        let mut flow = Flow::steady();
+        flow.thalweg.window = segments(count);
+        flow
+    };
+    for (before, share) in [(500.0, 0.9), (100.0, 0.5)] {
+        let flow = time_out(with_window(before), RTT * 2);
+        assert_eq!(flow.thalweg.phase, Phase::Start { until: share * segments(before) });
+        assert_eq!(flow.thalweg.decision().window, 16.0);
+        assert!(flow.thalweg.epoch > flow.now, "what was in flight counts no more");
+    }
     let before = Flow::steady().thalweg.window;
-    let flow = time_out(Flow::steady(), RTT * 2);
-    assert_eq!(flow.thalweg.phase, Phase::Start { until: before / 2.0 });
-    assert_eq!(flow.thalweg.decision().window, 16.0);
-    assert!(flow.thalweg.epoch > flow.now, "what was in flight counts no more");
-
     let flow = time_out(Flow::steady(), RTT / 2);
     assert_eq!((flow.thalweg.phase, flow.thalweg.window), (Phase::Hold, before));
 
     let mut starting = Flow::new();
-    starting.run_until(1, |flow| flow.thalweg.window > 100.0 * f64::from(SEGMENT));
+    starting.run_until(1, |flow| flow.thalweg.window > segments(100.0));
     assert!(starting.thalweg.phase != Phase::Hold);
     assert_eq!(time_out(starting, RTT / 2).thalweg.decision().window, 16.0);
-    let mut small = Flow::steady();
-    small.thalweg.window = 10.0 * f64::from(SEGMENT);
-    assert_eq!(time_out(small, RTT / 2).thalweg.decision().window, 5.0);
+    assert_eq!(time_out(with_window(10.0), RTT / 2).thalweg.decision().window, 5.0);
+}
+
+/// "Long ways": a start behind an outage is none that finds out where the path is full.
+#[test]
+fn a_path_is_as_full_behind_an_outage_as_before() {
+    let mut flow = Flow::steady();
+    let ceiling = flow.thalweg.pace.ceiling;
+    flow.now += RTT * 2;
+    let (path, sent_at) = (flow.path(), flow.now - RTT);
+    flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false });
+    assert_eq!(flow.thalweg.delay.newest(), 0.0, "the queue of before has gone");
+    assert!(flow.run_until(1, |flow| flow.thalweg.phase == Phase::Hold));
+    assert_eq!(flow.thalweg.pace.ceiling, ceiling);
 }
 
 /// "Losses": where a cut was taken back it is not known at which window the path is full, if losses said so before.
