@@ -40,13 +40,15 @@ pub(super) struct Misbehaving<P> {
     pub how: Misbehaviour,
     /// Data behind what was concealed, by its position.
     pub pieces: VecDeque<(u64, P)>,
+    /// The bytes that were.
+    pub concealed: u64,
     /// The cumulative numbers of acknowledgements beside those that are due by the rules, which they precede.
     pub untrue: VecDeque<u64>,
 }
 
 impl<P: Payload> Misbehaving<P> {
     pub fn new(how: Misbehaviour) -> Self {
-        Self { how, pieces: VecDeque::new(), untrue: VecDeque::new() }
+        Self { how, pieces: VecDeque::new(), concealed: 0, untrue: VecDeque::new() }
     }
 
     /// Data of a segment of so many bytes moved the next one expected; gives the number of acknowledgements beside the usual one.
@@ -95,6 +97,8 @@ mod tests {
                 }
             }
         }
+        let delivered: u32 = pieces.iter().sum();
+        assert_eq!(receiver.counts().payload, u64::from(delivered), "what was never there is not counted");
         (acks, pieces)
     }
 

@@ -18,6 +18,7 @@ mod record;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod special;
 mod timestamp;
 mod unreported;
 pub mod wire;

@@ -3,7 +3,7 @@
 use super::background::Background;
 use super::misbehaving::{Misbehaving, REPEATED};
 use super::ranges::Ranges;
-use super::unreported::Unreported;
+use super::special::Special;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
 use crate::digest::{Digest, feed, until};
@@ -80,27 +80,6 @@ pub struct Receiver<P: Payload> {
     refused: u32,
 }
 
-/// The parts that few receivers have.
-#[derive(Clone, Debug)]
-struct Special<P: Payload> {
-    /// LEDBAT++ at this end, where it holds the sender back beside the window.
-    background: Option<Background>,
-    /// The state of one that acts against the rules.
-    misbehaving: Option<Misbehaving<P>>,
-    /// Runs that left `recent` before an acknowledgement told of them.
-    unreported: Unreported,
-}
-
-impl<P: Payload> Special<P> {
-    /// Those of a receiver, if it has any.
-    fn new(config: &ReceiverConfig) -> Option<Box<Self>> {
-        let background = config.background.as_ref().map(Background::new);
-        let misbehaving = config.misbehaviour.map(Misbehaving::new);
-        let is_any = background.is_some() || misbehaving.is_some();
-        is_any.then(|| Box::new(Self { background, misbehaving, unreported: Unreported::default() }))
-    }
-}
-
 impl<P: Payload> Receiver<P> {
     /// Waits for byte 0.
     pub fn new(config: Arc<ReceiverConfig>) -> Self {
@@ -143,7 +122,9 @@ impl<P: Payload> Receiver<P> {
     /// The counts of what has been taken in order.
     pub fn counts(&self) -> ReceiverCounts {
         let packets = self.new_segments - u64::from(self.ahead.0);
-        ReceiverCounts { packets, payload: self.expected, framing: 0 }
+        let misbehaving = self.special.as_ref().and_then(|special| special.misbehaving.as_ref());
+        let concealed = misbehaving.map_or(0, |misbehaving| misbehaving.concealed);
+        ReceiverCounts { packets, payload: self.expected - concealed, framing: 0 }
     }
 
     /// The first byte that has not arrived in order: the next cumulative acknowledgement.
@@ -227,6 +208,7 @@ impl<P: Payload> Receiver<P> {
         self.delay = segment.sent_at.map(|sent_at| sent_at.until(now)).or(self.delay);
         let (start, end) = (segment.sequence, segment.end().min(self.limit()));
         let from = start.max(self.expected);
+        let missing = from - self.expected;
         let Some(misbehaving) = self.misbehaving().filter(|_| end > from) else {
             self.duplicates = self.duplicates.saturating_add(1);
             self.owed += 1;
@@ -235,8 +217,9 @@ impl<P: Payload> Receiver<P> {
         // Both differences are within the segment, whose length fits.
         let piece = segment.payload.slice((from - start) as u32, (end - start) as u32);
         misbehaving.pieces.push_back((from, piece));
-        // What is missing takes no room of the application's.
-        self.consumed += from - self.expected;
+        misbehaving.concealed += missing;
+        // It takes no room of the application's.
+        self.consumed += missing;
         self.expected = end;
         self.new_segments += 1;
         self.acknowledge_in_order(now);
@@ -362,9 +345,7 @@ impl<P: Payload> Receiver<P> {
     /// Several segments came at once, and the run at `position` makes room for a newer one.
     #[cold]
     fn report_later(&mut self, position: u64) {
-        let none =
-            || Box::new(Special { background: None, misbehaving: None, unreported: Unreported::default() });
-        self.special.get_or_insert_with(none).unreported.add(position);
+        self.special.get_or_insert_default().unreported.add(position);
     }
 
     /// The positions in runs of which an acknowledgement tells: those that had to wait come first, and the newest are still owed then.
