@@ -1,6 +1,7 @@
 //! A path that has become longer: a queue that neither moves nor loses while this flow takes half of its window away is none.
 //!
-//! A queue of this flow's own would go away, one that others fill moves with their windows, and one that is full loses packets.
+//! A queue of this flow's own would go away, one that others fill moves with their windows, and one that is full loses more than the path
+//! does. A flow of a crowd takes for the path's what all of them lose; its window is small.
 
 use super::crowd::BELIEVED;
 use super::loss::Tally;
@@ -15,15 +16,16 @@ const LEFT: f64 = 0.5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Floor {
     queueing: f64,
-    /// The largest window meanwhile.
+    /// The largest window meanwhile, in first windows.
     window: f64,
     rounds: u32,
     tally: Tally,
 }
 
 impl Floor {
-    /// A round trip ended with this queueing delay in seconds, window and packets. True if the delay is not that of a queue.
-    pub fn has_moved(&mut self, queueing: f64, window: f64, tally: Tally) -> bool {
+    /// A round trip ended with this queueing delay in seconds, window in first windows, and packets, of which the path is held to lose this
+    /// share. True if the delay is not that of a queue.
+    pub fn has_moved(&mut self, queueing: f64, window: f64, tally: Tally, path_loss: f64) -> bool {
         if queueing <= 0.0 || (queueing - self.queueing).abs() > STILL * self.queueing {
             *self = Self { queueing, window, ..Self::default() };
             return false;
@@ -31,8 +33,9 @@ impl Floor {
         self.rounds += 1;
         self.window = self.window.max(window);
         self.tally.add(tally);
+        let believed = if self.window > 1.0 { path_loss + BELIEVED } else { BELIEVED };
         let has_moved =
-            self.rounds >= ROUNDS && window <= LEFT * self.window && self.tally.share() <= BELIEVED;
+            self.rounds >= ROUNDS && window <= LEFT * self.window && self.tally.share() <= believed;
         if has_moved {
             *self = Self::default();
         }
@@ -44,21 +47,25 @@ impl Floor {
 mod tests {
     use super::*;
 
-    /// Twenty round trips of these delays and windows, with so many of a hundred packets lost in each.
-    fn moves(queueing: impl Fn(f64) -> f64, window: impl Fn(f64) -> f64, lost: f64) -> bool {
+    /// Twenty round trips of these delays and windows, of which so many of a hundred packets are lost in each, where that is held to be the
+    /// path's.
+    fn moves(queueing: impl Fn(f64) -> f64, window: impl Fn(f64) -> f64, lost: f64, path_loss: f64) -> bool {
         let mut floor = Floor::default();
         (0..20).map(f64::from).any(|round| {
-            floor.has_moved(queueing(round), window(round), Tally { sent: 100.0, lost, events: lost })
+            let tally = Tally { sent: 100.0, lost, events: lost };
+            floor.has_moved(queueing(round), window(round), tally, path_loss)
         })
     }
 
     #[test]
     fn a_delay_that_stays_whatever_the_window_is_no_queue() {
-        let shrinks = |round: f64| 100.0 - 3.0 * round;
-        assert!(moves(|_| 0.01, shrinks, 1.0));
-        assert!(!moves(|round| 0.01 + 0.0005 * round, shrinks, 0.0), "others make it longer");
-        assert!(!moves(|_| 0.01, shrinks, 3.0), "it is full");
-        assert!(!moves(|_| 0.01, |_| 100.0, 0.0), "nothing was tried");
-        assert!(!moves(|_| 0.0, shrinks, 0.0), "there is none");
+        let shrinks = |round: f64| 4.0 - 0.12 * round;
+        assert!(moves(|_| 0.01, shrinks, 1.0, 0.0));
+        assert!(moves(|_| 0.01, shrinks, 6.0, 0.05), "so does the path");
+        assert!(!moves(|_| 0.01, |round| shrinks(round) / 4.0, 6.0, 0.05), "one of many, which believes it");
+        assert!(!moves(|round| 0.01 + 0.0005 * round, shrinks, 0.0, 0.0), "others make it longer");
+        assert!(!moves(|_| 0.01, shrinks, 3.0, 0.0), "it is full");
+        assert!(!moves(|_| 0.01, |_| 4.0, 0.0, 0.0), "nothing was tried");
+        assert!(!moves(|_| 0.0, shrinks, 0.0, 0.0), "there is none");
     }
 }

@@ -273,7 +273,8 @@ impl Thalweg {
         let queueing = self.delay.end_round();
         self.told.watch(queueing, self.delay.newest());
         let last = core::mem::take(&mut self.round);
-        let queueing = if self.floor.has_moved(self.delay.standing(), self.usual(), last.tally) {
+        let windows = self.usual() / (self.config.initial_window * self.segment);
+        let queueing = if self.floor.has_moved(self.delay.standing(), windows, last.tally, self.path_loss()) {
             self.delay.begin_anew();
             self.rival = Rival::default();
             0.0
