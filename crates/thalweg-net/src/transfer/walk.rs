@@ -312,6 +312,7 @@ fn list(folder: &Path) -> io::Result<Vec<Child>> {
 #[derive(Debug)]
 pub struct SourceFile {
     file: File,
+    path: PathBuf,
     stamp: Stamp,
     /// It takes less room than its bytes need.
     is_sparse: bool,
@@ -327,7 +328,7 @@ impl SourceFile {
         let metadata = file.metadata().map_err(|error| Fault::of(&error))?;
         // The system counts blocks of 512 bytes.
         let is_sparse = metadata.blocks().saturating_mul(512) < metadata.len();
-        let opened = Self { file, stamp: item.stamp, is_sparse };
+        let opened = Self { file, path: item.path.clone(), stamp: item.stamp, is_sparse };
         opened.check()?;
         Ok(opened)
     }
@@ -353,7 +354,7 @@ impl SourceFile {
         let mut have = 0;
         while have < into.len() {
             match self.read(&mut into[have..])? {
-                0 => return Err(FaultKind::Changed.into()),
+                0 => return Err(self.changed()),
                 count => have += count,
             }
         }
@@ -389,10 +390,14 @@ impl SourceFile {
     /// It is not.
     pub fn check(&self) -> Result<(), Fault> {
         let metadata = self.file.metadata().map_err(|error| Fault::of(&error))?;
-        if metadata.is_file() && Stamp::of(&metadata) == self.stamp {
-            Ok(())
-        } else {
-            Err(FaultKind::Changed.into())
+        if metadata.is_file() && Stamp::of(&metadata) == self.stamp { Ok(()) } else { Err(self.changed()) }
+    }
+
+    /// The fault of a file that is not what it was: it was removed, or is another.
+    pub fn changed(&self) -> Fault {
+        match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => FaultKind::Vanished.into(),
+            _ => FaultKind::Changed.into(),
         }
     }
 }

@@ -96,6 +96,39 @@ fn a_source_that_changes_while_it_is_sent_does_not_become_a_file() {
 }
 
 #[test]
+fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
+    type Removal = fn(&std::path::Path);
+    let removals: [(Removal, FaultKind); 3] = [
+        (|path| fs::remove_file(path).unwrap(), FaultKind::Vanished),
+        (
+            |path| {
+                OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
+                fs::remove_file(path).unwrap();
+            },
+            FaultKind::Vanished,
+        ),
+        // Another file takes its place, as editors do it.
+        (
+            |path| {
+                let other = path.with_extension("other");
+                fs::write(&other, b"other").unwrap();
+                fs::rename(other, path).unwrap();
+            },
+            FaultKind::Changed,
+        ),
+    ];
+    for (remove, fault) in removals {
+        let (from, to) = (Place::new("from"), Place::new("to"));
+        let paths = [from.write("a", &noise(1, 3_000_000)), from.write("b", b"b")];
+        let path = paths[0].clone();
+        let ends = while_sending(&paths, &to, 500_000, move || remove(&path));
+        failures(&ends, &[("a", fault)]);
+        assert_eq!(to.read("b"), b"b", "the others come through");
+        assert!(!to.join("a").exists());
+    }
+}
+
+#[test]
 fn files_that_vanish_or_change_before_their_turn() {
     let (from, to) = (Place::new("from"), Place::new("to"));
     let names = ["a", "b", "c", "d"];

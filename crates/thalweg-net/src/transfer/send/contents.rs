@@ -2,7 +2,7 @@
 
 use super::inbox::Told;
 use super::{Sending, broken_stream, given_up, size_of};
-use crate::transfer::fault::{Error, Fault, FaultKind};
+use crate::transfer::fault::{Error, Fault};
 use crate::transfer::messages::{MOST_DIGESTS, MOST_HOLE, ToReceiver};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use crate::transfer::walk::{Item, SourceFile};
@@ -90,7 +90,7 @@ impl<W: Write> Sending<'_, W> {
             // Holes are looked for where blocks begin.
             let most = most.min((BLOCK - position % BLOCK) as usize);
             let count = match file.read(&mut buffer[..most]) {
-                Ok(0) => return Ok(End::Fault(FaultKind::Changed.into())),
+                Ok(0) => return Ok(End::Fault(file.changed())),
                 Ok(count) => count,
                 Err(fault) => return Ok(End::Fault(fault)),
             };
