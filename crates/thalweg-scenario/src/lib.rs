@@ -287,6 +287,27 @@ pub fn load_built_in_instead(
     finish(table, sets, instead, Path::new(""), report, loader)
 }
 
+/// Checks a host that a command line names, written as the value of `host`; `name` is what messages call it.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn check_host(name: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let source = report.add_source(Source::argument(name.to_owned(), text.to_owned()));
+    let host =
+        tree::parse_value(source, &mut report).and_then(|value| keys::HostKey::decode(&value, &mut report));
+    if report.errors() == 0 {
+        let fault = match host {
+            Some(host) => host.spec().fault().map(str::to_owned),
+            None => Some(format!("expected {}", keys::HostKey::expected())),
+        };
+        if let Some(fault) = fault {
+            report.error("scenario.host", Span::whole(source), fault);
+        }
+    }
+    if report.errors() == 0 { Ok(()) } else { Err(report.take()) }
+}
+
 /// TOML as JSON, for files that are not scenarios.
 ///
 /// # Errors

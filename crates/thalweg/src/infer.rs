@@ -12,7 +12,7 @@ use thalweg_catalog::Registry;
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::infer::{Losses, Path, Recording, scenario};
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::load_with;
+use thalweg_scenario::{check_host, load_with};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
@@ -70,13 +70,15 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     console.print(&format!("{words}\n\n{}", table(&live, &again).render(console.style)))
 }
 
-/// A host in a scenario's words. What is neither a name nor a table the loader refuses.
+/// A host in a scenario's words.
 fn host_of(given: &str) -> Result<String, Error> {
-    match given {
-        "here" => this_host(),
-        table if table.trim_start().starts_with('{') && !table.contains(['\n', '\r']) => Ok(table.to_owned()),
-        name => Ok(Value::from(name).to_string()),
-    }
+    let host = match given {
+        "here" => return this_host(),
+        table if table.trim_start().starts_with('{') && !table.contains(['\n', '\r']) => table.to_owned(),
+        name => Value::from(name).to_string(),
+    };
+    check_host("--host", &host).map_err(Error::Scenario)?;
+    Ok(host)
 }
 
 fn write(

@@ -116,9 +116,17 @@ fn hosts_are_simulated_and_the_error_is_told() {
     assert!(infer("here").status.success());
     let scenario = std::fs::read_to_string(folder.join("run/scenario.toml")).unwrap();
     assert!(scenario.contains("host = { late = "), "{scenario}");
-    let unknown = infer("linux-mainframe");
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("linux-server"));
+    // What is no host is told before anything is written.
+    std::fs::remove_dir_all(folder.join("run")).unwrap();
+    let wrong =
+        [("linux-mainframe", "linux-server"), ("{ late = 2 }", "has no unit"), ("{ late", "or a table")];
+    for (host, words) in wrong.into_iter().chain([("{ away = \"1 ms\" }", "go together")]) {
+        let output = infer(host);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{host}: {told}");
+        assert!(told.contains(words) && told.contains("--host"), "{host}: {told}");
+        assert!(!folder.join("run").exists(), "{host}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub use feedback::{
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
-pub use host::{host_table, hosts};
+pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{Ends, FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, NO_REORDER, Reorder};
