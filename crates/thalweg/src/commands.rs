@@ -21,7 +21,9 @@ use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::version;
 use crate::{catalog, input, paper, report, rerun, run, transfer};
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use std::ffi::OsString;
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]
@@ -102,6 +104,48 @@ pub enum Command {
 }
 
 impl Arguments {
+    /// Reads the words of a call, of which the first is the name of the program.
+    ///
+    /// # Errors
+    ///
+    /// A wrong call, or one for help.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().collect();
+        Self::try_parse_from(&words).map_err(|error| Self::with_hint(error, &words))
+    }
+
+    /// A file behind an option that takes one after `=` alone is one argument too many: says how it is written.
+    fn with_hint(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+        let is_file = |word: &str| !word.starts_with('-');
+        let stray = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(word)) => error.kind() == ErrorKind::UnknownArgument && is_file(word),
+            _ => false,
+        };
+        if !stray {
+            return error;
+        }
+        let mut command = Self::command();
+        for word in words {
+            if let Some(inner) = command.find_subcommand(word) {
+                command = inner.clone();
+            }
+        }
+        let takes = |word: &str| {
+            let option = word.strip_prefix("--");
+            command
+                .get_arguments()
+                .any(|argument| argument.is_require_equals_set() && argument.get_long() == option)
+        };
+        let pairs = words.windows(2).filter_map(|pair| pair[0].to_str().zip(pair[1].to_str()));
+        let meant =
+            pairs.clone().find(|(option, value)| option.starts_with("--") && takes(option) && is_file(value));
+        if let Some((option, value)) = meant {
+            let hint = format!("`{option}` takes its value behind an equals sign: `{option}={value}`");
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+        }
+        error
+    }
+
     /// Nothing but results and errors was asked for.
     pub fn quiet(&self) -> bool {
         match &self.command {
@@ -175,7 +219,6 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {

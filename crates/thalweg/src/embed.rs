@@ -5,7 +5,7 @@ use crate::console::{Caller, Console, Error, Kept};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::run::{can_count, compared, has_memory, header, seeds_from};
-use clap::Parser as _;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -40,8 +40,8 @@ impl Called {
 /// Does what the command `thalweg` does with these arguments, but for those that hold streams open (`send`, `impair`, `bench` ...),
 /// which talk to the outputs of the process. It ends early when the caller's flag is set.
 pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) -> Called {
-    let words = std::iter::once("thalweg".to_owned()).chain(arguments.iter().cloned());
-    let arguments = match Arguments::try_parse_from(words) {
+    let words = std::iter::once("thalweg").chain(arguments.iter().map(String::as_str)).map(OsString::from);
+    let arguments = match Arguments::read(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);

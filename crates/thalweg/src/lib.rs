@@ -56,7 +56,6 @@ mod values;
 mod version;
 mod wall;
 
-use clap::Parser as _;
 use commands::Arguments;
 use console::Console;
 use std::ffi::OsString;
@@ -76,7 +75,7 @@ pub fn run_with(registry: Registry) -> ExitCode {
 
 /// The same for other arguments, of which the first is the name of the program; gives the number of the exit code.
 pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match Arguments::read(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Nobody is left to tell when this cannot be printed.

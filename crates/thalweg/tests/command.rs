@@ -393,6 +393,8 @@ fn wrong_calls_say_what_would_be_right() {
         (&["compare", "dumbbell", "--schemes", "cubic:beta=0.5,betta=1"], "did you mean `beta`?"),
         (&["impair", "--listen", "[::1]:0", "--to", "[::1]:1", "--queue", "fifo"], "did you mean `fcfs`?"),
         (&["run", "dumbbell", "--pcap", "--pcap-at", "botleneck"], "did you mean `bottleneck`?"),
+        (&["run", "--pcap", "a.pcap", "dumbbell"], "`--pcap=a.pcap`"),
+        (&["compare", "dumbbell", "--svg", "a.svg", "--schemes", "cubic"], "`--svg=a.svg`"),
         (&["run", "dumbbell", "--set", "duration=2"], "has no unit"),
         (&["run", "dumbbell", "--seed", "18446744073709551615", "--reps", "2"], "too large"),
         (&["rerun", "."], "not a results folder"),
