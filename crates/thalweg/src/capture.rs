@@ -38,6 +38,11 @@ impl Captures {
         }
         file_name(&self.path.with_extension(""), scheme, seed, ".pcap")
     }
+
+    /// The file, or what the files of several runs are called.
+    pub fn written(&self) -> PathBuf {
+        if self.several { file_names(&self.path.with_extension(""), ".pcap") } else { self.path.clone() }
+    }
 }
 
 /// `path-SCHEME-SEED` with an ending, without what does not belong into the name of a file.
@@ -47,6 +52,12 @@ pub fn file_name(path: &Path, scheme: Option<&str>, seed: u64, ending: &str) -> 
     let scheme: String =
         scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
     path.with_file_name(format!("{stem}{scheme}-{seed}{ending}"))
+}
+
+/// The names that [`file_name`] gives the files of several runs, as a pattern.
+pub fn file_names(path: &Path, ending: &str) -> PathBuf {
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-*{ending}"))
 }
 
 /// The point that `place` means: the flows' sources or sinks, or both directions of a link.

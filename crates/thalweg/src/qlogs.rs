@@ -1,7 +1,7 @@
 //! `--qlog`: what senders did, a file for each run.
 
 use crate::arguments::Options;
-use crate::capture::file_name;
+use crate::capture::{file_name, file_names};
 use crate::console::Error;
 use std::fs::File;
 use std::io::BufWriter;
@@ -59,6 +59,11 @@ impl Qlogs {
         };
         let packets = QlogPackets::new(self.most);
         FileQlog { packets, path, title: self.title.clone(), spec: Arc::clone(spec) }
+    }
+
+    /// The file, or what the files of several runs are called.
+    pub fn written(&self) -> PathBuf {
+        if self.several { file_names(&self.path.with_extension(""), ".qlog") } else { self.path.clone() }
     }
 }
 

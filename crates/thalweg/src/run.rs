@@ -167,6 +167,11 @@ fn execute(
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
         None => None,
     };
+    let traces = [
+        captures.as_ref().map(Captures::written),
+        qlogs.as_ref().map(Qlogs::written),
+        sequences.as_ref().map(Sequences::written),
+    ];
     let stop = interruptible_by(console)?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
@@ -192,6 +197,11 @@ fn execute(
         stop,
     };
     let (document, series, replays) = execution.run(console)?;
+    // Those in the results folder are told of with it.
+    let is_beside = |path: &PathBuf| folder.as_ref().is_none_or(|folder| !path.starts_with(folder.path("")));
+    for path in traces.into_iter().flatten().filter(is_beside) {
+        console.say(&format!("Written: {}", path.display()));
+    }
     if let Some(place) = place {
         let page = report(&document, &series, Some(loaded.spec()), &replays);
         place.write(&page, folder.as_ref(), console)?;

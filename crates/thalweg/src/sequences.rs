@@ -1,7 +1,7 @@
 //! `--trace sequence`: sequence diagrams of a batch, a picture and a text for each run, and with `--png` the picture in pixels.
 
 use crate::arguments::Options;
-use crate::capture::file_name;
+use crate::capture::{file_name, file_names};
 use crate::console::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,18 +74,20 @@ impl Sequences {
             in_pixels: self.in_pixels,
         }
     }
+
+    /// The picture, or what the pictures of several runs are called; the others are beside it.
+    pub fn written(&self) -> PathBuf {
+        if self.several { file_names(&self.path, ".svg") } else { with_ending(&self.path, ".svg") }
+    }
 }
 
 impl FileSequence {
     /// Writes the pictures and the text; gives a note where they are empty.
     pub fn finish(self) -> Result<Option<String>, Error> {
         let write = |ending: &str, content: &[u8]| {
-            // Not `with_extension`, which would take a part of the name for one.
-            let mut path = self.path.clone().into_os_string();
-            path.push(ending);
-            fs::write(&path, content).map_err(|error| {
-                Error::Failed(format!("cannot write {}: {error}", Path::new(&path).display()))
-            })
+            let path = with_ending(&self.path, ending);
+            fs::write(&path, content)
+                .map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
         };
         let svg = self.sequence.svg(&self.title);
         write(".svg", svg.as_bytes())?;
@@ -96,6 +98,13 @@ impl FileSequence {
         let empty = "note: the sequence diagram is empty: the flow sent nothing in the time that it shows";
         Ok((self.sequence.counts().0 == 0).then(|| empty.to_owned()))
     }
+}
+
+/// A name with an ending. Not `with_extension`, which would take a part of the name for one.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.to_owned().into_os_string();
+    path.push(ending);
+    path.into()
 }
 
 /// The number of the flow of this name; the first without.

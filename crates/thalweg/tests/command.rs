@@ -581,6 +581,28 @@ fn a_folder_with_every_output_is_written_again() {
     }
 }
 
+/// Files that go elsewhere than into the results folder are told of, those of several runs by a pattern.
+#[test]
+fn a_run_says_which_files_it_wrote() {
+    let place = place("written");
+    let said = |arguments: &[&str]| {
+        let call = ["run", "two-flows", "--set", "duration=200 ms", "--set", "warmup=0 s"];
+        let output = thalweg(&place, &[&call[..], arguments].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        said
+    };
+    let one = said(&["--verify", "--pcap=one.pcap"]);
+    assert!(one.contains("Written: one.pcap\n") && one.contains("Verified: "), "{one}");
+    let several = said(&["--reps", "2", "--pcap=some.pcap", "--qlog", "--trace", "sequence"]);
+    for name in ["some-*.pcap", "two-flows-*.qlog", "two-flows-sequence-*.svg"] {
+        assert!(several.contains(&format!("Written: {name}\n")), "{name}: {several}");
+        assert!(place.join(name.replace('*', "2")).exists(), "{name}");
+    }
+    let inside = said(&["--pcap", "--out", "results"]);
+    assert!(inside.contains("Results are in ") && !inside.contains("Written"), "{inside}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
