@@ -91,6 +91,23 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
+/// Refuses hosts whose sockets never have room for a full packet.
+pub(super) fn hosts(checked: &Checked<'_>, report: &mut Report) {
+    for (group, origin) in checked.spec.groups.iter().zip(&checked.origins.groups) {
+        let Some(host) = &group.host else { continue };
+        let (data, _) = packet_sizes(&group.transport);
+        if host.buffer < Bytes::new(u64::from(data)) {
+            let message = format!(
+                "the sockets of the hosts of `{}` hold {}, but its packets have {data} B",
+                group.name, host.buffer
+            );
+            report
+                .error("scenario.capacity", origin.host, message)
+                .help("no full packet would ever be taken");
+        }
+    }
+}
+
 /// Refuses a queue in which the largest packet that comes never fits.
 fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report: &mut Report) -> bool {
     let fits = match direction.queue.limit() {

@@ -38,6 +38,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
         return; // Round-trip times and what follows from them mean nothing.
     }
     links::queues(&checked, report);
+    links::hosts(&checked, report);
     load::lines(&checked, report);
     load::overload(&checked, report);
     links::schedules(&checked, report);
