@@ -41,6 +41,8 @@ pub(super) struct PendingQueue {
     place: Place,
     capacity: Capacity,
     span: Span,
+    /// The file says nothing of the queue.
+    is_default: bool,
 }
 
 impl PendingQueue {
@@ -62,8 +64,20 @@ impl PendingQueue {
             Capacity::Unlimited => Limit::Unlimited,
         };
         if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) && !hollow {
-            let message = "the queue holds nothing";
-            report.error("scenario.capacity", self.span, message).help("the smallest queue is \"1 pkt\"");
+            let code = "scenario.capacity";
+            match self.capacity {
+                Capacity::Bdp(multiple) if multiple > 0.0 && bdp == Bytes::ZERO => {
+                    let said = if self.is_default { "without `queue` it is" } else { "it is" };
+                    let message = format!(
+                        "the queue holds nothing: {said} {multiple} bdp, and the path has no delay to multiply its rate with"
+                    );
+                    let help = "give the queue a size, such as queue = \"100 pkt\", or the line a `delay`";
+                    report.error(code, self.span, message).help(help)
+                }
+                _ => report
+                    .error(code, self.span, "the queue holds nothing")
+                    .help("the smallest queue is \"1 pkt\""),
+            };
         }
         direction.queue.set_limit(limit);
     }
@@ -264,8 +278,9 @@ impl Resolver<'_> {
         let Some(queue) = queue else { return DisciplineSpec::fcfs(limit) };
         pending.feedback.push(PendingFeedback { place, choice: queue.value.feedback().cloned(), span });
         if let Some(capacity) = queue.value.capacity() {
-            let span = if super::is_default(queue.span) { span } else { queue.span };
-            pending.queues.push(PendingQueue { place, capacity, span });
+            let is_default = super::is_default(queue.span);
+            let span = if is_default { span } else { queue.span };
+            pending.queues.push(PendingQueue { place, capacity, span, is_default });
         }
         discipline(queue, self.report)
     }
