@@ -202,14 +202,14 @@ impl Resolver<'_> {
             (Some(rate), None) => rate.value,
             (None, None) => {
                 if !line.broken && line.trace.is_none() {
-                    let help = format!("such as rate = \"100 Mbit/s\", here or under {}", place.defaults());
+                    let help = self.where_to_say("rate = \"100 Mbit/s\"", span, place);
                     self.report.error("scenario.missing", span, format!("{what} needs `rate`")).help(help);
                 }
                 Rate::MAX
             }
         };
         if line.delay.is_none() && !line.broken {
-            let help = format!("such as delay = \"10 ms\", here or under {}", place.defaults());
+            let help = self.where_to_say("delay = \"10 ms\"", span, place);
             self.report.error("scenario.missing", span, format!("{what} needs `delay`")).help(help);
         }
         let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
@@ -229,6 +229,17 @@ impl Resolver<'_> {
                 .help("leave `ack-filter` out, or give this direction such a queue");
         }
         spec
+    }
+
+    /// Tells where a key that a line needs can stand: links of a topology file have theirs in the scenario.
+    fn where_to_say(&self, key: &str, span: Span, place: Place) -> String {
+        let defaults = place.defaults();
+        match &self.topology {
+            Some((source, file)) if *source == span.source => format!(
+                "the file does not tell it: network = {{ kind = \"file\", file = \"{file}\", {key} }}, or {key} under {defaults}"
+            ),
+            _ => format!("such as {key}, here or under {defaults}"),
+        }
     }
 
     /// Complains of shapers, sleep, batches and rhythms that make no sense, each at its key.

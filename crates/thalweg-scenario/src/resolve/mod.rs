@@ -105,6 +105,8 @@ pub(super) struct Resolver<'a> {
     unsettled_load: Option<load::PendingLoad>,
     /// Files beside the scenario, by path; none where one could not be read.
     pub files: BTreeMap<PathBuf, Option<u32>>,
+    /// The file that the network is in, where that could be read, by its source and its name.
+    topology: Option<(u32, String)>,
     /// Some link's ends are not understood, so a node that is not found may be there.
     pub nodes_incomplete: bool,
 }
@@ -156,6 +158,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         unsettled: None,
         unsettled_load: None,
         files: BTreeMap::new(),
+        topology: None,
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len())
             + usize::from(document.network.is_some())
             < links,
@@ -284,10 +287,11 @@ impl Resolver<'_> {
         let Some(At { value: Network(network), span }) = &document.network else { return Vec::new() };
         let network = At { value: network.clone(), span: *span };
         let seed = document.seed.as_deref().copied().unwrap_or_default();
-        let text = match &network.value {
-            NetworkTable::File(table) => table.file.as_ref().and_then(|file| self.text(file)),
-            _ => None,
-        };
+        if let NetworkTable::File(table) = &network.value {
+            let text = |file: &At<String>| Some((self.text(file)?, file.value.clone()));
+            self.topology = table.file.as_ref().and_then(text);
+        }
+        let text = self.topology.as_ref().map(|(source, _)| *source);
         let links = network::links(&network, seed, text, self.report);
         self.nodes_incomplete |= links.is_none();
         links.unwrap_or_default()
