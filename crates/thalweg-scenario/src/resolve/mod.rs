@@ -196,7 +196,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
             feedback.settle(&mut spec, &paths, resolver.report);
         }
         if let Some((of, why)) = spec.routing_fault() {
-            resolver.report.error("scenario.routing", whole, format!("`{of}`: {why}"));
+            resolver.routing_fault(&document, &spec, &origins, &of, why);
         }
     }
     let former = resolver.former.into_iter().collect();

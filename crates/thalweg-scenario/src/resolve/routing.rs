@@ -2,9 +2,9 @@
 
 use super::super::keys::{Document, Failure};
 use super::super::table::At;
-use super::Resolver;
+use super::{Origins, Resolver};
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{FailureSpec, Spec};
+use thalweg_sim::spec::{FailureSpec, Multipath, Spec};
 
 /// The most failures: routes are found anew after each.
 const MOST_FAILURES: usize = 1000;
@@ -23,6 +23,31 @@ impl Resolver<'_> {
                 return;
             }
         }
+    }
+
+    /// Says why `of`, a link or a group of flows, cannot be what it is beside the ways of packets.
+    pub(super) fn routing_fault(
+        &mut self,
+        document: &Document,
+        spec: &Spec,
+        origins: &Origins,
+        of: &str,
+        why: &str,
+    ) {
+        let message = format!("`{of}`: {why}");
+        let several = document.routing.as_ref().and_then(|routing| routing.paths.as_ref());
+        let several = several.filter(|_| spec.routing.paths != Multipath::One).map(|paths| paths.span);
+        let failures = document.failure.as_deref().map_or(&[][..], Vec::as_slice);
+        if let Some(span) = several.or_else(|| Some(failures.first()?.span)) {
+            let help = format!(
+                "take this out, or let `{of}` tell sources nothing: its queue has `feedback = \"none\"` then"
+            );
+            self.report.error("scenario.routing", span, message).help(help);
+            return;
+        }
+        let group = spec.groups.iter().zip(&origins.groups).find(|(group, _)| group.name == of);
+        let span = group.map_or(origins.whole, |(_, origin)| origin.table);
+        self.report.error("scenario.routing", span, message);
     }
 
     fn failure(&mut self, failure: &At<Failure>, spec: &mut Spec) {
