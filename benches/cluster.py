@@ -21,6 +21,7 @@ import psutil
 from distributed import Client
 
 import thalweg
+from stopped import until_stopped
 
 
 def spent():
@@ -80,4 +81,4 @@ def main():
                 process.wait()
 
 
-main()
+until_stopped(main)

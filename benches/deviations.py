@@ -20,6 +20,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "target" / "deviations"
 CRATES = ("thalweg-units", "thalweg-proto")
@@ -512,4 +514,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

@@ -13,6 +13,7 @@ import numpy
 
 import thalweg
 import thalweg.envs
+from stopped import until_stopped
 
 
 def path(rate, delay):
@@ -108,4 +109,4 @@ def main():
         print(f"candidate-runs, {kind.__name__:5}                         {candidates(kind, options.jobs):10,.0f} /h")
 
 
-main()
+until_stopped(main)

@@ -23,6 +23,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parent.parent
 # The command of the README, as a reader types it.
 COMMAND = re.compile(r"^\$ (cargo run --release --locked -- compare .*)$", re.MULTILINE)
@@ -93,4 +95,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from scenario_lines import scenario
 from speed import dumbbell
+from stopped import until_stopped
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "instructions.json"
@@ -95,4 +96,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

@@ -24,6 +24,7 @@ import re
 import sys
 
 from judging import goals, networks, scores, shown, simulate
+from stopped import until_stopped
 
 
 def listed(text):
@@ -72,4 +73,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "target/release/examples/many"
 
@@ -132,4 +134,4 @@ def active(given):
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

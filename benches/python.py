@@ -13,6 +13,7 @@ import time
 import pyarrow
 
 import thalweg
+from stopped import until_stopped
 
 
 def best(tries, work):
@@ -74,4 +75,4 @@ def main():
     print(f"{rows} rows, handed over  {best(20, lambda: pyarrow.table(table)):8.2f}")
 
 
-main()
+until_stopped(main)

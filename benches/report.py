@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Ten flows on 100 Mbit/s for a minute: with series as they are by default, and with about a million samples.
@@ -70,4 +72,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

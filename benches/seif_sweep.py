@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parent.parent
 THALWEG = ROOT / "target/release/thalweg"
 SCHEMES = ["seif", "newreno", "cubic", "vegas", "dec-bit"]
@@ -183,4 +185,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

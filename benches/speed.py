@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 from scenario_lines import scenario
+from stopped import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -154,4 +155,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

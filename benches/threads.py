@@ -27,6 +27,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parent.parent
 
 LOT = """
@@ -199,4 +201,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

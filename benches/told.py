@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from stopped import until_stopped
+
 ROOT = Path(__file__).resolve().parent.parent
 
 LINK = """
@@ -126,4 +128,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

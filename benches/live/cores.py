@@ -12,6 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from stopped import until_stopped  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target/release/thalweg"
 
@@ -98,4 +102,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

@@ -212,4 +212,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    rig.until_stopped(main)

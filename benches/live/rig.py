@@ -25,6 +25,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "benches"))
+
+from stopped import STOPPED, until_stopped  # noqa: E402, F401
+
 SCENARIO = ROOT / "scenarios" / "difficult-path.toml"
 THALWEG = str(ROOT / "target/release/thalweg")
 TUN_PATH = str(ROOT / "target/release/examples/tun_path")
@@ -218,10 +222,21 @@ def end_well():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
+def end_with_parent():
+    """The same in a process of `several`, to which Ctrl-C goes as well: the parent says so. Once: what is taken down is taken down."""
+    def end(*_):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(STOPPED)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
 def several(measure, todo, parallel):
     """Calls `measure` with each of the arguments, so many at once, and yields what it returns as it comes. Namespaces and devices have
     the number of the process in their names, so each measurement has a process."""
-    with multiprocessing.Pool(parallel, end_well, maxtasksperchild=1) as pool:
+    with multiprocessing.Pool(parallel, end_with_parent, maxtasksperchild=1) as pool:
         yield from pool.imap_unordered(functools.partial(call, measure), todo)
 
 
@@ -533,4 +548,6 @@ def main():
 
 
 if __name__ == "__main__":
+    # Whoever stops the script that has started this stops both, and the script says so.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     main()

@@ -25,6 +25,10 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from stopped import until_stopped  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TARGET = ROOT / "target"
@@ -352,4 +356,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

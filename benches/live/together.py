@@ -19,16 +19,14 @@ Only the standard library is used.
 
 import argparse
 import subprocess
-import sys
 import tomllib
 
 import fidelity
 import paths
 import rig
 
-sys.path.insert(0, str(rig.ROOT / "benches"))
-
-from judging import goals, simulate  # noqa: E402
+# Beside this folder, where `rig` lets modules be found.
+from judging import goals, simulate
 
 KERNEL = "tcp-cubic"
 ROWS = {"four": None, **{f"beside-{buffer:g}": buffer for buffer in paths.BUFFERS}}
@@ -164,4 +162,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    rig.until_stopped(main)

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from run import last_json, run_process
+from run import last_json, run_process, until_stopped
 
 HERE = Path(__file__).resolve().parent
 NS3_LIBS = ["applications", "traffic-control", "point-to-point", "internet", "network", "core"]
@@ -152,4 +152,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

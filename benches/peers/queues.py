@@ -17,6 +17,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from stopped import until_stopped  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
 RATE = 1e6
 SECONDS = 300
@@ -146,4 +150,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)

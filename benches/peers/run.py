@@ -20,6 +20,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from stopped import until_stopped  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
 NS3_LIBS = ["applications", "point-to-point", "internet", "network", "core"]
 
@@ -270,4 +274,4 @@ def keep_fastest(results, peer, result):
 
 
 if __name__ == "__main__":
-    main()
+    until_stopped(main)
