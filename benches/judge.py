@@ -69,7 +69,8 @@ def main():
         else:
             scores.judge(options)
     except RuntimeError as error:
-        sys.exit(str(error))
+        # Those of `shown` are not kept.
+        sys.exit(str(error) if options.what == "shown" else simulate.with_place(str(error), options.keep))
 
 
 if __name__ == "__main__":

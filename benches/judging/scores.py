@@ -228,7 +228,7 @@ def one_by_one(found, options):
     for (name, spec), record in found.items():
         network = networks.Network(options.what, int(name.rsplit("-", 1)[1]))
         text = ", ".join(f"{score} {shown(value, score)}" for score, value in record.get("scores", {}).items())
-        print(f"{name} ({network.theme}): {network}\n  {spec}: {text or record['failed']}")
+        print(f"{name} ({network.theme}): {network}\n  {spec}: {text or simulate.with_place(record['failed'], options.keep)}")
 
 
 def keep(options):

@@ -13,6 +13,8 @@ sys.path.insert(0, str(ROOT / "benches/live"))
 import paths  # noqa: E402
 
 THALWEG = ROOT / "target/release/thalweg"
+# A run's scenario file, in a folder of its own.
+FILE = "scenario.toml"
 # Packets as they are live, with UDP, encryption and acknowledgements of their own, and as kernel TCP has them.
 OURS = {"segment": "1430 B", "header": "70 B"}
 KERNEL = {"segment": "1448 B", "header": "52 B"}
@@ -79,18 +81,26 @@ def keep(scenario, folder, name):
 def run(scenario, seed=1, seeds=1, thalweg=THALWEG, limit=None, series=None):
     """The runs of a scenario. With `series`, a function of its lines, a pair of the first run and what that returns."""
     with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "scenario.toml"
+        file = Path(scratch) / FILE
         file.write_text(document(scenario), encoding="utf-8")
         words = [str(thalweg), "run", str(file), "--quiet", "--seed", str(seed), "--reps", str(seeds), "--jobs", "1"]
         words += ["--out", f"{scratch}/out"] if series else ["--json"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False)
         if done.returncode:
-            raise RuntimeError(f"{scenario['title']}: {done.stderr.strip()}")
+            # The folder is gone when somebody reads this.
+            raise RuntimeError(f"{scenario['title']}: {done.stderr.strip().replace(f'{scratch}/', '')}")
         if not series:
             return json.loads(done.stdout)["runs"]
         runs = json.loads(Path(f"{scratch}/out/results.json").read_text(encoding="utf-8"))["runs"]
         with open(f"{scratch}/out/series.csv", encoding="utf-8") as lines:
             return runs[0], series(lines)
+
+
+def with_place(error, folder):
+    """An error, with how to get at the scenario file that it names; `folder` is that of --keep."""
+    if FILE not in error:
+        return error
+    return f"{error}\n{f'scenario files are in {folder}' if folder else '--keep DIR writes the scenario file, to look into and to run'}"
 
 
 def side_by_side(work, tasks, jobs):
