@@ -282,7 +282,7 @@ fn a_time_out_without_acknowledgements_starts_anew() {
     assert_eq!(time_out(with_window(10.0), RTT / 2).thalweg.decision().window, 5.0);
 }
 
-/// "Long ways": a start behind an outage is none that finds out where the path is full.
+/// "Outages": a start behind one is none that finds out where the path is full.
 #[test]
 fn a_path_is_as_full_behind_an_outage_as_before() {
     let mut flow = Flow::steady();
