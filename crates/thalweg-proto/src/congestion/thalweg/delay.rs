@@ -246,36 +246,13 @@ impl Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Path;
+    use crate::congestion::thalweg::tests;
     use crate::random::Stream;
 
     const RTT: u64 = 100_000;
 
     fn acked(now: u64, rtt: u64) -> AckSample {
-        let micros = Duration::from_micros;
-        AckSample {
-            path: Path {
-                now: Time::ZERO + micros(now),
-                outstanding: 10,
-                in_flight: 10,
-                in_flight_bytes: 10_000,
-                smoothed_rtt: micros(RTT),
-                min_rtt: micros(RTT),
-                segment: 1000,
-                next_sequence: 0,
-            },
-            acked: 1,
-            acked_bytes: 1000,
-            counted: 1,
-            cumulative: 0,
-            sent_at: Time::ZERO + micros(now.saturating_sub(rtt)),
-            in_flight_bytes: 10_000,
-            rtt: Some(micros(rtt)),
-            ce: 0,
-            one_way_delay: None,
-            recovering: false,
-            app_limited: false,
-        }
+        tests::acked(Duration::from_micros(now), Some(Duration::from_micros(rtt)))
     }
 
     /// So many round trips of a hundred packets with this delay in microseconds, of the packet's number: the last queueing delay.

@@ -208,7 +208,7 @@ impl Thalweg {
     #[cold]
     fn begin(&mut self, path: &Path) {
         self.segment = f64::from(path.segment);
-        self.window = self.config.initial_window * self.segment;
+        self.window = self.first_window();
         self.rtt = path.smoothed_rtt.as_secs_f64();
         self.round.began = path.now;
     }
@@ -234,9 +234,14 @@ impl Thalweg {
         if self.rival.is_looking() { window * (1.0 - rival::LOOK) } else { window }
     }
 
+    /// The window of a flow that begins.
+    fn first_window(&self) -> f64 {
+        self.config.initial_window * self.segment
+    }
+
     /// The window is larger than a first one: this is not one of many.
     fn is_large(&self) -> bool {
-        self.window > self.config.initial_window * self.segment
+        self.window > self.first_window()
     }
 
     /// The path still carries a large window: a repair was lost or is late, by a queue that grows faster than time-outs, and losses are
@@ -273,7 +278,7 @@ impl Thalweg {
         let queueing = self.delay.end_round();
         self.told.watch(queueing, self.delay.newest());
         let last = core::mem::take(&mut self.round);
-        let windows = self.usual() / (self.config.initial_window * self.segment);
+        let windows = self.usual() / self.first_window();
         let queueing = if self.floor.has_moved(self.delay.standing(), windows, last.tally, self.path_loss()) {
             self.delay.begin_anew();
             self.rival = Rival::default();
@@ -389,8 +394,7 @@ impl Controller for Thalweg {
             let until = if let Phase::Start { until } = self.phase { until } else { returns * self.window };
             self.phase = Phase::Start { until };
             // Half of it each time: where many start at once, the first windows together may be what is too much.
-            self.window =
-                (self.window.min(self.config.initial_window * self.segment) / 2.0).max(self.least());
+            self.window = (self.window.min(self.first_window()) / 2.0).max(self.least());
             // What was in flight may fill the queue for as long, and be lost for that: it says nothing of smaller windows.
             self.epoch = sample.path.now + Duration::from_secs_f64(self.rtt);
             self.round.tally = Tally::default();

@@ -43,34 +43,11 @@ impl Outage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Path;
+    use crate::congestion::thalweg::tests;
     use crate::units::Duration;
 
     fn acked(now: u64, rtt: Option<u64>) -> AckSample {
-        let path = Path {
-            now: Time::ZERO + Duration::from_millis(now),
-            outstanding: 1,
-            in_flight: 1,
-            in_flight_bytes: 1000,
-            smoothed_rtt: Duration::from_millis(100),
-            min_rtt: Duration::from_millis(100),
-            segment: 1000,
-            next_sequence: 0,
-        };
-        AckSample {
-            path,
-            acked: 1,
-            acked_bytes: 1000,
-            counted: 1,
-            cumulative: 1000,
-            sent_at: path.now,
-            in_flight_bytes: 1000,
-            rtt: rtt.map(Duration::from_millis),
-            ce: 0,
-            one_way_delay: None,
-            recovering: false,
-            app_limited: false,
-        }
+        tests::acked(Duration::from_millis(now), rtt.map(Duration::from_millis))
     }
 
     /// Packets that left before the end of an outage, and those that left twice, say nothing of the path; the first that left once behind

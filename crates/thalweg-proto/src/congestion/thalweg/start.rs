@@ -48,15 +48,13 @@ impl Thalweg {
             self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));
         } else if self.window >= until {
             // It is not here that the path is full, but where it was before.
-            let ceiling = self.pace.ceiling;
             self.hold(now, until);
-            self.pace.ceiling = ceiling;
         }
     }
 
     /// The window is several times a first one.
     pub(super) fn is_grown(&self) -> bool {
-        self.window > GROWN * self.config.initial_window * self.segment
+        self.window > GROWN * self.first_window()
     }
 
     /// More of this round trip is lost already than the path loses, or, where nothing is known of it, most: an application that pauses keeps
@@ -91,6 +89,7 @@ impl Thalweg {
     pub(super) fn leave_start(&mut self, now: Time, window: f64) {
         self.rival.note_peak(self.window / self.segment);
         self.hold(now, window);
+        self.pace.ceiling = self.window;
     }
 
     /// The window is no larger than this from now on, and the queue is held.
@@ -99,7 +98,6 @@ impl Thalweg {
         self.epoch = now + Duration::from_secs_f64(self.rtt);
         self.window = window.min(self.window).max(self.least());
         self.phase = Phase::Hold;
-        self.pace.ceiling = self.window;
         self.pace.slow_down();
     }
 }

@@ -9,6 +9,35 @@ const RTT: Duration = Duration::from_millis(40);
 /// The time that the link takes for a segment.
 const SERVICE: Duration = Duration::from_micros(80);
 
+/// An acknowledgement at `now` on a path of 100 ms, of a segment that was sent once if there is a round-trip time.
+pub(super) fn acked(now: Duration, rtt: Option<Duration>) -> AckSample {
+    let shortest = Duration::from_millis(100);
+    let path = Path {
+        now: Time::ZERO + now,
+        outstanding: 10,
+        in_flight: 10,
+        in_flight_bytes: 10_000,
+        smoothed_rtt: shortest,
+        min_rtt: shortest,
+        segment: SEGMENT,
+        next_sequence: 0,
+    };
+    AckSample {
+        path,
+        acked: 1,
+        acked_bytes: u64::from(SEGMENT),
+        counted: 1,
+        cumulative: 0,
+        sent_at: Time::ZERO + now.saturating_sub(rtt.unwrap_or_default()),
+        in_flight_bytes: 10_000,
+        rtt,
+        ce: 0,
+        one_way_delay: None,
+        recovering: false,
+        app_limited: false,
+    }
+}
+
 struct Packet {
     number: u64,
     sent_at: Time,
