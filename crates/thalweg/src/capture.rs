@@ -1,9 +1,10 @@
 //! Packet captures of a batch: one file for each run.
 
 use crate::console::Error;
+use crate::run_files::RunFiles;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thalweg_capture::pcap::{Capture, Point};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
@@ -15,49 +16,25 @@ pub type FileCapture = Capture<BufWriter<File>>;
 #[derive(Clone, Debug)]
 pub struct Captures {
     point: Point,
-    path: PathBuf,
-    /// There is more than one run, so that each needs a name of its own.
-    several: bool,
+    files: RunFiles,
 }
 
 impl Captures {
     /// Captures at `place` in `spec`, written to `path`, or files named like it where there are `several` runs.
     pub fn new(place: &str, spec: &Spec, path: PathBuf, several: bool) -> Result<Self, Error> {
-        Ok(Self { point: point(place, spec)?, path, several })
+        Ok(Self { point: point(place, spec)?, files: RunFiles::new(path, ".pcap", several) })
     }
 
     /// Begins the capture of one run.
     pub fn begin(&self, scheme: Option<&str>, seed: u64) -> io::Result<FileCapture> {
-        let file = BufWriter::new(File::create(self.file(scheme, seed))?);
+        let file = BufWriter::new(File::create(self.files.of(scheme, seed))?);
         Capture::new(file, self.point.clone())
-    }
-
-    fn file(&self, scheme: Option<&str>, seed: u64) -> PathBuf {
-        if !self.several {
-            return self.path.clone();
-        }
-        file_name(&self.path.with_extension(""), scheme, seed, ".pcap")
     }
 
     /// The file, or what the files of several runs are called.
     pub fn written(&self) -> PathBuf {
-        if self.several { file_names(&self.path.with_extension(""), ".pcap") } else { self.path.clone() }
+        self.files.all()
     }
-}
-
-/// `path-SCHEME-SEED` with an ending, without what does not belong into the name of a file.
-pub fn file_name(path: &Path, scheme: Option<&str>, seed: u64, ending: &str) -> PathBuf {
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-    let scheme: String =
-        scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
-    path.with_file_name(format!("{stem}{scheme}-{seed}{ending}"))
-}
-
-/// The names that [`file_name`] gives the files of several runs, as a pattern.
-pub fn file_names(path: &Path, ending: &str) -> PathBuf {
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{stem}-*{ending}"))
 }
 
 /// The point that `place` means: the flows' sources or sinks, or both directions of a link.

@@ -47,6 +47,7 @@ mod replays;
 mod report;
 mod rerun;
 mod run;
+mod run_files;
 mod searches;
 mod sequences;
 mod shell;

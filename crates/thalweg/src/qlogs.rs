@@ -1,8 +1,8 @@
 //! `--qlog`: what senders did, a file for each run.
 
 use crate::arguments::Options;
-use crate::capture::{file_name, file_names};
 use crate::console::Error;
+use crate::run_files::RunFiles;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,9 @@ use thalweg_sim::spec::Spec;
 /// The place to which logs are written, and the most that they hold.
 #[derive(Clone, Debug)]
 pub struct Qlogs {
-    path: PathBuf,
+    files: RunFiles,
     title: String,
     most: usize,
-    /// There is more than one run, so that each needs a name of its own.
-    several: bool,
 }
 
 /// The log of one run.
@@ -48,22 +46,19 @@ impl Qlogs {
             (None, None) => Path::new(name).with_extension("qlog"),
         };
         let most = usize::try_from(options.qlog_packets).unwrap_or(usize::MAX);
-        Some(Self { path, title: title.to_owned(), most, several })
+        Some(Self { files: RunFiles::new(path, ".qlog", several), title: title.to_owned(), most })
     }
 
     /// Begins the log of one run.
     pub fn begin(&self, scheme: Option<&str>, seed: u64, spec: &Arc<Spec>) -> FileQlog {
-        let path = match self.several {
-            true => file_name(&self.path.with_extension(""), scheme, seed, ".qlog"),
-            false => self.path.clone(),
-        };
+        let path = self.files.of(scheme, seed);
         let packets = QlogPackets::new(self.most);
         FileQlog { packets, path, title: self.title.clone(), spec: Arc::clone(spec) }
     }
 
     /// The file, or what the files of several runs are called.
     pub fn written(&self) -> PathBuf {
-        if self.several { file_names(&self.path.with_extension(""), ".qlog") } else { self.path.clone() }
+        self.files.all()
     }
 }
 

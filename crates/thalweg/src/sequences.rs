@@ -1,8 +1,8 @@
 //! `--trace sequence`: sequence diagrams of a batch, a picture and a text for each run, and with `--png` the picture in pixels.
 
 use crate::arguments::Options;
-use crate::capture::{file_name, file_names};
 use crate::console::Error;
+use crate::run_files::{file_name, file_names};
 use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
