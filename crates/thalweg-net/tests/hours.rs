@@ -316,7 +316,7 @@ fn an_hour_of_two_hundred_connections_leaves_nothing_behind() {
 
 /// `scripts/soak hours` runs this one.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes; scripts/soak runs it"]
 fn long() {
     let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
     let hours = number("THALWEG_HOURS", 24);

@@ -65,7 +65,7 @@ fn kept_inputs_and_some_changes_of_them_do_no_harm() {
 /// A minute of all targets on two cores. `scripts/test` runs it, and the numbers are those of executions, so that it is the same
 /// everywhere.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute; scripts/test runs it"]
 fn a_minute() {
     let (slow, fast): (Vec<_>, Vec<_>) = TARGETS.into_iter().partition(|target| target.2 < 50_000);
     std::thread::scope(|scope| {

@@ -187,7 +187,7 @@ fn clocks_that_jump() {
 
 /// `scripts/soak schedules` runs this one.
 #[test]
-#[ignore = "takes an hour"]
+#[ignore = "takes an hour; scripts/soak runs it"]
 fn soak() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());

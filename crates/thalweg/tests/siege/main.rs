@@ -192,7 +192,7 @@ fn random_attacks() {
 
 /// `scripts/soak siege` runs this one.
 #[test]
-#[ignore = "takes as long as it is told"]
+#[ignore = "takes as long as it is told; scripts/soak runs it"]
 fn long() {
     let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
     let (rounds, first) = (number("THALWEG_ROUNDS", 30), number("THALWEG_SEED", 0));
