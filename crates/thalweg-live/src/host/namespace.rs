@@ -5,13 +5,16 @@ use super::netlink::Netlink;
 use super::tun;
 use crate::plan::{Plan, inside};
 use crate::port::Port;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// The name of the device of each host.
@@ -100,8 +103,27 @@ fn forbidden(why: Errno, is_root: bool) -> HostError {
     })
 }
 
-/// Prepares the first process in the namespaces of [`enter`]: it ends with its parent, mounts stay among its children, and names of
-/// hosts are those of the plan.
+/// Ends this process with its parent, also where the parent has ended before this call: `pipe` is one end of a pipe of which only
+/// the parent has the other.
+///
+/// # Errors
+///
+/// The parent is gone (`EPIPE`), or the system refuses.
+pub fn end_with_parent(pipe: BorrowedFd<'_>) -> Result<(), HostError> {
+    let failed = |why| HostError::new("cannot end with the parent", why);
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
+    // The signal is sent for deaths from now on. An earlier one has closed the other end. Its process number would not show it: in
+    // a new namespace of processes every parent is 0.
+    let mut ends = [PollFd::new(&pipe, PollFlags::empty())];
+    poll(&mut ends, Some(&Timespec::default())).map_err(failed)?;
+    if ends[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        return Err(HostError::new("the process that started this one is gone", Errno::PIPE));
+    }
+    Ok(())
+}
+
+/// Prepares the first process in the namespaces of [`enter`]: mounts stay among its children, and names of hosts are those of the
+/// plan.
 ///
 /// # Errors
 ///
@@ -111,7 +133,6 @@ pub fn settle(plan: &Plan) -> Result<(), HostError> {
         let what = what.to_owned();
         move |why| HostError::new(what, why)
     };
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(refused("cannot end with the parent"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|why| {
         let restricted = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
@@ -148,23 +169,16 @@ fn resolved_by(text: &str, server: &str) -> String {
     others.chain([format!("nameserver {server}").as_str()]).map(|line| format!("{line}\n")).collect()
 }
 
-/// Puts a file in the place of one in `/etc`. The mount keeps it when its name is gone.
+/// Puts a file in the place of one in `/etc`, for this process and its children. Its text is in a file system of this mount
+/// namespace alone, so that nothing is left on disk whenever this process is killed.
 fn replace(name: &str, text: &str) -> Result<(), Errno> {
-    let place = std::env::temp_dir().join(format!(
-        "thalweg-{name}-{}-{:x}",
-        std::process::id(),
-        std::ptr::from_ref(text).addr()
-    ));
-    let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-    let mut options = fs::OpenOptions::new();
-    std::io::Write::write_all(
-        &mut options.write(true).create_new(true).open(&place).map_err(errno)?,
-        text.as_bytes(),
-    )
-    .map_err(errno)?;
-    let mounted = mount_bind(&place, Path::new("/etc").join(name));
-    let removed = fs::remove_file(&place).map_err(errno);
-    mounted.and(removed)
+    let folder = std::env::temp_dir();
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("tmpfs", &folder, "tmpfs", flags, None)?;
+    let place = folder.join(name);
+    let written = fs::write(&place, text).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
+    let mounted = written.and_then(|()| mount_bind(&place, Path::new("/etc").join(name)));
+    mounted.and(unmount(&folder, UnmountFlags::DETACH))
 }
 
 /// Makes the host of a node of `plan`, with its device. This thread is in its network namespace afterwards.
@@ -249,6 +263,28 @@ fn dropped_in(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A parent that ended before the signal was set is noticed, by either end of a pipe; one that lives is not taken for gone.
+    #[test]
+    fn a_parent_that_is_gone_already_is_noticed() {
+        std::thread::spawn(|| {
+            for parent_reads in [false, true] {
+                let (reader, writer) = std::io::pipe().unwrap();
+                let [own, parents]: [OwnedFd; 2] = if parent_reads {
+                    [writer.into(), reader.into()]
+                } else {
+                    [reader.into(), writer.into()]
+                };
+                // Not this thread's parent, which is the test program: only the pipe counts here.
+                assert!(end_with_parent(own.as_fd()).is_ok());
+                drop(parents);
+                assert!(end_with_parent(own.as_fd()).is_err());
+            }
+            set_parent_process_death_signal(None).unwrap();
+        })
+        .join()
+        .unwrap();
+    }
 
     #[test]
     fn another_name_server_takes_the_place_of_all() {

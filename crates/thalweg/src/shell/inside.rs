@@ -11,12 +11,12 @@ use crate::wall;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_live::forward::{Lender, open, take};
-use thalweg_live::host::{Host, HostError, make, serve, settle};
+use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, settle};
 use thalweg_live::{Capture, Device, Groups, Joined};
 
 /// The time for which the commands of `--run` have a start.
@@ -29,7 +29,8 @@ fn refused(error: &HostError) -> Error {
 /// Runs the network and the commands in it.
 pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     let plan = &network.plan;
-    let mut lender = plan.outside.map(|_| borrow()).transpose()?;
+    let link = taken_link()?;
+    let mut lender = plan.outside.map(|_| Lender::new(link));
     let signals = Signals::new()?;
     settle(plan).map_err(|error| refused(&error))?;
     let groups = Groups::new(plan, std::thread::available_parallelism().map_or(1, usize::from));
@@ -109,15 +110,20 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     }
 }
 
-/// The process that lends sockets. It has been in the place of standard input, which it hands over.
-fn borrow() -> Result<Lender, Error> {
-    let failed = |error: std::io::Error| Error::Failed(format!("cannot borrow sockets: {error}"));
-    let end = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
-    let taken = take::<1>(end.as_fd()).map_err(|error| failed(error.into()))?;
-    if let Some((Some(input), _)) = taken {
-        rustix::stdio::dup2_stdin(&input).map_err(|error| failed(error.into()))?;
-    }
-    Ok(Lender::new(end))
+/// The link to the processes outside, which has been in the place of standard input and hands that over. From now on this process
+/// ends with its parent.
+fn taken_link() -> Result<OwnedFd, Error> {
+    let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
+    let link = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let handed = || {
+        let taken = take::<1>(link.as_fd()).map_err(|error| failed(error.into()))?;
+        let file = taken.and_then(|(file, _)| file);
+        file.ok_or_else(|| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
+    };
+    let (input, watched) = (handed()?, handed()?);
+    end_with_parent(watched.as_fd()).map_err(|error| refused(&error))?;
+    rustix::stdio::dup2_stdin(&input).map_err(|error| failed(error.into()))?;
+    Ok(link)
 }
 
 /// The commands at hosts.

@@ -3,14 +3,14 @@
 use super::{INSIDE, LENDER, Network, ShellArguments, view};
 use crate::console::{Console, Done, Error};
 use crate::shell::children::{Signals, exit_code};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use std::io::PipeWriter;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use thalweg_live::forward::{self, hand, loan};
-use thalweg_live::host::{Names, enter};
+use thalweg_live::host::{Names, end_with_parent, enter};
 
 /// Starts this command again in namespaces of its own, and ends as that ends.
 pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
@@ -38,25 +38,23 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     }
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
-    let loan = network.plan.outside.map(|_| lent(&program)).transpose()?;
-    let names = enter().map_err(|error| Error::Failed(error.to_string()))?;
     if arguments.all {
         // Nobody else reads the results.
-        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+        end_with_parent(std::io::stdout().as_fd()).map_err(|error| Error::Failed(error.to_string()))?;
     }
+    let (link, alive) = linked(&program, network.plan.outside.is_some())?;
+    let names = enter().map_err(|error| Error::Failed(error.to_string()))?;
     let signals = Signals::new()?;
     let kind = if names == Names::OfUser { "user" } else { "root" };
     let mut inside = Command::new(program);
-    inside.args(std::env::args_os().skip(1)).env(INSIDE, kind);
-    if let Some(end) = loan {
-        inside.stdin(end);
-    }
+    inside.args(std::env::args_os().skip(1)).env(INSIDE, kind).stdin(link);
     let child = inside.spawn();
-    // With the last copy of the loan's end the lender ends.
+    // With the last copy of the link's end the lender ends.
     drop(inside);
     let child =
         child.map_err(|error| Error::Failed(format!("cannot start the first process within: {error}")))?;
     let status = signals.wait_for(child, console)?;
+    drop(alive);
     if status.signal().is_some() && view::is_wanted(console) {
         eprint!("{}", view::AWAY);
     }
@@ -67,18 +65,24 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     }
 }
 
-/// Starts the process that lends sockets of the real network. Through the end of the loan that this gives the process within gets
-/// standard input, too, as it has the loan in its place.
-fn lent(program: &Path) -> Result<OwnedFd, Error> {
-    let failed = |error: std::io::Error| Error::Failed(format!("cannot lend sockets: {error}"));
+/// The standard input of the process within, and what this process keeps open for as long as it lives. The former is a socket
+/// through which come standard input, the other end of the latter (see [`end_with_parent`]) and, if `is_lent`, sockets of the real
+/// network, from a process that this starts.
+fn linked(program: &Path, is_lent: bool) -> Result<(OwnedFd, PipeWriter), Error> {
+    let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
     let [one, other] = loan().map_err(|error| failed(error.into()))?;
-    hand(one.as_fd(), Some(std::io::stdin().as_fd()), &[0]).map_err(|error| failed(error.into()))?;
-    let mut lender = Command::new(program);
-    lender.args(std::env::args_os().skip(1)).env(INSIDE, LENDER).stdin(one);
-    // Whoever reads what commands print waits for nobody else.
-    lender.stdout(Stdio::null()).stderr(Stdio::null());
-    lender.spawn().map_err(failed)?;
-    Ok(other)
+    let (watched, alive) = std::io::pipe().map_err(failed)?;
+    for file in [std::io::stdin().as_fd(), watched.as_fd()] {
+        hand(one.as_fd(), Some(file), &[0]).map_err(|error| failed(error.into()))?;
+    }
+    if is_lent {
+        let mut lender = Command::new(program);
+        lender.args(std::env::args_os().skip(1)).env(INSIDE, LENDER).stdin(one);
+        // Whoever reads what commands print waits for nobody else.
+        lender.stdout(Stdio::null()).stderr(Stdio::null());
+        lender.spawn().map_err(failed)?;
+    }
+    Ok((other, alive))
 }
 
 /// Lends sockets until the process within is gone.

@@ -232,6 +232,30 @@ fn nothing_is_left_behind_by_a_kill() {
     drop(shell.scenario);
 }
 
+/// Killed while it starts, at whatever step, it leaves neither a process nor a file.
+#[test]
+fn a_kill_during_start_up_leaves_nothing() {
+    if !can() {
+        return;
+    }
+    let mark = format!("{}", 300_000 + std::process::id());
+    let folder = std::env::temp_dir().join(format!("thalweg-killed-{mark}"));
+    std::fs::create_dir(&folder).unwrap();
+    // Closer together where a fast host is done with most steps.
+    for delay in (0..40).map(|number| number * number / 8) {
+        let mut shell = Shell::new(&two("", ""));
+        let command = shell.command.args(["--", "sleep", &mark]).env("TMPDIR", &folder);
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    wait_until("all is gone", || processes_with(&mark) == 0);
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    std::fs::remove_dir(&folder).unwrap();
+}
+
 /// Asked to end, it ends commands that hang, and tells what it saw.
 #[test]
 fn a_call_that_is_asked_to_end_does() {
@@ -254,13 +278,21 @@ fn a_call_that_is_asked_to_end_does() {
     assert_eq!(sleeping(&mark), 0);
 }
 
-/// Processes with this word as their last.
+/// Processes with this word as their last, of whatever program.
+fn processes_with(mark: &str) -> usize {
+    command_lines(mark).count()
+}
+
+/// Processes of `sleep` with this word as their last.
 fn sleeping(mark: &str) -> usize {
+    command_lines(mark).filter(|line| line.starts_with(b"sleep\0")).count()
+}
+
+fn command_lines(mark: &str) -> impl Iterator<Item = Vec<u8>> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines
-        .filter(|line| line.starts_with(b"sleep\0") && line.ends_with(format!("\0{mark}\0").as_bytes()))
-        .count()
+    let end = format!("\0{mark}\0");
+    lines.filter(move |line| line.ends_with(end.as_bytes()))
 }
 
 #[track_caller]
