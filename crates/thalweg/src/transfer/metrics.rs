@@ -1,21 +1,16 @@
 //! `--metrics`: counters for Prometheus, in its text format (version 0.0.4), over HTTP.
 //!
-//! The format is lines of names and numbers, and what is asked is one page, so that neither needs a library.
+//! The format is lines of names and numbers, which needs no library.
 
+use super::http;
 use crate::console::{Console, Error};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 use thalweg_net::endpoint::EndpointStats;
 use thalweg_net::session::{COUNTERS, EcnState, SessionStats};
 use thalweg_net::transfer::{FaultKind, Outcome, Progress};
-
-/// A request is no longer, in bytes and in time. Requests are answered one by one.
-const REQUEST: usize = 8192;
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The address to listen at: a port of this host alone, or an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
@@ -65,12 +60,7 @@ impl Metrics {
         let local = listener.local_addr().map_err(cannot)?;
         let metrics = Arc::new(Self::default());
         let answers = Arc::clone(&metrics);
-        let serve = move || {
-            for stream in listener.incoming().flatten() {
-                // A peer that is gone misses its answer, nobody else.
-                let _ = answers.answer(stream);
-            }
-        };
+        let serve = move || http::serve(&listener, "/metrics", || answers.lock().text());
         std::thread::Builder::new().name("metrics".to_owned()).spawn(serve).map_err(cannot)?;
         console.say(&format!("Metrics at http://{local}/metrics"));
         Ok(Some(metrics))
@@ -112,36 +102,6 @@ impl Metrics {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Numbers are sound one by one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answer(&self, mut stream: TcpStream) -> io::Result<()> {
-        let begun = Instant::now();
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut request = Vec::new();
-        let mut bytes = [0; 1024];
-        while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-            let left = PATIENCE.saturating_sub(begun.elapsed());
-            if left.is_zero() || request.len() > REQUEST {
-                return Ok(());
-            }
-            stream.set_read_timeout(Some(left))?;
-            match stream.read(&mut bytes)? {
-                0 => return Ok(()),
-                length => request.extend_from_slice(&bytes[..length]),
-            }
-        }
-        let mut words = request.split(u8::is_ascii_whitespace);
-        let (status, body) = match (words.next(), words.next()) {
-            (Some(b"GET"), Some(b"/metrics")) => ("200 OK", self.lock().text()),
-            (Some(b"GET"), _) => ("404 Not Found", "Metrics are at /metrics\n".to_owned()),
-            _ => ("405 Method Not Allowed", "Only GET is answered\n".to_owned()),
-        };
-        write!(
-            stream,
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n{body}",
-            body.len()
-        )
     }
 }
 

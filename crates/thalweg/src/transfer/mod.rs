@@ -6,6 +6,7 @@ mod crowd;
 mod denials;
 mod door;
 mod guest;
+mod http;
 mod meter;
 mod metrics;
 mod newcomer;
