@@ -10,6 +10,7 @@ use thalweg_proto::end::End;
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::Wire;
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{BreachKind, Command, Event, Input};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
@@ -71,16 +72,22 @@ macro_rules! engines {
         }
 
         impl<P: Carries> AnyEngine<P> {
-            /// The sender of a new connection.
-            pub fn sender(ends: &Ends) -> Self {
-                match ends {
-                    Ends::Window(config) => match config.controller.sender(config.sender.clone()) {
-                        MadeSender::Listed(engine) => Self::WindowSender(engine),
-                        MadeSender::Custom(engine) => Self::CustomSender(Box::new(engine)),
-                    },
+            /// The sender of a new connection, which draws from `stream` what it [draws](crate::Properties::draws).
+            pub fn sender(ends: &Ends, stream: Option<Stream>) -> Self {
+                let mut sender = match ends {
+                    Ends::Window(config) => {
+                        return match config.controller.sender(config.sender.clone(), stream) {
+                            MadeSender::Listed(engine) => Self::WindowSender(engine),
+                            MadeSender::Custom(engine) => Self::CustomSender(Box::new(engine)),
+                        };
+                    }
                     $(Ends::$Family(config) => Self::$Sender(Box::new(config.sender())),)+
                     Ends::Own(family) => Self::Own(Box::new(P::own_sender(family))),
+                };
+                if let (Some(stream), Some(end)) = (stream, sender.end_mut()) {
+                    end.draw_from(stream);
                 }
+                sender
             }
 
             /// The receiver of a new connection.

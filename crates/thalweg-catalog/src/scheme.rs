@@ -35,6 +35,9 @@ pub type MakeEnds = &'static (dyn Fn(&Values, &PathHints) -> Result<Ends, Fault>
 /// Says the values of both ends; false where they are another scheme's.
 pub type WriteEnds = &'static (dyn Fn(&Ends, &mut Values) -> bool + Send + Sync);
 
+/// Finds faults between values that are each in range.
+pub type CheckValues = &'static (dyn Fn(&Values) -> Vec<Fault> + Send + Sync);
+
 /// A transport scheme: its name, its keys, and how both ends are made of their values.
 pub struct SchemeDescription {
     /// The name in scenario files and on command lines.
@@ -48,7 +51,7 @@ pub struct SchemeDescription {
     /// Properties that others rely on.
     pub traits: SchemeTraits,
     /// Finds faults between values that are each in range, by the rules of its family.
-    pub check: fn(&Values) -> Vec<Fault>,
+    pub check: CheckValues,
     /// The same by rules of its own.
     pub own_check: fn(&Values) -> Vec<Fault>,
     /// Finds values that are probably not meant on a simulated path.
@@ -85,7 +88,7 @@ impl SchemeDescription {
             about,
             keys,
             traits: SchemeTraits { overhead: F::OVERHEAD, ..traits },
-            check: |_| Vec::new(),
+            check: &|_| Vec::new(),
             own_check: |_| Vec::new(),
             doubts: |_, _| Vec::new(),
             settle: settle_own::<F>,

@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_catalog::describe::key;
 use thalweg_catalog::schemes::window::{SACK, custom_scheme, keys};
 use thalweg_catalog::{Ends, Key, Kind, Range, SchemeDescription, Values};
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
 use thalweg_proto::congestion::{
-    AckSample, ConfigureController, Controller, ControllerConfig, Decision, LossSample, LostSample, Path,
-    SentSample,
+    AckSample, CeResponse, ConfigureController, Controller, ControllerConfig, Decision, LossSample,
+    LostSample, Path, SentSample,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::CustomController;
@@ -30,9 +31,16 @@ pub static AGENT: SchemeDescription = custom_scheme::<AgentConfig>(
     keys(KEYS, SACK),
 );
 
-const KEYS: &[Key] =
-    &[key("initial-window", Kind::Packets, "10 pkt", "The window before the first decision.")
-        .within(Range::between(1.0, 1_048_576.0), "")];
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "10 pkt", "The window before the first decision.")
+        .within(Range::between(1.0, 1_048_576.0), ""),
+    key(
+        "l4s",
+        Kind::Switch,
+        "false",
+        "Packets leave with ECT(1) (RFC 9331), in place of the ECT(0) of `ecn`.",
+    ),
+];
 
 /// The largest window that may be decided on, in segments.
 pub const MOST_WINDOW: f64 = (1 << 30) as f64;
@@ -42,22 +50,26 @@ pub const MOST_WINDOW: f64 = (1 << 30) as f64;
 pub struct AgentConfig {
     /// The window before the first decision, in segments.
     pub initial_window: f64,
+    /// Packets leave with ECT(1), whatever the sender's ECN.
+    pub l4s: bool,
     seat: Arc<Seat>,
 }
 
 impl PartialEq for AgentConfig {
     fn eq(&self, other: &Self) -> bool {
-        self.initial_window == other.initial_window
+        (self.initial_window, self.l4s) == (other.initial_window, other.l4s)
     }
 }
 
 impl thalweg_catalog::Bound for AgentConfig {
     fn of(values: &Values) -> Self {
-        Self { initial_window: values.need("initial-window"), seat: Arc::default() }
+        let (initial_window, l4s) = (values.need("initial-window"), values.need("l4s"));
+        Self { initial_window, l4s, seat: Arc::default() }
     }
 
     fn write(&self, values: &mut Values) {
         values.give("initial-window", &self.initial_window);
+        values.give("l4s", &self.l4s);
     }
 }
 
@@ -70,6 +82,10 @@ impl ConfigureController for AgentConfig {
             self.seat.decide(Decision::window(self.initial_window));
         }
         Agent(Arc::clone(&self.seat))
+    }
+
+    fn ce_response(&self) -> CeResponse {
+        if self.l4s { CeResponse::Own(Ecn::Ect1) } else { CeResponse::AsToLoss }
     }
 }
 
@@ -356,6 +372,18 @@ impl Episode {
     }
 }
 
+/// Has the packets of all agents leave with this codepoint, whatever the scenario says of it.
+pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
+    for group in &mut spec.groups {
+        let Ends::Window(ends) = &mut group.transport.ends else { continue };
+        let ControllerConfig::Custom(custom) = &ends.controller else { continue };
+        let Some(config) = custom.config::<AgentConfig>() else { continue };
+        let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
+        ends.controller = ControllerConfig::Custom(CustomController::new(config));
+        Arc::make_mut(&mut ends.sender).ecn = codepoint == Ecn::Ect0;
+    }
+}
+
 /// Gives a group's flow a seat of its own, if it is an agent's.
 fn take_seat(
     group: &mut GroupSpec,
@@ -363,14 +391,14 @@ fn take_seat(
 ) -> Result<Option<Arc<Seat>>, EpisodeError> {
     let Ends::Window(ends) = &mut group.transport.ends else { return Ok(None) };
     let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
-    let Some(AgentConfig { initial_window, .. }) = custom.config() else { return Ok(None) };
+    let Some(&AgentConfig { initial_window, l4s, .. }) = custom.config() else { return Ok(None) };
     let has_several =
         matches!(group.workload, WorkloadSpec::Poisson { .. } | WorkloadSpec::RequestResponse { .. });
     if group.count != 1 || has_several {
         return Err(EpisodeError::NotOne { group: group.name.clone() });
     }
     let seat = Arc::new(Seat { asks, ..Seat::default() });
-    let config = AgentConfig { initial_window: *initial_window, seat: Arc::clone(&seat) };
+    let config = AgentConfig { initial_window, l4s, seat: Arc::clone(&seat) };
     ends.controller = ControllerConfig::Custom(CustomController::new(config));
     Ok(Some(seat))
 }

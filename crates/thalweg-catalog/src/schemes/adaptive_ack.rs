@@ -31,7 +31,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: false,
         overhead: OVERHEAD,
     },
-    check: |_| Vec::new(),
+    check: &|_| Vec::new(),
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,

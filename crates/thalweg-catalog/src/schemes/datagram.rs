@@ -29,7 +29,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: false,
         overhead: 0,
     },
-    check: |_| Vec::new(),
+    check: &|_| Vec::new(),
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,

@@ -31,7 +31,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: false,
         overhead: DATA_HEADER,
     },
-    check,
+    check: &check,
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,

@@ -22,7 +22,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
             below add to every PDU, \"0 B\" on an ATM line.",
     keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], usual: USUAL, presets: &[] },
     traits: TRAITS,
-    check,
+    check: &check,
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle: |values, path| settle(values, path, 1024.0),

@@ -20,7 +20,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     about: ABOUT,
     keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL, presets: &[] },
     traits: TRAITS,
-    check,
+    check: &check,
     own_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle: |values, path| {

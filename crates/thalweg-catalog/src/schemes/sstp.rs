@@ -34,7 +34,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: true,
         overhead: OVERHEAD,
     },
-    check,
+    check: &check,
     own_check: |_| Vec::new(),
     doubts,
     settle,

@@ -299,15 +299,28 @@ where
     })
 }
 
-/// A window scheme whose name is known only while the program runs; `controller` gives the configuration of its controller. It stays
-/// for the rest of the program, so that nobody should make many.
+/// A window scheme whose name is known only while the program runs; `controller` gives the configuration of its controller. One that
+/// takes marks for losses uses ECN unless `ecn` is false. It stays for the rest of the program, so that nobody should make many.
 pub fn named_scheme<C: ConfigureController>(
     name: &'static str,
     about: &'static str,
     controller: impl Fn() -> Result<C, Fault> + Send + Sync + 'static,
 ) -> SchemeDescription {
+    let controller: &'static _ = Box::leak(Box::new(controller));
+    let check = move |values: &Values| {
+        let response = controller().map_or(CeResponse::None, |controller| controller.ce_response());
+        check_shared(values, response)
+    };
     let ends = move |values: &Values, path: &PathHints| {
-        ends(values, path, ControllerConfig::Custom(CustomController::new(controller()?)))
+        let controller = CustomController::new(controller()?);
+        let ecn = controller.ce_response() == CeResponse::AsToLoss && values.said_for("ecn").is_none();
+        let mut made = ends(values, path, ControllerConfig::Custom(controller))?;
+        if let Ends::Window(config) = &mut made
+            && ecn
+        {
+            Arc::make_mut(&mut config.sender).ecn = true;
+        }
+        Ok(made)
     };
     let write = move |ends: &Ends, values: &mut Values| {
         let Ends::Window(config) = ends else { return false };
@@ -323,7 +336,7 @@ pub fn named_scheme<C: ConfigureController>(
         about,
         keys: keys(&[], SACK),
         traits: TRAITS,
-        check: |values| check_shared(values, CeResponse::None),
+        check: Box::leak(Box::new(check)),
         own_check: |_| Vec::new(),
         doubts: |_, _| Vec::new(),
         settle,
@@ -350,7 +363,7 @@ where
         about,
         keys,
         traits: TRAITS,
-        check: check::<C>,
+        check: &check::<C>,
         own_check: |_| Vec::new(),
         doubts: |_, _| Vec::new(),
         settle,
@@ -628,7 +641,7 @@ impl Properties for EndsConfig {
     fn first_window(&self) -> f64 {
         match self.controller.custom() {
             Some(custom) => {
-                let made = custom.sender::<Length>(Arc::clone(&self.sender));
+                let made = custom.sender::<Length>(Arc::clone(&self.sender), None);
                 made.stats(Time::ZERO).common.window.unwrap_or(1.0)
             }
             None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),
@@ -645,6 +658,10 @@ impl Properties for EndsConfig {
             CeResponse::AsToLoss if self.sender.ecn => Ecn::Ect0,
             CeResponse::AsToLoss | CeResponse::None => Ecn::NotEct,
         }
+    }
+
+    fn draws(&self) -> bool {
+        self.controller.draws()
     }
 
     fn feedback(&self) -> Option<FeedbackKind> {

@@ -26,7 +26,7 @@ impl Machine {
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
         let ends = scheme.ends(path);
         let engine = match role {
-            Role::Sender => AnyEngine::sender(&ends),
+            Role::Sender => AnyEngine::sender(&ends, None),
             Role::Receiver => AnyEngine::receiver(&ends),
         };
         Self { engine, overhead: scheme.values().0.traits.overhead, maximum: path.maximum }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::payload::Payload;
+use crate::random::Stream;
 use crate::window::{AnySender, Carried, CustomController, Sender, SenderConfig};
 use std::sync::Arc;
 
@@ -71,11 +72,12 @@ macro_rules! configurations {
 controllers!(configurations);
 
 impl ControllerConfig {
-    /// The sender of a new connection, and whether its controller is one of those that share a type.
-    pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>) -> MadeSender<P> {
+    /// The sender of a new connection, and whether its controller is one of those that share a type. The controller draws from `stream`
+    /// if it [draws](Self::draws).
+    pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> MadeSender<P> {
         match Any::new(self) {
             Ok(controller) => MadeSender::Listed(Box::new(Sender::new(config, controller))),
-            Err(custom) => MadeSender::Custom(custom.sender(config)),
+            Err(custom) => MadeSender::Custom(custom.sender(config, stream)),
         }
     }
 
@@ -92,6 +94,11 @@ impl ControllerConfig {
     /// The [messages that routers should send](ConfigureController::feedback) to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         ask!(self, config => config.feedback())
+    }
+
+    /// True if the controller [draws random numbers](ConfigureController::draws).
+    pub fn draws(&self) -> bool {
+        self.custom().is_some_and(CustomController::draws)
     }
 
     /// True if flows of this controller [need these messages](ConfigureController::needs_feedback).

@@ -2,6 +2,7 @@
 
 use super::{Controller, FeedbackKind};
 use crate::Ecn;
+use crate::random::Stream;
 use core::fmt::Debug;
 
 /// The way in which a controller reacts to CE.
@@ -32,6 +33,17 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
 
     /// The controller of a new connection, which has seen nothing.
     fn make(&self) -> Self::Controller;
+
+    /// True if controllers draw random numbers: those of simulated flows [from a stream](Self::make_drawing) of their own.
+    fn draws(&self) -> bool {
+        false
+    }
+
+    /// The controller of a new connection, which draws its random numbers from this stream.
+    fn make_drawing(&self, stream: Stream) -> Self::Controller {
+        let _ = stream;
+        self.make()
+    }
 
     /// The way in which the controller reacts to CE, on which depends whether its data may be marked, and with which codepoint
     /// it leaves.

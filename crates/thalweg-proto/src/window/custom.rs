@@ -14,6 +14,7 @@ use crate::congestion::{
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
+use crate::random::Stream;
 use crate::transport::{Breach, BreachKind, Event, Failure, Input, Limit, Part};
 use crate::units::{Duration, Rate, Time};
 use core::any::Any;
@@ -93,27 +94,48 @@ impl CustomController {
         self.0.needs_feedback()
     }
 
-    /// The sender of a new connection, with a controller that has seen nothing.
-    pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<P>> {
-        P::sender(self, config)
+    /// True if the controller [draws random numbers](ConfigureController::draws).
+    pub fn draws(&self) -> bool {
+        self.0.draws()
+    }
+
+    /// The sender of a new connection, with a controller that has seen nothing, and that draws from `stream` if it draws.
+    pub fn sender<P: Carried>(
+        &self,
+        config: Arc<SenderConfig>,
+        stream: Option<Stream>,
+    ) -> Box<dyn AnySender<P>> {
+        P::sender(self, config, stream)
     }
 }
 
 /// A payload that senders of custom controllers carry: lengths in simulations, bytes on real paths.
 pub trait Carried: Payload {
     #[doc(hidden)]
-    fn sender(of: &CustomController, config: Arc<SenderConfig>) -> Box<dyn AnySender<Self>>;
+    fn sender(
+        of: &CustomController,
+        config: Arc<SenderConfig>,
+        stream: Option<Stream>,
+    ) -> Box<dyn AnySender<Self>>;
 }
 
 impl Carried for Length {
-    fn sender(of: &CustomController, config: Arc<SenderConfig>) -> Box<dyn AnySender<Self>> {
-        of.0.of_lengths(config)
+    fn sender(
+        of: &CustomController,
+        config: Arc<SenderConfig>,
+        stream: Option<Stream>,
+    ) -> Box<dyn AnySender<Self>> {
+        of.0.of_lengths(config, stream)
     }
 }
 
 impl Carried for Slice {
-    fn sender(of: &CustomController, config: Arc<SenderConfig>) -> Box<dyn AnySender<Self>> {
-        of.0.of_bytes(config)
+    fn sender(
+        of: &CustomController,
+        config: Arc<SenderConfig>,
+        stream: Option<Stream>,
+    ) -> Box<dyn AnySender<Self>> {
+        of.0.of_bytes(config, stream)
     }
 }
 
@@ -123,10 +145,11 @@ trait Configured: fmt::Debug + Send + Sync {
     fn ce_response(&self) -> CeResponse;
     fn feedback(&self) -> Option<FeedbackKind>;
     fn needs_feedback(&self) -> bool;
+    fn draws(&self) -> bool;
     fn equals(&self, other: &dyn Configured) -> bool;
     fn as_any(&self) -> &dyn Any;
-    fn of_lengths(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Length>>;
-    fn of_bytes(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Slice>>;
+    fn of_lengths(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Length>>;
+    fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Slice>>;
 }
 
 impl<C: ConfigureController> Configured for C {
@@ -142,17 +165,20 @@ impl<C: ConfigureController> Configured for C {
     fn needs_feedback(&self) -> bool {
         ConfigureController::needs_feedback(self)
     }
+    fn draws(&self) -> bool {
+        ConfigureController::draws(self)
+    }
     fn equals(&self, other: &dyn Configured) -> bool {
         other.as_any().downcast_ref::<C>().is_some_and(|other| self == other)
     }
     fn as_any(&self) -> &dyn Any {
         self
     }
-    fn of_lengths(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Length>> {
-        Box::new(Guarded::new(self.clone(), config))
+    fn of_lengths(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Length>> {
+        Box::new(Guarded::new(self.clone(), config, stream))
     }
-    fn of_bytes(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Slice>> {
-        Box::new(Guarded::new(self.clone(), config))
+    fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Slice>> {
+        Box::new(Guarded::new(self.clone(), config, stream))
     }
 }
 
@@ -294,8 +320,12 @@ impl<P: Payload, C: ConfigureController> fmt::Debug for Guarded<P, C> {
 }
 
 impl<P: Payload, C: ConfigureController> Guarded<P, C> {
-    fn new(controller: C, config: Arc<SenderConfig>) -> Self {
-        let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, Checked::new(controller.make()))));
+    fn new(controller: C, config: Arc<SenderConfig>, stream: Option<Stream>) -> Self {
+        let make = || match stream {
+            Some(stream) => controller.make_drawing(stream),
+            None => controller.make(),
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, Checked::new(make()))));
         let breach = made.as_ref().map_or(Some(BreachKind::Panicked), |sender| sender.controller().breach);
         Self { controller, sender: made.ok(), breach, told: false }
     }

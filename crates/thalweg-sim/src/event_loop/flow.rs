@@ -163,13 +163,10 @@ impl<T: Tracing> EventLoop<T> {
         let waits = role == Role::Transfer && self.begins_late(flow);
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        let (mut sender, mut receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));
-        if transport.properties().draws() {
-            let stream = Stream::new(self.seed, "media", u64::from(number));
-            if let Some(end) = sender.end_mut() {
-                end.draw_from(stream);
-            }
-        }
+        let draws = transport.properties().draws();
+        let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
+        let mut sender = Engine::sender(&transport.ends, stream);
+        let mut receiver = Engine::receiver(&transport.ends);
         // The way back is that of a connection which the request has opened.
         if let Some(handshake) = transport.ends.handshake().filter(|_| role != Role::Reply) {
             (sender, receiver) = (sender.opener(handshake), receiver.listener(handshake));
