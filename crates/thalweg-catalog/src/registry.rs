@@ -17,11 +17,18 @@ pub struct Registry {
     disciplines: Vec<&'static DisciplineDescription>,
     has_more: bool,
     stamp: Option<String>,
+    plain_numbers: bool,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { schemes: SCHEMES.to_vec(), disciplines: DISCIPLINES.to_vec(), has_more: false, stamp: None }
+        Self {
+            schemes: SCHEMES.to_vec(),
+            disciplines: DISCIPLINES.to_vec(),
+            has_more: false,
+            stamp: None,
+            plain_numbers: false,
+        }
     }
 }
 
@@ -37,6 +44,16 @@ impl Registry {
     /// those of one stamp.
     pub fn set_stamp(&mut self, stamp: impl Into<String>) {
         self.stamp = Some(stamp.into());
+    }
+
+    /// Has scenarios take numbers without a unit, as programs write them, for bit/s, seconds and bytes.
+    pub const fn take_plain_numbers(&mut self) {
+        self.plain_numbers = true;
+    }
+
+    /// True if scenarios take numbers without a unit.
+    pub const fn takes_plain_numbers(&self) -> bool {
+        self.plain_numbers
     }
 
     /// The stamp; none where nobody set it.

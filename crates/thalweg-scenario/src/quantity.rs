@@ -3,7 +3,7 @@
 use super::bound::{FieldOf, plain};
 use super::diagnostic::Report;
 use super::schema::Definitions;
-use super::table::{At, Decode, decode_entry, wrong_type};
+use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};
 use super::tree::{Kind, Value};
 use super::unknown_unit::unknown_unit;
 use serde_json::json;
@@ -29,7 +29,12 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
         wrong_type::<T>(value, report);
         return None;
     };
-    match text.parse() {
+    let is_plain = !matches!(value.kind, Kind::String(_)) && report.registry().takes_plain_numbers();
+    let parsed = match T::PLAIN.filter(|_| is_plain) {
+        Some(unit) => plain(text, unit),
+        None => text.parse(),
+    };
+    match parsed {
         Ok(quantity) => Some(quantity),
         Err(error) => {
             unit_error::<T>(value, &error, report);
@@ -38,13 +43,30 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     }
 }
 
+/// The quantity of a number without a unit, which computing may have left with more digits than mean something.
+fn plain<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUnit) -> Result<T, UnitError> {
+    match format!("{number} {}", unit.name).parse() {
+        Err(UnitError::TooFine { base }) => {
+            let (rounded_to, each) = unit.rounded_to;
+            let number: f64 = number.replace('_', "").parse().map_err(|_| UnitError::TooFine { base })?;
+            format!("{:.0} {rounded_to}", number * each).parse()
+        }
+        parsed => parsed,
+    }
+}
+
+/// So large are numbers that are meant without a prefix.
+const LARGE: f64 = 1e5;
+
 fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) {
     match error {
         UnitError::NoUnit { number, suggestion } => {
             let message = format!("`{number}` has no unit");
-            let label = match T::USUAL_UNITS {
-                [] => format!("did you mean \"{suggestion}\"?"),
-                units => {
+            let is_large = number.parse().is_ok_and(|number: f64| number >= LARGE);
+            let label = match (T::USUAL_UNITS, T::PLAIN.filter(|_| is_large)) {
+                (_, Some(unit)) => format!("did you mean \"{number} {}\"?", unit.name),
+                ([], None) => format!("did you mean \"{suggestion}\"?"),
+                (units, None) => {
                     let meant: Vec<String> =
                         units.iter().map(|unit| format!("\"{number} {unit}\"")).collect();
                     format!("did you mean {}?", meant.join(" or "))
@@ -89,6 +111,7 @@ const SIZE_UNITS: &str = "[kMGT]?B|[KMGT]iB";
 
 impl Decode for Duration {
     const USUAL_UNITS: &'static [&'static str] = &["ms", "s"];
+    const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "s", rounded_to: ("ps", 1e12) });
 
     fn expected() -> String {
         "a time, such as \"50 ms\"".to_owned()
@@ -102,6 +125,8 @@ impl Decode for Duration {
 }
 
 impl Decode for Rate {
+    const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "bit/s", rounded_to: ("bit/s", 1.0) });
+
     fn expected() -> String {
         "a rate, such as \"100 Mbit/s\"".to_owned()
     }
@@ -115,6 +140,7 @@ impl Decode for Rate {
 
 impl Decode for Bytes {
     const USUAL_UNITS: &'static [&'static str] = &["B", "kB"];
+    const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "B", rounded_to: ("B", 1.0) });
 
     fn expected() -> String {
         "a size, such as \"64 kB\"".to_owned()

@@ -26,10 +26,22 @@ impl<T> Deref for At<T> {
     }
 }
 
+/// The unit of numbers that programs write without one.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainUnit {
+    /// The unit.
+    pub name: &'static str,
+    /// The unit to whose whole multiples values are rounded, and how many of it are one of the other.
+    pub rounded_to: (&'static str, f64),
+}
+
 /// A type that a value of a scenario file can have.
 pub trait Decode: Sized {
     /// Units to suggest for a bare number, for kinds that have several as usual as each other.
     const USUAL_UNITS: &'static [&'static str] = &[];
+
+    /// The unit of numbers without one, where these are taken.
+    const PLAIN: Option<PlainUnit> = None;
 
     /// The values that are expected, for messages and the reference; in the form `a duration, such as "50 ms"`.
     fn expected() -> String;
