@@ -4,9 +4,9 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch,
-    RecordBatchIterator, StringArray, UInt64Array,
+    RecordBatchIterator, RecordBatchOptions, StringArray, UInt64Array,
 };
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -31,10 +31,12 @@ impl Table {
             .iter()
             .map(|(name, array)| Field::new(name, array.data_type().clone(), array.null_count() > 0))
             .collect();
-        let arrays = columns.into_iter().map(|(_, array)| array).collect();
-        let batch =
-            RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| failed(&error))?;
-        Ok(Self { batch })
+        let arrays = columns.into_iter().map(|(_, array)| array);
+        let arrays: Vec<ArrayRef> = arrays.collect();
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
+        Ok(Self { batch: batch.map_err(|error| failed(&error))? })
     }
 
     /// The columns of flows or links.
@@ -43,6 +45,7 @@ impl Table {
             match cells {
                 Cells::Text(cells) => Arc::new(StringArray::from(cells)),
                 Cells::Whole(cells) => Arc::new(UInt64Array::from(cells)),
+                Cells::Count(cells) => Arc::new(UInt64Array::from(cells)),
                 Cells::Number(cells) => Arc::new(Float64Array::from(cells)),
                 Cells::Switch(cells) => Arc::new(BooleanArray::from(cells)),
             }
@@ -119,6 +122,54 @@ impl Texts {
 
 #[pymethods]
 impl Table {
+    /// A table of columns as [`Self::parts`] gives them.
+    #[staticmethod]
+    fn of(parts: Vec<(String, String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let array = |kind: &str, cells: &Bound<'_, PyAny>| -> PyResult<ArrayRef> {
+            Ok(match kind {
+                "text" => Arc::new(StringArray::from(cells.extract::<Vec<Option<String>>>()?)),
+                "count" => Arc::new(UInt64Array::from(cells.extract::<Vec<Option<u64>>>()?)),
+                "number" => Arc::new(Float64Array::from(cells.extract::<Vec<Option<f64>>>()?)),
+                "switch" => Arc::new(BooleanArray::from(cells.extract::<Vec<Option<bool>>>()?)),
+                "word" => {
+                    let words = cells.extract::<Vec<String>>()?;
+                    let mut texts = Texts::with_room(words.len());
+                    words.iter().for_each(|word| texts.push(word, 1));
+                    texts.finish()?
+                }
+                _ => return Err(PyKeyError::new_err(format!("there is no kind `{kind}` of columns"))),
+            })
+        };
+        let columns = parts.into_iter().map(|(name, kind, cells)| Ok((name, array(&kind, &cells)?)));
+        Self::new(columns.collect::<PyResult<_>>()?)
+    }
+
+    /// Its columns, with their kinds and values, of which the same table can be made.
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, &'static str, Vec<Bound<'py, PyAny>>)>> {
+        let kind = |array: &ArrayRef| match array.data_type() {
+            DataType::Utf8 => "text",
+            DataType::UInt64 => "count",
+            DataType::Float64 => "number",
+            DataType::Boolean => "switch",
+            _ => "word",
+        };
+        let names = self.column_names().into_iter().zip(self.batch.columns());
+        names.map(|(name, array)| Ok((name.clone(), kind(array), self.column(py, &name)?))).collect()
+    }
+
+    /// The table without columns that have no value, and their names.
+    fn without_missing(&self) -> PyResult<(Self, Vec<String>)> {
+        let (mut kept, mut missing) = (Vec::new(), Vec::new());
+        for (name, array) in self.column_names().into_iter().zip(self.batch.columns()) {
+            if !array.is_empty() && array.null_count() == array.len() {
+                missing.push(name);
+            } else {
+                kept.push((name, Arc::clone(array)));
+            }
+        }
+        Ok((Self::new(kept)?, missing))
+    }
+
     /// Hands the table over, without a copy.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(

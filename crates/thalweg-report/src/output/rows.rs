@@ -20,6 +20,8 @@ pub enum Cells {
     Text(Vec<String>),
     /// Whole numbers.
     Whole(Vec<u64>),
+    /// Counts, of which some may be missing.
+    Count(Vec<Option<u64>>),
     /// Numbers, of which some may be missing.
     Number(Vec<Option<f64>>),
     /// True or false.
@@ -47,6 +49,7 @@ impl Cells {
         match self {
             Self::Text(cells) => cells.len(),
             Self::Whole(cells) => cells.len(),
+            Self::Count(cells) => cells.len(),
             Self::Number(cells) => cells.len(),
             Self::Switch(cells) => cells.len(),
         }
@@ -57,6 +60,7 @@ impl Cells {
         match (self, other) {
             (Self::Text(own), Self::Text(other)) => own.extend(other),
             (Self::Whole(own), Self::Whole(other)) => own.extend(other),
+            (Self::Count(own), Self::Count(other)) => own.extend(other),
             (Self::Number(own), Self::Number(other)) => own.extend(other),
             (Self::Switch(own), Self::Switch(other)) => own.extend(other),
             _ => {}
@@ -105,7 +109,13 @@ impl Rows {
             let name = metric.name(of);
             let name =
                 metric.line().within.map_or_else(|| name.to_owned(), |object| format!("{object}.{name}"));
-            self.columns.push(Column { name, cells: Cells::Number(values(metric)) });
+            let values = values(metric);
+            let cells = if metric.line().counts() {
+                Cells::Count(values.into_iter().map(|value| value.map(|value| value as u64)).collect())
+            } else {
+                Cells::Number(values)
+            };
+            self.columns.push(Column { name, cells });
         }
     }
 
@@ -165,6 +175,9 @@ impl ParquetRows {
             let field = match of.cells {
                 Cells::Text(_) => required(Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)),
                 Cells::Whole(_) => required(Physical::INT64).with_logical_type(Some(unsigned)),
+                Cells::Count(_) => required(Physical::INT64)
+                    .with_logical_type(Some(unsigned))
+                    .with_repetition(Repetition::OPTIONAL),
                 Cells::Number(_) => required(Physical::DOUBLE).with_repetition(Repetition::OPTIONAL),
                 Cells::Switch(_) => required(Physical::BOOLEAN),
             };
@@ -198,6 +211,11 @@ impl ParquetRows {
                     // An unsigned integer is stored as the signed one with the same bits.
                     let cells: Vec<i64> = cells.iter().map(|cell| cell.cast_signed()).collect();
                     writer.write_batch(&cells, None, None).map(drop)
+                }
+                (Cells::Count(cells), ColumnWriter::Int64ColumnWriter(writer)) => {
+                    let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+                    let known: Vec<i64> = cells.iter().flatten().map(|cell| cell.cast_signed()).collect();
+                    writer.write_batch(&known, Some(&levels), None).map(drop)
                 }
                 (Cells::Number(cells), ColumnWriter::DoubleColumnWriter(writer)) => {
                     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
@@ -257,6 +275,7 @@ mod tests {
         assert_eq!(cell("seed"), Field::ULong(7));
         assert_eq!(cell("flow"), Field::Str(flow.name.clone()));
         assert_eq!(cell("goodput_bps"), Field::Double(flow.or_zero(Metric::Goodput)));
+        assert_eq!(cell("sent_packets"), Field::ULong(flow.or_zero(Metric::Sent) as u64));
         assert_eq!(cell("wanted_more"), Field::Bool(flow.wanted_more));
         fs::remove_file(&path).unwrap();
     }

@@ -289,6 +289,11 @@ impl Line {
         self
     }
 
+    /// True if its values count something: bytes, packets, events.
+    pub const fn counts(&self) -> bool {
+        self.is_whole && !matches!(self.unit, Unit::Rate)
+    }
+
     /// True if subjects of this kind have such values.
     pub const fn is_of(&self, of: Of) -> bool {
         match of {
