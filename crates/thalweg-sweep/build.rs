@@ -5,8 +5,8 @@ mod sources;
 
 use std::path::PathBuf;
 
-/// The crates whose sources decide what a run is, and what is kept of it.
-const CRATES: [&str; 8] = [
+/// The crates whose sources decide what a run is, and what is kept of it: runs, scores of hunts, and what controllers in Python see.
+const CRATES: [&str; 10] = [
     "thalweg-units",
     "thalweg-proto",
     "thalweg-queue",
@@ -15,6 +15,8 @@ const CRATES: [&str; 8] = [
     "thalweg-scenario",
     "thalweg-report",
     "thalweg-sweep",
+    "thalweg-hunt",
+    "thalweg-python",
 ];
 
 fn main() {

@@ -9,22 +9,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::cell::Cell;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
 use thalweg_proto::congestion::{
-    AckSample, ConfigureController, Controller as Contract, Decision, LossKind, LossSample, LostSample, Path,
-    SentSample,
+    AckSample, CeResponse, ConfigureController, Controller as Contract, Decision, LossKind, LossSample,
+    LostSample, Path, SentSample,
 };
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::BreachKind;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::agent::MOST_WINDOW;
 
-/// A controller, as Python sees it.
+/// A congestion controller. A class that derives from it has `on_ack` and `on_loss`, which set `window` and `pacing_rate`.
 #[pyclass(subclass, module = "thalweg")]
 pub struct Controller {
     window: f64,
     pacing_rate: Option<f64>,
+    /// The seed of random numbers; without, they differ from call to call.
+    seed: Option<u64>,
+    rng: Option<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -34,14 +40,31 @@ impl Controller {
         false
     }
 
+    #[classattr]
+    const fn ecn() -> Option<&'static str> {
+        None
+    }
+
     #[new]
     #[pyo3(signature = (*args, **kwargs))]
     fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         // They are those of a class that derives from it.
         let _ = (args, kwargs);
-        Self { window: 10.0, pacing_rate: None }
+        Self { window: 10.0, pacing_rate: None, seed: SEED.get(), rng: None }
     }
 
+    /// A generator of random numbers of the flow's own (`random.Random`), which follow from the run's seed.
+    #[getter]
+    fn rng<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(rng) = &self.rng {
+            return Ok(rng.bind(py).clone());
+        }
+        let rng = py.import("random")?.getattr("Random")?.call1((self.seed,))?;
+        self.rng = Some(rng.clone().unbind());
+        Ok(rng)
+    }
+
+    /// The window in segments, from 1 to 2^30; 10 at first.
     #[getter]
     const fn window(&self) -> f64 {
         self.window
@@ -58,6 +81,7 @@ impl Controller {
         Ok(())
     }
 
+    /// The rate of payload in bit/s at which packets are spread; None sends as soon as the window allows.
     #[getter]
     const fn pacing_rate(&self) -> Option<f64> {
         self.pacing_rate
@@ -86,13 +110,13 @@ impl Controller {
         Err(PyNotImplementedError::new_err("a controller needs a method on_ack(self, sample)"))
     }
 
-    /// A window of data met a loss.
+    /// A window of data met its first loss, or a mark in place of one, by `sample.kind`.
     fn on_loss(&mut self, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = sample;
         Err(PyNotImplementedError::new_err("a controller needs a method on_loss(self, sample)"))
     }
 
-    /// A loss was none, and only late; `window` is what it was before.
+    /// What was taken for lost was only late; `window` is what it was before, and is so again if this is not overridden.
     fn on_undo(&mut self, window: f64) {
         self.window = self.window.max(window);
     }
@@ -108,26 +132,44 @@ fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
     })
 }
 
-/// The events since a controller was told last.
+/// What a sender saw since the last call of `on_ack`.
 #[pyclass(frozen, get_all, module = "thalweg")]
 pub struct Sample {
+    /// "ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark".
     kind: &'static str,
+    /// The timer expired before for the same segment.
     repeated: bool,
+    /// The time in seconds.
     now: f64,
+    /// The time since the last call of `on_ack` in seconds.
     interval: f64,
+    /// Packets sent, for the first time and again.
     sent: u64,
+    /// Packets newly known to have arrived.
     acked: u64,
+    /// Their payload in bytes.
     acked_bytes: u64,
+    /// Packets found lost.
     lost: u64,
+    /// Their payload in bytes.
     lost_bytes: u64,
+    /// Packets that arrived with a mark of congestion (CE).
     marks: u64,
+    /// The mean of the round-trip times measured, in seconds.
     rtt: Option<f64>,
+    /// The smoothed round-trip time in seconds.
     smoothed_rtt: Option<f64>,
+    /// The shortest round-trip time so far in seconds.
     min_rtt: Option<f64>,
+    /// The newest sample of the rate at which the path delivers payload, in bit/s.
     delivery_rate: Option<f64>,
+    /// The payload in flight, in segments.
     in_flight: f64,
+    /// The payload of a full packet in bytes.
     segment: u32,
+    /// The window was not the limit: nothing of this says how much the path carries.
     app_limited: bool,
+    /// Losses are being repaired: no time to grow.
     recovering: bool,
 }
 
@@ -165,6 +207,11 @@ impl Sample {
             self.kind, self.now, self.acked, self.lost, self.interval
         )
     }
+}
+
+thread_local! {
+    /// The seed of the instance that is being made on this thread.
+    static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 thread_local! {
@@ -241,6 +288,16 @@ pub struct Maker {
     /// Its instances may do nothing but to decide.
     judged: bool,
     raised: Mutex<Vec<(Time, PyErr)>>,
+    /// Instances that were asked for their first decision alone: the next flows have them.
+    spare: Mutex<Vec<Made>>,
+    response: OnceLock<CeResponse>,
+}
+
+/// An instance, as it was when it was made.
+struct Made {
+    object: Py<PyAny>,
+    per_packet: bool,
+    decision: Decision,
 }
 
 impl fmt::Debug for Maker {
@@ -251,7 +308,13 @@ impl fmt::Debug for Maker {
 
 impl Maker {
     pub const fn new(make: Py<PyAny>, judged: bool) -> Self {
-        Self { make, judged, raised: Mutex::new(Vec::new()) }
+        Self {
+            make,
+            judged,
+            raised: Mutex::new(Vec::new()),
+            spare: Mutex::new(Vec::new()),
+            response: OnceLock::new(),
+        }
     }
 
     /// Calls Python, on this thread, as a candidate that is judged where it is one.
@@ -274,15 +337,79 @@ impl Maker {
         core::mem::take(&mut *self.raised.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn instance(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, bool)> {
-        let made = self.make.bind(py).call0()?;
+    /// A spare instance, or a new one, with this seed of its random numbers.
+    fn instance(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<Made> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let made = match spare {
+            // What it has drawn is of another seed.
+            Some(spare) if spare.object.bind(py).cast::<Controller>()?.borrow().rng.is_none() => spare,
+            _ => self.made(py, seed)?,
+        };
+        made.object.bind(py).cast::<Controller>()?.borrow_mut().seed = seed;
+        Ok(made)
+    }
+
+    fn made(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<Made> {
+        let before = SEED.replace(seed);
+        let made = self.make.bind(py).call0();
+        SEED.set(before);
+        let made = made?;
         if !made.is_instance_of::<Controller>() {
             let kind = made.get_type().name()?;
             let message = format!("a controller derives from thalweg.Controller, and this is of type {kind}");
             return Err(PyTypeError::new_err(message));
         }
         let per_packet = made.getattr("per_packet")?.is_truthy()?;
-        Ok((made.unbind(), per_packet))
+        let response = response(&made)?;
+        if *self.response.get_or_init(|| response) != response {
+            let message = "all instances of a controller have the same `ecn`, and this one has another";
+            return Err(PyValueError::new_err(message));
+        }
+        let decision = decision(&made)?;
+        Ok(Made { object: made.unbind(), per_packet, decision })
+    }
+
+    /// The way in which instances react to CE.
+    fn response(&self) -> CeResponse {
+        if let Some(response) = self.response.get() {
+            return *response;
+        }
+        // One that cannot be made says so when it is needed.
+        if let Ok(made) = self.attach(|py| self.made(py, None)) {
+            self.keep(made);
+        }
+        self.response.get().copied().unwrap_or_default()
+    }
+
+    fn keep(&self, made: Made) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(made);
+    }
+}
+
+/// The way in which an instance reacts to CE, by its attribute `ecn`.
+fn response(instance: &Bound<'_, PyAny>) -> PyResult<CeResponse> {
+    let ecn = instance.getattr("ecn")?;
+    if ecn.is_none() {
+        return Ok(CeResponse::None);
+    }
+    codepoint(&ecn).map(|codepoint| match codepoint {
+        Ecn::Ect1 => CeResponse::Own(codepoint),
+        _ => CeResponse::AsToLoss,
+    })
+}
+
+/// The codepoint that the word "classic" or "l4s" stands for.
+pub fn codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
+    match ecn.extract::<&str>() {
+        Ok("classic") => Ok(Ecn::Ect0),
+        Ok("l4s") => Ok(Ecn::Ect1),
+        _ => {
+            let message = format!(
+                "ecn is None, \"classic\" (ECT(0), RFC 3168) or \"l4s\" (ECT(1), RFC 9331), and not {}",
+                ecn.repr()?
+            );
+            Err(PyValueError::new_err(message))
+        }
     }
 }
 
@@ -308,7 +435,25 @@ impl ConfigureController for ScriptedConfig {
     }
 
     fn make(&self) -> Scripted {
-        let mut made = Scripted {
+        self.scripted(None)
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn make_drawing(&self, mut stream: Stream) -> Scripted {
+        self.scripted(Some(stream.bits()))
+    }
+
+    fn ce_response(&self) -> CeResponse {
+        self.maker.response()
+    }
+}
+
+impl ScriptedConfig {
+    fn scripted(&self, seed: Option<u64>) -> Scripted {
+        let mut scripted = Scripted {
             maker: Arc::clone(&self.maker),
             instance: None,
             per_packet: false,
@@ -316,19 +461,41 @@ impl ConfigureController for ScriptedConfig {
             decision: Decision::window(1.0),
             attached: None,
         };
-        let outcome = self.maker.attach(|py| {
-            let (instance, per_packet) = self.maker.instance(py)?;
-            made.decision = decision(instance.bind(py))?;
-            Ok((instance, per_packet))
-        });
-        match outcome {
-            Ok((instance, per_packet)) => {
-                made.instance = Some(Arc::new(instance));
-                made.per_packet = per_packet;
+        match self.maker.attach(|py| self.maker.instance(py, seed)) {
+            Ok(made) => {
+                scripted.per_packet = made.per_packet;
+                scripted.decision = made.decision;
+                scripted.instance = Some(Arc::new(Instance {
+                    made: Some(made),
+                    maker: Arc::clone(&self.maker),
+                    is_used: AtomicBool::new(false),
+                }));
             }
             Err(error) => self.maker.raise(Time::ZERO, error),
         }
-        made
+        scripted
+    }
+}
+
+/// The instance of a flow. One that nothing was told goes back to its maker.
+struct Instance {
+    /// `None` while it is dropped.
+    made: Option<Made>,
+    maker: Arc<Maker>,
+    is_used: AtomicBool,
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(made) = self.made.take().filter(|_| !self.is_used.load(Ordering::Relaxed)) {
+            self.maker.keep(made);
+        }
     }
 }
 
@@ -344,7 +511,7 @@ fn decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
 pub struct Scripted {
     maker: Arc<Maker>,
     /// `None` once it has raised an exception.
-    instance: Option<Arc<Py<PyAny>>>,
+    instance: Option<Arc<Instance>>,
     per_packet: bool,
     observer: Observer,
     decision: Decision,
@@ -356,11 +523,13 @@ impl Scripted {
     /// Calls a method of the instance, and takes what it decides.
     fn call(&mut self, now: Time, act: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         let Some(instance) = &self.instance else { return };
+        let Some(made) = &instance.made else { return };
+        instance.is_used.store(true, Ordering::Relaxed);
         if !self.attached.as_ref().is_some_and(|attached| attached.is_here()) {
             self.attached = Some(Arc::new(Attached::here()));
         }
         let outcome = self.maker.attach(|py| {
-            let instance = instance.bind(py);
+            let instance = made.object.bind(py);
             act(instance)?;
             decision(instance)
         });

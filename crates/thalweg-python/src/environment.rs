@@ -1,6 +1,6 @@
 //! Many simulations that stop where their agents decide, advanced together.
 
-use crate::controller::refuse_candidates;
+use crate::controller::{codepoint, refuse_candidates};
 use crate::pool::Pool;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use thalweg::{Called, Prepared, Registry, prepare};
+use thalweg::{Called, Prepared, Registry, agents, prepare};
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::Decision;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_sim::agent::{AGENT, Episode, Step, Stop};
+use thalweg_sim::agent::{AGENT, Episode, Step, Stop, set_codepoint};
 use thalweg_sim::spec::Spec;
 
 /// The columns of what agents see. A cell of which nothing is known is no number.
@@ -53,6 +54,8 @@ struct Template {
     /// Without further changes.
     plain: Arc<Prepared>,
     step: Step,
+    /// The codepoint of agents' packets; without, the scenario's.
+    codepoint: Option<Ecn>,
 }
 
 impl Template {
@@ -69,25 +72,18 @@ impl Template {
         let mut spec = Spec { seed, ..prepared.spec.clone() };
         // Nobody looks at series.
         spec.measure.interval = None;
-        let agents = agent_groups(&spec);
+        if let Some(codepoint) = self.codepoint {
+            set_codepoint(&mut spec, codepoint);
+        }
+        let groups = agents(&spec);
         let episode = Episode::new(&spec, self.step).map_err(|error| wrong(&error))?;
-        let paths = agents.into_iter().map(|group| prepared.paths.get(group).copied().flatten()).collect();
+        let paths = groups.into_iter().map(|group| prepared.paths.get(group).copied().flatten()).collect();
         Ok(Place { episode, paths, over: false })
     }
 }
 
 fn wrong(error: &impl ToString) -> Called {
     Called { code: 2, printed: String::new(), said: error.to_string() }
-}
-
-/// The groups of agents, by position.
-fn agent_groups(spec: &Spec) -> Vec<usize> {
-    let is_agent = |group: usize| {
-        let group = &spec.groups[group];
-        let mut values = AGENT.values(thalweg_catalog::Place::Simulated);
-        (AGENT.write)(&group.transport.ends, &mut values)
-    };
-    (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }
 
 /// One of the simulations.
@@ -261,7 +257,7 @@ impl Environments {
     /// Reads a scenario. In place of the simulations it gives the exit code and the message of the command.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
-    #[pyo3(signature = (scenario, text, sets, count, interval, longest, delay, jobs))]
+    #[pyo3(signature = (scenario, text, sets, count, interval, longest, delay, jobs, ecn))]
     fn new(
         scenario: PathBuf,
         text: Option<String>,
@@ -271,18 +267,21 @@ impl Environments {
         longest: f64,
         delay: f64,
         jobs: Option<NonZeroUsize>,
+        ecn: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Option<Self>, u8, String)> {
         refuse_candidates()?;
+        let codepoint = ecn.map(codepoint).transpose()?;
         let length = Duration::from_secs_f64;
         let step =
             interval.map_or_else(|| Step::RoundTrip(length(longest)), |span| Step::Interval(length(span)));
         let mut registry = Registry::default();
         registry.add_scheme(&AGENT);
+        registry.take_plain_numbers();
         let registry = Arc::new(registry);
         let made = prepare(&registry, &scenario, text.as_deref(), &sets).and_then(|prepared| {
             let episode = Episode::new(&prepared.spec, step).map_err(|error| wrong(&error))?;
             let plain = Arc::new(prepared);
-            Ok((episode.agents(), Template { registry, scenario, text, sets, plain, step }))
+            Ok((episode.agents(), Template { registry, scenario, text, sets, plain, step, codepoint }))
         });
         let (agents, template) = match made {
             Ok(made) => made,
@@ -316,7 +315,7 @@ impl Environments {
     #[getter]
     fn names(&self) -> Vec<&str> {
         let groups = &self.template.plain.spec.groups;
-        agent_groups(&self.template.plain.spec).into_iter().map(|group| groups[group].name.as_str()).collect()
+        agents(&self.template.plain.spec).into_iter().map(|group| groups[group].name.as_str()).collect()
     }
 
     /// Begins new episodes of some simulations, each with its seed and with changes of the scenario, and goes on to the first decision.
@@ -343,6 +342,34 @@ impl Environments {
         let done = py.detach(|| state.perform(tasks.into_iter().collect()));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
         Ok(said(done))
+    }
+
+    /// Begins a new episode of the only simulation, which has one agent: what that sees, in the order of the columns.
+    fn reset_one(&self, py: Python<'_>, seed: u64, changes: Vec<String>) -> PyResult<(Vec<f64>, u8, String)> {
+        self.one(py, What::Begin { seed, changes })
+    }
+
+    /// The duration of an episode with these changes, its warm-up and the round-trip time of the first agent's empty path, in seconds; or else the
+    /// exit code and the message of the command.
+    #[expect(clippy::type_complexity, reason = "Python takes it apart")]
+    fn length(
+        &self,
+        py: Python<'_>,
+        changes: Vec<String>,
+    ) -> PyResult<(Option<(f64, f64, Option<f64>)>, u8, String)> {
+        let prepared = match py.detach(|| self.template.prepared(&changes)) {
+            Ok(prepared) => prepared,
+            Err(called) => return Ok((None, called.code, called.said)),
+        };
+        let spec = &prepared.spec;
+        let path = agents(spec).first().and_then(|&group| prepared.paths.get(group).copied().flatten());
+        let rtt = path.map(|(_, rtt)| rtt.as_secs_f64());
+        Ok((Some((spec.duration.as_secs_f64(), spec.warmup.as_secs_f64(), rtt)), 0, String::new()))
+    }
+
+    /// Takes the decision of the only agent, and goes on to the next.
+    fn step_one(&self, py: Python<'_>, window: f64, rate: f64) -> PyResult<(Vec<f64>, u8, String)> {
+        self.one(py, What::GoOn { windows: vec![window], rates: vec![rate], delay: self.delay })
     }
 
     /// Takes a window, in segments, and a pacing rate, in bit/s or not a number, of each agent, and goes on to the next decision. What
@@ -380,6 +407,21 @@ impl Environments {
 const MOST_CELLS: usize = 1 << 27;
 
 impl Environments {
+    fn one(&self, py: Python<'_>, what: What) -> PyResult<(Vec<f64>, u8, String)> {
+        let mut state = self.state()?;
+        if state.seats.len() != 1 || self.agents != 1 {
+            return Err(PyValueError::new_err("there are several agents"));
+        }
+        let template = &self.template;
+        let mut task = Task { number: 0, seat: core::mem::take(&mut state.seats[0]), what };
+        let done = py.detach(|| task.perform(template));
+        state.cells.copy_from_slice(&task.seat.rows);
+        let seen = task.seat.rows.clone();
+        state.seats[0] = task.seat;
+        let (code, words) = said(done);
+        Ok((seen, code, words))
+    }
+
     fn state(&self) -> PyResult<MutexGuard<'_, State>> {
         // Waiting with Python's lock for one who waits for that would be forever.
         match self.state.try_lock() {

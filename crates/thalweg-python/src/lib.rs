@@ -133,6 +133,47 @@ fn call(
     Ok((code, printed, said, cause))
 }
 
+/// The schemes that scenarios can use, the scenarios that are built in, each with what it is, and the metrics of results: name, unit,
+/// meaning and what they are of.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "Python takes it apart")]
+fn listed()
+-> (Vec<(String, String)>, Vec<(String, String)>, Vec<(&'static str, &'static str, String, &'static str)>) {
+    let [schemes, scenarios] = thalweg::listed(&Arc::default());
+    let subjects = [
+        (Of::Flow, "flow"),
+        (Of::Group, "group"),
+        (Of::Network, "network"),
+        (Of::Link, "link"),
+        (Of::SizeClass, "size class"),
+    ];
+    let metrics = subjects.into_iter().flat_map(|(of, subject)| {
+        let about = |metric: Metric| metric.line().about.trim().replace("\n ", " ");
+        Metric::all_of(of)
+            .map(move |metric| (metric.name(of), metric.line().unit.name(), about(metric), subject))
+    });
+    (schemes, scenarios, metrics.collect())
+}
+
+/// Checks a scenario: the exit code of the command, its explanation in words, and its messages.
+#[pyfunction]
+fn validate(
+    py: Python<'_>,
+    scenario: PathBuf,
+    text: Option<String>,
+    sets: Vec<String>,
+    controllers: Vec<(String, Bound<'_, PyAny>)>,
+) -> PyResult<(u8, String, String)> {
+    refuse_candidates()?;
+    let controllers = Controllers::new(controllers, false, "")?;
+    let registry = Arc::clone(&controllers.registry);
+    let explained = watched(py, None, None, None, move |_| {
+        thalweg::explain(&registry, &scenario, text.as_deref(), &sets)
+    })?;
+    let Called { code, printed, said } = explained.unwrap_or_else(|called| called);
+    Ok((code, printed, said))
+}
+
 /// A map of the values of a metric over two factors, as SVG; there is nothing where there is no value.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
@@ -170,20 +211,21 @@ fn png<'py>(py: Python<'py>, svg: &str) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &bytes.map_err(|error| PyValueError::new_err(error.to_string()))?))
 }
 
-/// Makes the runs of a batch, on this thread, as a worker that makes so many batches at a time: the bytes that go back.
+/// Makes the runs of a batch, on this thread, as a worker that makes so many batches at a time: the bytes that go back, and the first
+/// exception that a controller raised.
 #[pyfunction]
 fn work<'py>(
     py: Python<'py>,
     batch: &[u8],
     controllers: Vec<(String, Bound<'py, PyAny>)>,
     at_a_time: u64,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<(Bound<'py, PyBytes>, Option<PyErr>)> {
     refuse_candidates()?;
     let controllers = Controllers::new(controllers, false, "")?;
     let registry = &controllers.registry;
     let done = py.detach(|| thalweg::work(batch, registry, at_a_time, &Arc::default()));
     let bytes = done.map_err(PyValueError::new_err)?;
-    Ok(PyBytes::new(py, &bytes))
+    Ok((PyBytes::new(py, &bytes), controllers.raised("")))
 }
 
 /// All that a run or a comparison measured.
@@ -199,7 +241,7 @@ type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
 /// the message of the command.
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyfunction]
-#[pyo3(signature = (scenario, text, sets, schemes, seed, replications, jobs, controllers, judged, limit, show=None))]
+#[pyo3(signature = (scenario, text, sets, schemes, seed, replications, jobs, controllers, judged, limit, stop=None, show=None))]
 fn run(
     py: Python<'_>,
     scenario: PathBuf,
@@ -212,6 +254,7 @@ fn run(
     controllers: Vec<(String, Bound<'_, PyAny>)>,
     judged: bool,
     limit: Option<f64>,
+    stop: Option<&Stop>,
     show: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
     refuse_candidates()?;
@@ -220,7 +263,7 @@ fn run(
     let request = Request { scenario, text, sets, schemes, seed, replications, jobs };
     let controllers = Controllers::new(controllers, judged, "")?;
     let registry = Arc::clone(&controllers.registry);
-    let done = watched(py, limit, None, show, move |caller| simulate(&registry, request, caller))?;
+    let done = watched(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
         Ok(simulated) => (Some(Measured { simulated }), 0, String::new(), None),
         Err(Called { code, said, .. }) => {
@@ -316,6 +359,8 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(heat_map, module)?)?;
     module.add_function(wrap_pyfunction!(is_judged, module)?)?;
+    module.add_function(wrap_pyfunction!(listed, module)?)?;
+    module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(work, module)?)?;

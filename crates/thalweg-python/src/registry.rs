@@ -55,6 +55,7 @@ impl Controllers {
         let mut registry = Registry::default();
         registry.add_scheme(&AGENT);
         registry.set_stamp(stamp);
+        registry.take_plain_numbers();
         let mut lent = Vec::new();
         for (name, make) in controllers {
             check(&name, &make, &registry)?;

@@ -5,6 +5,8 @@ use crate::arguments::Kind;
 use crate::console::{Console, Done, Error};
 use crate::input;
 use serde_json::Value;
+use std::sync::Arc;
+use thalweg_catalog::Registry;
 use thalweg_explore::SCHEMES;
 use thalweg_report::output::{Align, Table};
 use thalweg_scenario::{PATHS, hosts};
@@ -20,16 +22,23 @@ pub fn schema(console: &Console) -> Done {
 
 /// `thalweg list`.
 pub fn list(what: Kind, console: &Console) -> Done {
-    let rows = match what {
-        Kind::Schemes => choices(console, "scheme", "base"),
-        Kind::Queues => choices(console, "queue", "discipline"),
+    let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
+    listed(what, &console.registry).into_iter().for_each(|(name, about)| table.row([name, about]));
+    console.print(&table.render(console.style))
+}
+
+/// The names of a kind, with what they are.
+pub fn listed(what: Kind, registry: &Arc<Registry>) -> Vec<(String, String)> {
+    match what {
+        Kind::Schemes => choices(registry, "scheme", "base"),
+        Kind::Queues => choices(registry, "queue", "discipline"),
         // The word alone is a workload too, which has no table and so no description in the schema.
         Kind::Workloads => [("bulk".to_owned(), "Always has more to send (ftp)".to_owned())]
             .into_iter()
-            .chain(choices(console, "workload", "kind"))
+            .chain(choices(registry, "workload", "kind"))
             .collect(),
-        Kind::Feedback => choices(console, "feedback", "kind"),
-        Kind::Losses => choices(console, "loss", "model"),
+        Kind::Feedback => choices(registry, "feedback", "kind"),
+        Kind::Losses => choices(registry, "loss", "model"),
         Kind::Paths => PATHS
             .iter()
             .map(|path| (path.name.to_owned(), format!("{} ({})", path.about, path.source)))
@@ -38,15 +47,12 @@ pub fn list(what: Kind, console: &Console) -> Done {
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
         Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),
-    };
-    let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
-    rows.into_iter().for_each(|(name, about)| table.row([name, about]));
-    console.print(&table.render(console.style))
+    }
 }
 
 /// The kinds of a table of the schema, which its key `tag` tells apart, with what they are.
-fn choices(console: &Console, table: &str, tag: &str) -> Vec<(String, String)> {
-    let schema = thalweg_scenario::schema_with(&console.registry);
+fn choices(registry: &Arc<Registry>, table: &str, tag: &str) -> Vec<(String, String)> {
+    let schema = thalweg_scenario::schema_with(registry);
     let kinds = schema["$defs"][table]["oneOf"].as_array().cloned().unwrap_or_default();
     let kind = |kind: &Value| {
         let name = kind["properties"][tag]["const"].as_str()?;
@@ -95,8 +101,7 @@ mod tests {
             ("feedback", "kind"),
             ("loss", "model"),
         ] {
-            let console = Console::new(true, std::sync::Arc::default());
-            let choices = choices(&console, table, tag);
+            let choices = choices(&Arc::default(), table, tag);
             assert!(choices.len() > 1, "{table}");
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
             assert!(choices.iter().all(|(_, about)| !about.contains(char::is_control)), "{choices:?}");

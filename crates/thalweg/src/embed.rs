@@ -1,5 +1,7 @@
 //! The command as part of another program: what it prints and says is handed over, and so is what it measured.
 
+use crate::arguments::Kind;
+use crate::catalog;
 use crate::commands::Arguments;
 use crate::console::{Caller, Console, Error, Kept};
 use crate::execute::{Execution, Scheme};
@@ -151,6 +153,31 @@ pub fn prepare(
     Ok(Prepared { paths: paths.collect(), spec: loaded.spec().clone() })
 }
 
+/// Checks a scenario as `thalweg validate` does: its explanation in words. Warnings go to the caller's [`Called::said`].
+///
+/// # Errors
+///
+/// The scenario is wrong: the message of the command, with its exit code.
+pub fn explain(
+    registry: &Arc<Registry>,
+    scenario: &Path,
+    text: Option<&str>,
+    sets: &[String],
+) -> Result<Called, Called> {
+    let kept = Arc::new(Kept::default());
+    let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
+    let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
+    let loaded = loaded.map_err(|error| Called::of(&error, &kept))?;
+    console.warn(&loaded.warnings);
+    let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Called { code: 0, printed: loaded.explain(), said })
+}
+
+/// The schemes that scenarios can use, and the scenarios that are built in: names, each with what it is.
+pub fn listed(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
+    [Kind::Schemes, Kind::Scenarios].map(|kind| catalog::listed(kind, registry))
+}
+
 fn source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
     let Some(text) = text else { return Source::find(scenario) };
     let name = scenario.display().to_string();
@@ -250,6 +277,32 @@ mod tests {
         assert_eq!(rates, vec![Rate::from_mbits_per_sec(20); rates.len()]);
         let called = prepare(&Arc::default(), Path::new("mine"), Some("duraton = 1"), &[]).unwrap_err();
         assert!(called.code == 2 && called.said.contains("duraton"), "{called:?}");
+    }
+
+    #[test]
+    fn a_program_gets_what_is_said_of_a_scenario_and_what_there_is() {
+        let explained = explain(&Arc::default(), Path::new("two-flows"), None, &[]).unwrap();
+        assert!(explained.printed.contains("left-right") && explained.said.is_empty(), "{explained:?}");
+        let text = "duration = 5\nlink = [{ between = [\"a\", \"b\"], rate = 1e7, delay = 0.1 }]\n";
+        let refused = explain(&Arc::default(), Path::new("mine"), Some(text), &[]).unwrap_err();
+        assert!(
+            refused.said.contains("`1e7` has no unit") && refused.said.contains("\"1e7 bit/s\""),
+            "{refused:?}"
+        );
+        let mut registry = Registry::default();
+        registry.take_plain_numbers();
+        let flow =
+            "flow = [{ from = \"a\", to = \"b\", workload = { kind = \"transfer\", size = 30000 } }]\n";
+        let made =
+            prepare(&Arc::new(registry), Path::new("mine"), Some(&format!("{text}{flow}")), &[]).unwrap();
+        let path = made.paths[0].unwrap();
+        assert_eq!((path.0, made.spec.duration), (Rate::from_mbits_per_sec(10), Duration::from_secs(5)));
+        let [schemes, scenarios] = listed(&Arc::default());
+        assert!(
+            schemes.iter().any(|(name, about)| name == "cubic" && about.contains("RFC 9438")),
+            "{schemes:?}"
+        );
+        assert!(scenarios.iter().any(|(name, _)| name == "dumbbell"), "{scenarios:?}");
     }
 
     #[test]

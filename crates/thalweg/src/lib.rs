@@ -65,7 +65,8 @@ use std::sync::Arc;
 
 pub use cluster::{build, work};
 pub use console::{Caller, Seen};
-pub use embed::{Called, Prepared, Request, Simulated, call, prepare, simulate};
+pub use embed::{Called, Prepared, Request, Simulated, call, explain, listed, prepare, simulate};
+pub use run::agents;
 pub use thalweg_catalog::Registry;
 
 /// Does what the arguments of this process ask for, as the command `thalweg`, where scenarios, the command line and peers can

@@ -24,6 +24,7 @@ use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
 use thalweg_scenario::{
     Diagnostic, Fate, FormerOption, Instead, Loaded, is_random, threads as threads_in_words,
 };
+use thalweg_sim::agent::AGENT;
 use thalweg_sim::cut::{outlook, usual_threads};
 use thalweg_sim::spec::Spec;
 
@@ -53,6 +54,15 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     execute(&source, &loaded, schemes, arguments.margin, options, console)
 }
 
+/// The groups whose flows have the scheme of agents, by position.
+pub fn agents(spec: &Spec) -> Vec<usize> {
+    let is_agent = |group: usize| {
+        let mut values = AGENT.values(thalweg_catalog::Place::Simulated);
+        (AGENT.write)(&spec.groups[group].transport.ends, &mut values)
+    };
+    (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
+}
+
 /// A scenario as it is, with each of several schemes, and what there is to say of options of its own ones.
 pub fn compared(
     source: &Source,
@@ -61,7 +71,9 @@ pub fn compared(
     registry: &Arc<Registry>,
 ) -> Result<(Loaded, Vec<Scheme>, Option<String>), Error> {
     let loaded = source.load(sets, registry)?;
-    let flows = loaded.compared_flows();
+    // Whoever decides for a flow stands in for a scheme: that of others is as the scenario has it.
+    let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
+    let flows = if agents.is_empty() { loaded.compared_flows() } else { agents };
     let mut seen = BTreeSet::new();
     let (mut schemes, mut former) = (Vec::new(), Vec::new());
     for name in names {
