@@ -8,15 +8,13 @@ import argparse
 import time
 from typing import Any
 
-import numpy
 import torch
-from gymnasium.vector import AutoresetMode
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecEnv
 
 import thalweg
 import thalweg.envs
+import thalweg.sb3
 
 PATH = {
     "duration": "20 s",
@@ -24,45 +22,6 @@ PATH = {
     "link": [{"name": "core", "between": ["a", "b"], "rate": "20 Mbit/s", "delay": "15 ms", "queue": "2 bdp", "loss": 0.002}],
     "flow": [{"from": "a", "to": "b", "scheme": "agent"}],
 }
-
-
-class Simulations(VecEnv):
-    """A `thalweg.envs.VectorEnv` of the mode `SAME_STEP`, as stable-baselines3 takes them."""
-
-    def __init__(self, envs: thalweg.envs.VectorEnv) -> None:
-        self.envs = envs
-        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
-
-    def reset(self) -> numpy.ndarray:
-        return self.envs.reset(seed=self._seeds[0])[0]
-
-    def step_async(self, actions: numpy.ndarray) -> None:
-        self.actions = actions
-
-    def step_wait(self) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray, list[dict[str, Any]]]:
-        observations, rewards, ended, cut, infos = self.envs.step(self.actions)
-        told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for number in numpy.flatnonzero(ended | cut):
-            told[number] = {
-                "terminal_observation": infos["final_obs"][number],
-                "TimeLimit.truncated": bool(cut[number] and not ended[number]),
-            }
-        return observations, rewards.astype(numpy.float32), ended | cut, told
-
-    def close(self) -> None:
-        self.envs.close()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [getattr(self.envs, attr_name, None)] * self.num_envs
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise AttributeError("all simulations are one object")
-
-    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **named: Any) -> list[Any]:
-        raise AttributeError("all simulations are one object")
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        return [False] * self.num_envs
 
 
 class Clock(BaseCallback):
@@ -92,9 +51,9 @@ def learned(minutes: float, threads: int) -> tuple[Any, int]:
     """A policy, and the steps that it was learned from."""
     # A policy as small as this is slower on several.
     torch.set_num_threads(1)
-    envs = thalweg.envs.VectorEnv(PATH, 64, steps=150, jobs=threads, autoreset_mode=AutoresetMode.SAME_STEP)
+    envs = thalweg.sb3.VecEnv(PATH, 64, steps=150, jobs=threads)
     model = PPO(
-        "MlpPolicy", Simulations(envs), n_steps=64, batch_size=1024, n_epochs=4, gamma=0.98, learning_rate=1e-3,
+        "MlpPolicy", envs, n_steps=64, batch_size=1024, n_epochs=4, gamma=0.98, learning_rate=1e-3,
         policy_kwargs={"net_arch": [32, 32], "log_std_init": -1.0}, seed=1, device="cpu",
     )  # fmt: skip
     model.learn(10**9, callback=Clock(60 * minutes))

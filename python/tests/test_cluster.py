@@ -1,5 +1,6 @@
 """Sweeps on a Dask scheduler with two workers, which these tests start and of which they kill one."""
 
+import functools
 import json
 import os
 import subprocess
@@ -118,6 +119,19 @@ def test_controllers_of_ones_own_go_to_the_workers(cluster: Cluster, tmp_path: P
     assert away.document == here.document and len(away.points) == 4 and away.failed == []
     failing = thalweg.sweep({**sweep, "grid": {"duration": ["1 s", "400 ms"]}}, tmp_path / "failing", controllers=own, cluster=cluster.file)
     assert [point["point"] for point in failing.failed] == [3, 4]
+
+
+class Broken(Timid):
+    def on_ack(self, sample: thalweg.Sample) -> None:
+        raise RuntimeError("by design")
+
+
+def test_the_cause_of_a_failure_comes_from_the_workers(cluster: Cluster, tmp_path: Path) -> None:
+    sweep = {**SWEEP, "schemes": ["broken"], "reps": 1, "grid": {"duration": ["1 s"]}}
+    for number, make in enumerate((Broken, functools.partial(Broken))):
+        done = thalweg.sweep(sweep, tmp_path / str(number), controllers={"broken": make}, cluster=cluster.file)
+        assert len(done.failed) == 1 and isinstance(done.cause, RuntimeError) and str(done.cause) == "by design"
+        assert "in on_ack" in "".join(done.cause.__notes__)
 
 
 def test_an_assessment_is_the_same_on_the_workers(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Controllers that are written in Python."""
 
 import gc
-import importlib.util
+import functools
 import math
 import signal
 import subprocess
@@ -246,36 +246,66 @@ def test_instances_go_with_their_run() -> None:
     assert len(alive) >= 3 and kept == []
 
 
-def test_a_sweep_runs_anew_for_another_text_of_a_controller(tmp_path: Path) -> None:
-    sweep = {"scenario": "two-flows", "set": ["duration=6 s"], "schemes": ["aimd", "cubic"]}
-    kept = tmp_path / "out" / "points"
+def test_each_flow_has_one_instance_of_a_factory() -> None:
+    made: list[Controller] = []
 
-    def runs(**controllers: Callable[[], Controller]) -> int:
-        result = thalweg.sweep(sweep, tmp_path / "out", controllers=controllers)
-        assert len(result.points) == 2 and result.failed == []
-        return sum(1 for _ in kept.rglob("*.*"))
+    def factory() -> Controller:
+        made.append(Aimd())
+        return made[-1]
 
-    first = runs(aimd=Aimd)
-    assert runs(aimd=Aimd) == first
-    source = tmp_path / "mine.py"
-    source.write_text(
-        "import thalweg\n"
-        "class Mine(thalweg.Controller):\n"
-        "    def on_ack(self, sample):\n"
-        "        self.window += 1\n"
-        "    def on_loss(self, sample):\n"
-        "        self.window = 10\n"
-    )
-    spec = importlib.util.spec_from_file_location("mine", source)
-    assert spec is not None and spec.loader is not None
-    mine = importlib.util.module_from_spec(spec)
-    sys.modules["mine"] = mine
-    spec.loader.exec_module(mine)
-    assert runs(aimd=mine.Mine) > first
-    known: dict[str, Any] = {"Controller": Controller}
-    exec("class Nowhere(Controller): pass", known)
-    with pytest.raises(thalweg.ScenarioError, match="source text of the controller `aimd` is not to be found"):
-        runs(aimd=known["Nowhere"])
+    scenario = {**PATH, "flow": [{**PATH["flow"][0], "count": 3}]}  # type: ignore[dict-item]
+    thalweg.run(scenario, seed=1, controllers={"aimd": factory})
+    assert len(made) == 3 and len({id(of) for of in made}) == 3
+    made.clear()
+    thalweg.compare(scenario, ["aimd", "cubic"], seed=1, reps=2, jobs=1, controllers={"aimd": factory})
+    assert len(made) == 6
+    made.clear()
+    thalweg.validate(scenario, controllers={"aimd": factory})
+    assert len(made) <= 1
+
+
+class Random(Controller):
+    """Begins with a window that is drawn, and draws at each round trip."""
+
+    drawn: dict[int, list[float]] = {}
+
+    def __init__(self) -> None:
+        self.window = self.rng.uniform(5, 15)
+
+    def on_ack(self, sample: Sample) -> None:
+        self.drawn.setdefault(id(self.rng), []).append(self.rng.random())
+        self.window = max(2.0, self.window + self.rng.choice([-1, 1]))
+
+    def on_loss(self, sample: Sample) -> None:
+        pass
+
+
+def test_random_numbers_of_controllers_follow_from_the_seed() -> None:
+    scenario = {**PATH, "duration": "3 s", "flow": [{**PATH["flow"][0], "count": 3}]}  # type: ignore[dict-item]
+
+    def once(seed: int, jobs: int = 1) -> list[str]:
+        return thalweg.run(scenario, seed=seed, reps=2, jobs=jobs, controllers={"aimd": Random}).fingerprints
+
+    def factory() -> Controller:
+        return Random()
+
+    first = once(1)
+    assert first == once(1, jobs=2) and not set(first) & set(once(3))
+    assert first == thalweg.run(scenario, seed=1, reps=2, controllers={"aimd": factory}).fingerprints
+    Random.drawn.clear()
+    thalweg.run(scenario, seed=1, controllers={"aimd": Random})
+    # Each flow draws its own.
+    assert len({numbers[0] for numbers in Random.drawn.values()}) == len(Random.drawn) == 3
+
+
+def test_partial_is_a_controller_like_any_other(tmp_path: Path) -> None:
+    own = {"slow": functools.partial(Aimd, 0.1), "fast": functools.partial(Aimd, increase=4.0)}
+    compared = thalweg.compare(PATH, ["slow", "fast"], seed=1, controllers=own)
+    slow, fast = compared.flows["goodput_bps"]
+    assert fast > slow
+    sweep = {"scenario": "two-flows", "set": ["duration=6 s"], "schemes": ["slow", "fast"]}
+    swept = thalweg.sweep(sweep, tmp_path, controllers=own)
+    assert swept.failed == [] and swept.means["goodput_bps"][0] != swept.means["goodput_bps"][1]
 
 
 def test_a_controller_moves_real_bytes() -> None:

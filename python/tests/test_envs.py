@@ -1,5 +1,6 @@
 """Environments for learning."""
 
+import re
 from typing import Any
 
 import gymnasium
@@ -37,9 +38,56 @@ def test_the_same_seeds_give_the_same_steps_on_any_number_of_threads() -> None:
     assert all(numpy.array_equal(one, other, equal_nan=True) for one, other in zip(*runs))
     other = play(VectorEnv(PATH, 5), 40, seed=2)
     assert not all(numpy.array_equal(one, two, equal_nan=True) for one, two in zip(runs[0], other))
-    # Simulation 3 of seed 1 is simulation 0 of seed 4.
-    alone = play(VectorEnv(PATH, 1), 1, seed=4)
-    assert numpy.array_equal(alone[0][0], runs[0][0][3])
+    # The first simulations are those of fewer, and of one.
+    fewer = play(VectorEnv(PATH, 2), 1)
+    assert numpy.array_equal(fewer[0], runs[0][0][:2])
+    observation, _ = Env(PATH).reset(seed=1)
+    assert numpy.array_equal(observation, runs[0][0][0])
+
+
+def test_environments_share_no_streams() -> None:
+    def seeds(seed: Any, count: int = 4) -> set[int]:
+        """The seeds of the first episodes of each simulation."""
+        envs = VectorEnv(PATH, count, steps=1)
+        found: set[int] = set()
+        envs.reset(seed=seed)
+        for _ in range(5):
+            found.update(envs._seeds.tolist())
+            envs.step(numpy.zeros((count, 1)))
+            envs.step(numpy.zeros((count, 1)))
+        assert len(found) == 5 * count
+        return found
+
+    whole = [seeds(seed) for seed in (0, 1, 2, 3, 7)]
+    whole += [seeds([10, 11, 12, 13]), seeds(14, 1)]
+    assert len(set.union(*whole)) == sum(map(len, whole))
+    assert seeds(7) == whole[4] and seeds([14], 1) == whole[6]
+    drawn = []
+    for number in (1, 2):
+        envs = VectorEnv(PATH, 4, vary={"link.core.delay": lambda rng: f"{rng.uniform(5, 50):.6f} ms"})
+        envs.reset(seed=number)
+        drawn += envs._seen["path_rtt"].tolist()
+    assert len(set(drawn)) == 8
+
+
+def test_one_environment_does_what_the_first_of_many_does() -> None:
+    options: dict[str, Any] = {"steps": 30, "vary": {"link.core.rate": ["5 Mbit/s", "20 Mbit/s"]}, "reward": thalweg.envs.power}
+    for extra in ({}, {"pace": False, "interval": 0.02, "delay": 0.01}):
+        one, many = Env(PATH, **options, **extra), VectorEnv(PATH, 1, **options, **extra)
+        observation, infos = one.reset(seed=5)
+        others, told = many.reset(seed=5)
+        actions = numpy.random.default_rng(2).uniform(-0.4, 0.5, 40)
+        for action in actions:
+            assert observation == pytest.approx(others[0], abs=1e-6)
+            for name in COLUMNS:
+                known = float(told[name][0])
+                assert infos[name] is None if numpy.isnan(known) else infos[name] == pytest.approx(known), name
+            observation, reward, terminated, truncated, infos = one.step([action])
+            others, rewards, terminations, truncations, told = many.step([[action]])
+            assert (terminated, truncated) == (terminations[0], truncations[0]) and reward == pytest.approx(rewards[0])
+            if truncated:
+                break
+        assert truncated
 
 
 def test_it_is_an_environment_of_gymnasium() -> None:
@@ -149,6 +197,7 @@ def test_losses_are_those_of_classic_schemes() -> None:
     path = {**PATH, "flow": [flow], "link": [{**PATH["link"][0], "queue": "1000 pkt", "loss": 0.01}]}
     envs = VectorEnv(path, 1, set={"link.core.rate": "2 Mbit/s"})
     compared = envs.baselines(["cubic", "newreno", "agent"], seed=7)
+    assert len(compared) == 1
     assert compared.flows["compared"] == ["cubic", "newreno", "agent"]
     envs.reset(seed=7)
     lost = 0.0
@@ -158,6 +207,105 @@ def test_losses_are_those_of_classic_schemes() -> None:
         lost, over = lost + infos["lost"][0], bool(truncations[0])
     left = compared.flows["lost_packets"][2]
     assert left > 3 and abs(lost - left) <= 2
+
+
+def test_baselines_meet_the_episodes_of_the_environment() -> None:
+    vary: thalweg.envs.Vary = {"link.core.rate": ["1 Mbit/s", "3 Mbit/s"], "link.core.delay": lambda rng: f"{rng.uniform(5, 50):.3f} ms"}
+    envs = VectorEnv(PATH, 4, vary=vary, steps=100)
+    infos = envs.reset(seed=3)[1]
+    compared = envs.baselines(["cubic", "vegas"], seed=3, reps=4)
+    flows = compared.flows
+    assert flows["compared"] == ["cubic", "vegas"] * 4 and flows["episode"] == [0, 0, 1, 1, 2, 2, 3, 3]
+    for row in flows:
+        assert row["goodput_bps"] <= infos["path_rate"][row["episode"]] and row["seed"] == infos["seed"][row["episode"]]
+    for number, result in enumerate(compared):
+        (told,) = re.findall(r'(?m)^duration = "([0-9.]+) ([a-z]*s)"', result.scenario)
+        seconds = float(told[0]) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}[told[1]]
+        assert seconds == pytest.approx(min(5, 101 * infos["path_rtt"][number]), rel=1e-3), told
+    assert "cubic" in str(compared) and "Means of 4 episodes" in str(compared)
+    by_interval = VectorEnv(PATH, 1, steps=9, interval=0.05, set={"duration": "60 s", "warmup": "20 s"}).baselines(["cubic"], seed=1)
+    assert 'duration = "500 ms"' in by_interval.results[0].scenario and by_interval.totals["goodput_bps"][0] > 0
+    # Schemes stand in for the agent, and not for whom it competes with.
+    flows = [*PATH["flow"], {"name": "other", "from": "a", "to": "b", "scheme": "newreno"}]
+    beside = VectorEnv({**PATH, "flow": flows}, 1).baselines(["cubic", "vegas"], seed=1)
+    assert beside.flows["scheme"] == ["cubic", "newreno", "vegas", "newreno"]
+
+
+QUEUES: dict[str, Any] = {
+    "step": {"discipline": "step", "capacity": "200 pkt", "threshold": "10 pkt"},
+    "red": {"discipline": "red", "capacity": "200 pkt", "min-threshold": "10 pkt", "max-threshold": "60 pkt", "ecn": True},
+    "codel": {"discipline": "codel", "capacity": "200 pkt", "ecn": True},
+    "pie": {"discipline": "pie", "capacity": "200 pkt"},
+    "dualpi2": {"discipline": "dualpi2", "capacity": "200 pkt"},
+}
+
+
+class Marked(thalweg.Controller):
+    """A window that grows until it is marked or loses."""
+
+    seen: list[tuple[str, int]] = []
+
+    def on_ack(self, sample: thalweg.Sample) -> None:
+        self.seen.append((sample.kind, sample.marks))
+        self.window = max(2.0, self.window / 2) if sample.marks and self.ecn == "l4s" else self.window + 1
+
+    def on_loss(self, sample: thalweg.Sample) -> None:
+        self.seen.append((sample.kind, 0))
+        self.window = max(2.0, self.window / 2)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_marks_reach_controllers_and_agents(queue: str) -> None:
+    link = {**PATH["link"][0], "loss": 0, "queue": QUEUES[queue]}
+    path = {**PATH, "link": [link], "flow": [{**PATH["flow"][0], "scheme": "mine"}]}
+    assert thalweg.compare(path, ["dctcp"], controllers={"mine": Marked}).flows["marked_packets"][0] > 0
+    for ecn in ("classic", "l4s", None):
+        Marked.ecn = ecn
+        Marked.seen.clear()
+        result = thalweg.run(path, controllers={"mine": Marked})
+        marks, kinds = sum(marks for _, marks in Marked.seen), {kind for kind, _ in Marked.seen}
+        told = result.flows["marked_packets"][0] or 0
+        assert (marks > 0) == (told > 0) == (ecn is not None), (ecn, marks, told)
+        assert ("mark" in kinds) == (ecn == "classic"), kinds
+        agents = {**path, "flow": PATH["flow"]}
+        agents["duration"] = "100 s"
+        envs, one = VectorEnv(agents, 2, ecn=ecn), Env(agents, ecn=ecn)
+        envs.reset(seed=1)
+        one.reset(seed=1)
+        total, highest = 0.0, 0.0
+        for _ in range(60):
+            observations, *_, infos = envs.step(numpy.full((2, 1), 0.1))
+            total += infos["marks"].sum() + one.step(0.1)[4]["marks"]
+            highest = max(highest, float(observations[:, 3].max()))
+        assert (total > 0) == (highest > 0) == (ecn is not None), (ecn, total)
+    Marked.ecn = None
+
+
+def test_a_policy_is_marked_as_its_environment_is() -> None:
+    path = {**PATH, "link": [{**PATH["link"][0], "loss": 0, "queue": QUEUES["step"]}]}
+    own = thalweg.envs.controller(lambda observation: 0.3 if observation[3] == 0 else -0.5, ecn="l4s")
+    result = thalweg.compare(path, ["policy"], controllers={"policy": own})
+    assert result.flows["marked_packets"][0] > 0 and result.flows["lost_packets"][0] == 0
+    for wrong in ("ect1", 1, True):
+        with pytest.raises(thalweg.ScenarioError, match='ecn is None, "classic"'):
+            VectorEnv(PATH, 1, ecn=wrong)  # type: ignore[arg-type]
+        refused = thalweg.envs.controller(lambda observation: 0.0, ecn=wrong)  # type: ignore[arg-type]
+        with pytest.raises(thalweg.RunError) as caught:
+            thalweg.compare(path, ["policy"], controllers={"policy": refused})
+        assert 'ecn is None, "classic"' in str(caught.value.__cause__)
+
+
+def test_environments_are_registered_and_tell_what_they_do() -> None:
+    env = gymnasium.make("thalweg/Scenario-v0", scenario=PATH, steps=5, render_mode="ansi")
+    env.reset(seed=1)
+    env.step(numpy.zeros(1))
+    assert "window     10.0" in str(env.render()) and "ms" in str(env.render())
+    envs: Any = gymnasium.make_vec("thalweg/Scenario-v0", num_envs=3, scenario=PATH, render_mode="ansi")
+    envs.reset(seed=1)
+    assert envs.num_envs == 3 and len(envs.render()) == 3
+    assert Env(PATH).render() is None
+    with pytest.raises(thalweg.ScenarioError, match='render_mode is None or "ansi"'):
+        Env(PATH, render_mode="human")
 
 
 def test_the_path_may_differ_in_each_episode() -> None:
@@ -239,7 +387,7 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(numpy.zeros((2, 1)))
     envs.reset(seed=1)
-    with pytest.raises(thalweg.ScenarioError, match="window of NaN"):
+    with pytest.raises(thalweg.ScenarioError, match="not NaN|window of NaN"):
         envs.step(numpy.full((2, 1), numpy.nan))
     with pytest.raises(ValueError, match="3 seeds"):
         envs.reset(seed=[1, 2, 3])

@@ -48,6 +48,21 @@ def test_files_go_from_one_thread_to_another(tmp_path: Path) -> None:
     assert sent["command"] == "send" and told[0]["command"] == "recv"
 
 
+def test_asyncio_runs_and_ends_runs() -> None:
+    async def both() -> None:
+        one, other = await asyncio.gather(
+            thalweg.aio.run("two-flows", seed=3, set={"duration": "6 s"}), thalweg.aio.compare("two-flows", ["cubic"], seed=3, set={"duration": "6 s"})
+        )
+        assert one.fingerprint == thalweg.run("two-flows", seed=3, set={"duration": "6 s"}).fingerprint and len(other.fingerprints) == 1
+        long = asyncio.create_task(thalweg.aio.run("dumbbell", set={"duration": "100000 s"}))
+        await asyncio.sleep(0.1)
+        long.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await long
+
+    asyncio.run(asyncio.wait_for(both(), timeout=120))
+
+
 def test_asyncio_goes_on_while_bytes_move_and_ends_them(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"x" * 100_000)
     ticks = 0

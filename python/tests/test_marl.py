@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy
 import pytest
-from pettingzoo.test import parallel_api_test
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 import thalweg
 from thalweg.marl import ParallelEnv
@@ -24,6 +24,14 @@ def test_it_has_the_parallel_api() -> None:
     env = ParallelEnv(PATH, steps=50)
     assert env.possible_agents == ["one", "other"]
     parallel_api_test(env, num_cycles=200)
+
+
+def test_the_same_seed_is_the_same_episode(recwarn: pytest.WarningsRecorder) -> None:
+    late = {**PATH, "flow": [PATH["flow"][0], {**PATH["flow"][1], "start": "2 s"}, PATH["flow"][2]]}
+    for path in (PATH, late):
+        with numpy.errstate(all="raise"):
+            parallel_seed_test(lambda path=path: ParallelEnv(path, steps=50), num_cycles=120)
+    assert not [warned for warned in recwarn if issubclass(warned.category, RuntimeWarning)]
 
 
 def test_agents_share_as_they_decide_and_seeds_repeat() -> None:

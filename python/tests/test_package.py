@@ -1,22 +1,29 @@
 """The package as people use it."""
 
+import ast
+import copy
+import inspect
 import json
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pandas
 import pyarrow
 import pytest
 
 import thalweg
-from thalweg import _progress, _toml
+from thalweg import _progress, _thalweg, _toml
 
 SHORT = {"duration": "2 s", "warmup": "500 ms"}
 COMMAND = str(Path(sys.executable).with_name("thalweg"))
@@ -63,6 +70,180 @@ def test_tables_are_taken_by_other_programs_without_a_copy() -> None:
         flows["x"]
 
 
+def test_results_are_pickled_and_copied_whole() -> None:
+    for result in (thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT), thalweg.run("dumbbell", set=SHORT)):
+        for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), pickle.loads(pickle.dumps(copy.copy(result)))):
+            assert again.document == result.document and str(again) == str(result) and again.scenario == result.scenario
+            assert again.plot().svg == result.plot().svg and again.quantities == result.quantities and again.notes == result.notes
+            for name in ("flows", "links", "groups", "totals", "transfers"):
+                assert pyarrow.table(getattr(again, name)).equals(pyarrow.table(getattr(result, name))), name
+            for quantity in (None, "window"):
+                one, other = (pyarrow.table(of.series(quantity)) for of in (again, result))
+                assert one.to_pylist() == other.to_pylist() and one.schema.equals(other.schema)
+    table = pickle.loads(pickle.dumps(result.flows))
+    assert list(table) == list(result.flows) and table["jitter_s"] == [None] * len(table)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (far,) = pool.map(run_short, [7])
+    assert far.fingerprint == run_short(7).fingerprint
+
+
+def run_short(seed: int) -> thalweg.Result:
+    return thalweg.run("two-flows", seed=seed, set=SHORT)
+
+
+def test_tables_have_counts_as_whole_numbers_and_no_column_without_values() -> None:
+    result = thalweg.compare("two-flows", ["cubic", "vegas"], reps=2, set=SHORT)
+    flows, links = pyarrow.table(result.flows), pyarrow.table(result.links)
+    for table in (flows, links, pyarrow.table(result.groups), pyarrow.table(result.totals)):
+        assert all(table[name].null_count < table.num_rows for name in table.column_names), table.column_names
+    assert "jitter_s" not in flows.column_names and result.flows["jitter_s"] == [None] * 8
+    with pytest.raises(KeyError, match="no column `jiter_s`"):
+        result.flows["jiter_s"]
+    kinds = {str(flows.schema.field(name).type) for name in ("sent_packets", "timeouts", "delivered_bytes", "seed")}
+    assert kinds == {"uint64"} and str(flows.schema.field("goodput_bps").type) == "double"
+    assert str(links.schema.field("drops").type) == "uint64" and str(links.schema.field("queue_mean_packets").type) == "double"
+    assert all(isinstance(cell, int) for cell in result.flows["sent_packets"])
+    assert result.groups["compared"] == ["cubic"] * 4 + ["vegas"] * 4 or len(result.groups) == 4
+    assert sum(result.totals["goodput_bps"]) == pytest.approx(sum(result.flows["goodput_bps"]))
+    assert sum(result.groups["sent_packets"]) == sum(result.flows["sent_packets"]) and len(result.totals) == 4
+    path = {
+        "duration": "5 s",
+        "link": [{"name": "core", "between": ["a", "b"], "rate": 1e7, "delay": 0.01, "queue": "1 bdp"}],
+        "flow": [{"name": "web", "from": "a", "to": "b", "workload": {"kind": "poisson", "load": 4e6, "size": 20_000}}],
+    }
+    transfers = thalweg.run(path, seed=1).transfers
+    assert sum(transfers["completions"]) > 20 and set(transfers["group"]) == {"web"} and "completion_p50_s" in transfers.columns
+
+
+def test_numbers_without_a_unit_are_bits_a_second_seconds_and_bytes() -> None:
+    path: dict[str, Any] = {
+        "duration": 2,
+        "link": [{"name": "core", "between": ["a", "b"], "rate": 1e7 / 3, "delay": 0.1 + 0.2, "queue": "50 pkt"}],
+        "flow": [{"from": "a", "to": "b", "scheme": {"base": "cubic", "segment": 1000}}],
+    }
+    told = thalweg.run(path, set={"link.core.rate": numpy.float32(2e6), "link.core.delay": numpy.float64(0.025)}).scenario
+    assert 'rate = "2 Mbit/s"' in told and 'delay = "25 ms"' in told and 'duration = "2 s"' in told and 'segment = "1 kB"' in told
+    rounded = {"link.core.rate": "3333333 bit/s", "link.core.delay": "300 ms"}
+    assert thalweg.run(path).fingerprint == thalweg.run(path, set=rounded).fingerprint
+    with pytest.raises(thalweg.ScenarioError, match="queue"):
+        thalweg.run(path, set={"link.core.queue": 50})
+    done = subprocess.run([COMMAND, "run", "dumbbell", "--set", "link.bottleneck.rate=10e6"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and 'did you mean "10e6 bit/s"?' in done.stderr
+
+
+def test_what_there_is_is_told(tmp_path: Path) -> None:
+    assert "RFC 9438" in thalweg.schemes()["cubic"] and "dumbbell" in thalweg.scenarios()
+    named = {(of["of"], of["name"]): of for of in thalweg.metrics()}
+    flows = thalweg.run("two-flows", set=SHORT).flows
+    assert named["flow", "goodput_bps"]["unit"] == "bit/s" and "Payload delivered" in named["flow", "goodput_bps"]["about"]
+    assert {name for name in flows.columns if name.endswith(("_bps", "_packets"))} <= {name for of, name in named if of == "flow"}
+    assert "left-right" in thalweg.validate("two-flows")
+    with pytest.raises(thalweg.ScenarioError, match="did you mean `duration`"):
+        thalweg.validate({"duraton": 1})
+    assert thalweg.validate("two-flows", set={"flow.1.scheme": "mine"}, controllers={"mine": Plain})
+
+
+class Plain(thalweg.Controller):
+    def on_ack(self, sample: thalweg.Sample) -> None:
+        self.window = 20
+
+    def on_loss(self, sample: thalweg.Sample) -> None:
+        pass
+
+
+UNMARKED: dict[str, Any] = {
+    "duration": "2 s",
+    "link": [{"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms", "queue": "50 pkt"}],
+    "flow": [{"from": "a", "to": "b", "scheme": "dctcp"}],
+}
+
+
+def test_what_is_doubtful_is_a_warning() -> None:
+    for call in (lambda: thalweg.run(UNMARKED), lambda: thalweg.validate(UNMARKED), lambda: thalweg.compare(UNMARKED, ["dctcp"])):
+        with pytest.warns(thalweg.ScenarioWarning, match="no queue on their way marks") as caught:
+            call()
+        assert {warned.filename for warned in caught} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        thalweg.run("two-flows", set={"duration": "8 s", "warmup": "1 s"})
+        with pytest.raises(thalweg.ScenarioWarning):
+            thalweg.run(UNMARKED)
+
+
+def test_mistakes_in_calls_are_of_one_class_and_in_the_words_of_python(tmp_path: Path) -> None:
+    def wrong(call: Any, match: str) -> None:
+        with pytest.raises(thalweg.ScenarioError, match=match) as caught:
+            call()
+        assert isinstance(caught.value, (ValueError, TypeError)) and "--" not in str(caught.value).replace("-->", ""), caught.value
+
+    anything: Any = object()
+    wrong(lambda: thalweg.run(anything), "a scenario is a file")
+    wrong(lambda: thalweg.run("two-flows", seed=1.5), "seed=1.5")  # type: ignore[arg-type]
+    wrong(lambda: thalweg.run("two-flows", reps=True), "reps=True")
+    wrong(lambda: thalweg.run("two-flows", jobs=0), "jobs=0")
+    wrong(lambda: thalweg.run("two-flows", set={"duration": anything}), "no value of a scenario")
+    wrong(lambda: thalweg.run("two-flows", set="duration=1"), "set is a dictionary")
+    wrong(lambda: thalweg.run("two-flows", set={"duration": "-1 s"}), "set 1")
+    wrong(lambda: thalweg.run("two-flows", controllers={"cubic": Plain}), "a scheme `cubic` already")
+    wrong(lambda: thalweg.run("two-flows", controllers={"My Own": Plain}), "small letters")
+    wrong(lambda: thalweg.run("two-flows", controllers={"mine": 3}), "not of type int")  # type: ignore[dict-item]
+    wrong(lambda: thalweg.compare("two-flows", "cubic"), "schemes is a list")
+    wrong(lambda: thalweg.compare("two-flows", [anything]), "a scheme is a name or a class")
+    wrong(lambda: thalweg.compare("two-flows", ["cubic", "cubik"]), "cubik")
+    wrong(lambda: thalweg.compare("two-flows", ["cubic", "cubic"]), "twice")
+    wrong(lambda: thalweg.assess("cubic", tmp_path / "a", quik=True), "quik")
+    wrong(lambda: thalweg.hunt("cubic", "queue", tmp_path / "h", candidates=-1), "candidates")
+    wrong(lambda: thalweg.sweep({"scenario": "two-flows", "grid": {"link.left-right.rate": []}}, tmp_path / "s"), "grid|values")
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    wrong(lambda: thalweg.sweep({"scenario": "two-flows"}, tmp_path), "choose a new folder with out")
+    wrong(lambda: thalweg.open_sweep(tmp_path), "holds no sweep")
+    wrong(lambda: thalweg.run("two-flows", set=SHORT).plot().save(tmp_path / "plot.pdf"), "pictures are")
+
+
+def test_a_sweep_takes_what_runs_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = {**UNMARKED, "flow": [{"from": "a", "to": "b", "scheme": "cubic"}]}
+    sweep: dict[str, Any] = {
+        "scenario": scenario,
+        "schemes": [Plain, "cubic"],
+        "set": {"warmup": 0.5, "link.core.delay": numpy.float64(0.01)},
+        "grid": {"link.core.rate": numpy.linspace(2e6, 8e6, 3), "duration": pandas.Series([2, 3])},
+    }
+    done = thalweg.sweep(sweep, "out")
+    assert len(done.points) == 12 and done.failed == [] and set(done.means["scheme"]) == {"plain", "cubic"}
+    single = thalweg.run(scenario, set={"warmup": 0.5, "link.core.delay": 0.01, "link.core.rate": 5e6, "duration": 3})
+    rows = [row for row in done.flows.to_pandas().to_dict("records") if row["scheme"] == "cubic" and row["point"] == 8]
+    assert rows[0]["fingerprint"] == single.fingerprint and str(rows[0]["sent_packets"]).isdigit()
+    again = thalweg.open_sweep("out")
+    assert again.document == done.document and again.means == done.means and "12 points" in str(again)
+    assert thalweg.sweep(sweep, "out").document == done.document
+    failing = thalweg.sweep({**sweep, "grid": {"duration": [2.0, 0.25]}, "schemes": ["cubic"]}, "failing")
+    (failed,) = failing.failed
+    with pytest.raises(thalweg.ScenarioError, match="warm-up"):
+        eval(failed["command"], {"thalweg": thalweg, "scenario": scenario})
+
+
+def test_help_tells_what_the_stubs_tell() -> None:
+    stub = ast.parse((Path(thalweg.__file__).parent / "_thalweg.pyi").read_text(encoding="utf-8"))
+    told = 0
+    for of in (node for node in stub.body if isinstance(node, ast.ClassDef)):
+        owner = getattr(_thalweg, of.name)
+        if ast.get_docstring(of):
+            assert inspect.getdoc(owner) == ast.get_docstring(of), of.name
+        above: ast.stmt | None = None
+        for node in of.body:
+            if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)):
+                assert inspect.getdoc(getattr(owner, node.name)) == text, f"{of.name}.{node.name}"
+                told += 1
+            if isinstance(node, ast.Expr) and isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name):
+                found = inspect.getattr_static(owner, above.target.id)
+                if inspect.isdatadescriptor(found):
+                    assert isinstance(node.value, ast.Constant) and inspect.getdoc(found) == inspect.cleandoc(str(node.value.value)), above.target.id
+                    told += 1
+            above = node
+    assert told > 20
+
+
 def test_a_scenario_may_be_a_dictionary() -> None:
     scenario = {
         "title": 'Two "quoted" flows',
@@ -93,7 +274,7 @@ def test_mistakes_are_exceptions_with_the_text_of_the_command() -> None:
         thalweg.run("dumbell")
     with pytest.raises(thalweg.ScenarioError, match="did you mean `duration`"):
         thalweg.run("dumbbell", set={"duraton": "5 s"})
-    with pytest.raises(thalweg.ScenarioError, match="--schemes"):
+    with pytest.raises(thalweg.ScenarioError, match="schemes"):
         thalweg.compare("dumbbell", ["cubic", "cubik"])
     with pytest.raises(TypeError, match="list"):
         thalweg.compare("dumbbell", "cubic")

@@ -11,18 +11,22 @@ Everything is the command `thalweg` of the same version, with the same fingerpri
 Python's lock, and ends at Ctrl-C.
 """
 
-import hashlib
-import inspect
+import functools
 import json
+import operator
 import os
+import re
+import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _thalweg
+from ._errors import Error, RunError, ScenarioError, ScenarioWarning, error, in_pythons_words, warn
+from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
 from ._results import Figure, Page, Result, StoredTable, SweepResult, Table, in_python
 from ._score import BATTERY, Part, Score, judge
@@ -42,6 +46,7 @@ __all__ = [
     "RunError",
     "Sample",
     "ScenarioError",
+    "ScenarioWarning",
     "Score",
     "StoredTable",
     "SweepResult",
@@ -53,32 +58,20 @@ __all__ = [
     "hunt",
     "infer",
     "key",
+    "metrics",
     "models",
+    "open_sweep",
     "paper",
     "recv",
     "run",
+    "scenarios",
+    "schemes",
     "score",
     "send",
     "show_progress",
     "sweep",
+    "validate",
 ]
-
-
-class Error(Exception):
-    """What the command says when it fails."""
-
-
-class ScenarioError(Error):
-    """The call or the scenario is wrong."""
-
-
-class RunError(Error):
-    """A run, a check or a file failed."""
-
-
-def _error(code: int, said: str) -> Error:
-    text = said.strip().removeprefix("error: ")
-    return ScenarioError(text) if code == 2 else RunError(text)
 
 
 Controllers = Mapping[str, Callable[[], Controller]]
@@ -86,8 +79,29 @@ Controllers = Mapping[str, Callable[[], Controller]]
 
 def _fail(code: int, said: str, cause: BaseException | None) -> NoReturn:
     if cause is not None:
-        raise RunError(str(_error(code, said))) from cause
-    raise _error(code, said)
+        raise RunError(in_pythons_words(said)) from cause
+    raise error(code, said)
+
+
+def _own(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]:
+    """A copy of controllers by name, which scenarios and schemes add to."""
+    own = dict(controllers or {})
+    for name, make in own.items():
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
+            raise ScenarioError(f"a controller's name has small letters, digits and `-`, and {name!r} has not")
+        if isinstance(make, type) and not issubclass(make, Controller):
+            raise ScenarioError(f"the class `{make.__qualname__}` does not derive from `thalweg.Controller`")
+        if not callable(make):
+            kind = type(make).__name__
+            raise ScenarioError(f"the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}")
+        if name in _known_schemes():
+            raise ScenarioError(f"there is a scheme `{name}` already: name the controller otherwise")
+    return own
+
+
+@functools.cache
+def _known_schemes() -> frozenset[str]:
+    return frozenset({*schemes(), "agent"})
 
 
 _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
@@ -95,7 +109,7 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 
 
 def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> tuple[str, str]:
-    own = list((controllers or {}).items())
+    own = list(_own(controllers).items())
     with shown() as show:
         code, printed, said, cause = _thalweg.call(list(arguments), own, "", _stop.get(), show)
     if code != 0:
@@ -108,16 +122,29 @@ def _json(arguments: Sequence[str], controllers: Controllers | None = None) -> d
     return answer
 
 
-def _text(scenario: Scenario) -> tuple[str, str | None]:
-    """The name of a scenario, and its text where it is no file."""
+def _text(scenario: Scenario, own: dict[str, Callable[[], Controller]] | None = None) -> tuple[str, str | None]:
+    """The name of a scenario, and its text where it is no file. Classes of controllers in it are put among `own`."""
     if isinstance(scenario, Mapping):
-        return "scenario", document(scenario)
+        return "scenario", document(_with_names(scenario, own) if own is not None else scenario)
+    if not isinstance(scenario, (str, os.PathLike)):
+        raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
     return os.fspath(scenario), None
+
+
+def _with_names(of: Any, own: dict[str, Callable[[], Controller]]) -> Any:
+    """A value in which the names of controllers stand for their classes."""
+    if isinstance(of, type):
+        return _named(of, own)
+    if isinstance(of, Mapping):
+        return {name: _with_names(item, own) for name, item in of.items()}
+    if isinstance(of, (list, tuple)):
+        return [_with_names(item, own) for item in of]
+    return of
 
 
 def _measured(
     scenario: Scenario,
-    schemes: Sequence[str],
+    schemes: Sequence[str | type[Controller]],
     seed: int | None,
     set: Mapping[str, Any] | Sequence[str] | None,
     reps: int,
@@ -126,18 +153,31 @@ def _measured(
     judged: bool = False,
     limit: float | None = None,
 ) -> Result:
-    if seed is not None and not 0 <= seed < 2**64:
-        raise ScenarioError(f"seed={seed}: a seed is a whole number from 0 to {2**64 - 1}")
-    if not 1 <= reps < 2**32:
-        raise ScenarioError(f"reps={reps}: a scenario runs at least once, under one seed")
-    name, text = _text(scenario)
-    own = list((controllers or {}).items())
-    words = changes(set)
+    own = _own(controllers)
+    names = [_named(scheme, own) for scheme in schemes]
+    name, text = _text(scenario, own)
+    words = changes(_with_names(set, own))
+    first = None if seed is None else _whole("seed", seed, 0, 2**64 - 1)
+    times, workers = _whole("reps", reps, 1, 2**32 - 1), None if jobs is None else _whole("jobs", jobs, 1, 2**16)
     with shown() as show:
-        measured, code, said, cause = _thalweg.run(name, text, words, list(schemes), seed, reps, jobs, own, judged, limit, show)
+        measured, code, said, cause = _thalweg.run(
+            name, text, words, names, first, times, workers, list(own.items()), judged, limit, _stop.get(), show
+        )
     if measured is None:
         _fail(code, said, cause)
+    warn(measured.said(), 3)
     return Result(measured)
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    """An argument that is a whole number; those of numpy are."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= most or isinstance(value, bool):
+        raise ScenarioError(f"{name}={value!r}: it is a whole number from {least} to {most}")
+    return number
 
 
 def run(
@@ -166,36 +206,41 @@ def compare(
 ) -> Result:
     """Runs a scenario with each of several schemes, which meet the same traffic and losses. A class that derives from `Controller` may
     stand among them, under its name in small letters."""
-    if isinstance(schemes, str):
-        raise TypeError('schemes is a list, such as ["cubic", "vegas"]')
-    if not schemes:
+    if isinstance(schemes, str) or not isinstance(schemes, Iterable):
+        raise ScenarioError('schemes is a list, such as ["cubic", "vegas"]')
+    every = list(schemes)
+    if not every:
         raise ScenarioError("there is no scheme to compare")
-    own = dict(controllers or {})
-    return _measured(scenario, [_named(scheme, own) for scheme in schemes], seed, set, reps, jobs, own)
+    return _measured(scenario, every, seed, set, reps, jobs, controllers)
 
 
 def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
     """The name of a scheme; a class is put among the controllers."""
     if isinstance(scheme, str):
         return scheme
-    name = scheme.__name__.lower()
-    controllers[name] = scheme
+    if not isinstance(scheme, type):
+        raise ScenarioError(f"a scheme is a name or a class, and not of type {type(scheme).__name__}: name others in controllers")
+    name = scheme.__name__.lower().replace("_", "-")
+    if controllers.get(name, scheme) is not scheme:
+        raise ScenarioError(f"there are two controllers of the name `{name}`: name them in controllers")
+    controllers |= _own({name: scheme})
     return name
 
 
-def _sources(controllers: Controllers) -> str:
-    """A text that differs where the source texts of controllers do."""
-    words = []
-    for name, make in sorted(controllers.items()):
-        parts = [of for of in make.__mro__ if of not in (Controller, object)] if isinstance(make, type) else [make]
-        try:
-            text = "".join(inspect.getsource(of) for of in parts)
-        except (OSError, TypeError) as error:
-            raise ScenarioError(
-                f"the source text of the controller `{name}` is not to be found, by which a sweep knows runs again: {error}"
-            ) from error
-        words.append(f"{name} {hashlib.sha256(text.encode()).hexdigest()[:12]}")
-    return ", ".join(words)
+def _identities(controllers: Controllers) -> dict[str, Identity]:
+    """What controllers are, by which kept runs are known again."""
+    try:
+        return identities(controllers)
+    except UnknownError as unknown:
+        raise ScenarioError(
+            f"kept runs of a controller are known again by all that it consists of, and {unknown}. Make that where it is used, in `__init__` "
+            "say, or hand over what it is made of."
+        ) from unknown
+
+
+def _stamp(identified: Mapping[str, Identity]) -> str:
+    """A text that differs where controllers do."""
+    return ", ".join(f"{name} {of.digest[:16]}" for name, of in identified.items())
 
 
 def score(
@@ -232,25 +277,30 @@ def sweep(
     controllers: Controllers | None = None,
     cluster: Any = None,
 ) -> SweepResult:
-    """Runs a sweep: a file, or a dictionary with the same keys, which needs a folder `out`. Each run is kept there at once: the same
-    call goes on where it was interrupted. Points that fail are in `failed` of the result. Runs with `controllers` are those of their source
-    text: another text of a class, or of one that it derives from, runs anew. With `cluster` the workers of a Dask scheduler make the
+    """Runs a sweep: a file, or a dictionary with the same keys, which needs a folder `out`; its scenario may be a dictionary, its `set` too,
+    its schemes may be classes, and its values arrays. Each run is kept there at once: the same call goes on where it was interrupted. Points that fail are in `failed` of the result. Runs with `controllers` are known again by all that
+    these consist of: classes, base classes, closures, arguments, the globals that they use. Whatever differs runs anew. With `cluster` the workers of a Dask scheduler make the
     runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this package."""
-    own = dict(controllers or {})
-    stamp = _sources(own)
+    own = _own(controllers)
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
         if isinstance(file, Mapping):
             if out is None:
                 raise ScenarioError("a sweep that is a dictionary needs a folder for its results: out=...")
-            # A scenario's file is found from where the program is, not from the file that is written here.
-            keys = dict(file)
+            keys = dict(_with_names(file, own))
             scenario = keys.get("scenario")
-            if isinstance(scenario, str) and Path(scenario).exists():
+            if isinstance(scenario, Mapping):
+                keys["scenario"] = "scenario.toml"
+                (Path(place) / "scenario.toml").write_text(document(_with_paths(scenario)), encoding="utf-8")
+            elif isinstance(scenario, (str, os.PathLike)) and Path(scenario).exists():
+                # It is found from where the program is, not from the file that is written here.
                 keys["scenario"] = str(Path(scenario).absolute())
+            if isinstance(keys.get("set"), Mapping):
+                keys["set"] = changes(keys["set"])
             path = Path(place) / "sweep.toml"
             path.write_text(document(keys), encoding="utf-8")
         else:
             path = Path(file)
+        identified = _identities(own)
         folder = Path(out) if out is not None else Path(path.stem)
         arguments = ["sweep", str(path), "--out", str(folder), "--quiet"]
         if jobs is not None:
@@ -259,31 +309,65 @@ def sweep(
             arguments += ["--shard", f"{shard[0]}/{shard[1]}"]
         if report:
             arguments.append("--report")
-        with _engine(cluster, own, Path(place)) as engine, shown() as show:
-            code, printed, said, cause = _thalweg.call([*arguments, *engine], list(own.items()), stamp, None, show)
-        results = folder / "results.json"
+        with _engine(cluster, own, identified, Path(place)) as (engine, causes), shown() as show:
+            code, printed, said, cause = _thalweg.call(
+                [*arguments, *engine], list(own.items()), _stamp(identified), _stop.get(), show
+            )
         if code == 2 or (code != 0 and not printed):
-            # Nobody has seen the file of a dictionary.
-            raise _error(code, said.replace(str(path), "sweep") if isinstance(file, Mapping) else said)
-        answer = json.loads(results.read_text(encoding="utf-8")) if shard is None else {}
-        for failed in answer.get("failed", []):
-            failed["command"] = in_python(failed["command"], own)
-        return SweepResult(folder, answer, printed, cause)
+            # Nobody has seen the files of a dictionary.
+            raise error(code, said.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else said)
+        warn(said, 2)
+        whole = shard is None
+        return SweepResult(folder, _answer(folder, own, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
+
+
+def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
+    """The results of a sweep that is in a folder, as its last call left them; nothing is run."""
+    path = Path(folder)
+    try:
+        answer = _answer(path, {}, False)
+        points, plan = len(answer["points"]), len(answer["failed"])
+    except (OSError, ValueError, KeyError, TypeError) as why:
+        raise ScenarioError(f"`{path}` holds no sweep that came to its end: {why}") from why
+    return SweepResult(path, answer, f"{points} points, {plan} of which failed\n" if plan else f"{points} points\n")
+
+
+def _answer(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
+    """The document of a sweep, with calls that run failed points again."""
+    answer: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for failed in answer.get("failed", []):
+        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(failed["command"]))
+        failed["command"] = in_python(failed["command"], controllers, is_file)
+    return answer
+
+
+def _with_paths(of: Any) -> Any:
+    """A scenario in which names of files that are there are found from anywhere."""
+    if isinstance(of, Mapping):
+        return {name: _with_paths(item) for name, item in of.items()}
+    if isinstance(of, (list, tuple)):
+        return [_with_paths(item) for item in of]
+    if isinstance(of, (str, os.PathLike)) and os.path.isfile(of):
+        return str(Path(of).absolute())
+    return of
 
 
 @contextmanager
-def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[list[str]]:
-    """What tells the command of a cluster, for as long as it is spoken to."""
+def _engine(
+    cluster: Any, controllers: Controllers, identified: Mapping[str, Identity], place: Path
+) -> Iterator[tuple[list[str], list[BaseException]]]:
+    """What tells the command of a cluster, for as long as it is spoken to, and what controllers raise there."""
     if cluster is None:
-        yield []
+        yield [], []
         return
     from . import _cluster
 
+    modules = {module for of in identified.values() for module in of.modules if module.__name__ != "__main__"}
     try:
-        with _cluster.served(cluster, list(controllers.items()), place) as address:
-            yield ["--cluster", address]
-    except _cluster.GoneError as error:
-        raise RunError(str(error)) from error
+        with _cluster.served(cluster, list(controllers.items()), modules, place) as (address, causes):
+            yield ["--cluster", address], causes
+    except _cluster.GoneError as gone:
+        raise RunError(str(gone)) from gone
 
 
 def assess(
@@ -297,8 +381,8 @@ def assess(
     """Asks of a scheme, or of a class, what RFC 9743 asks of a new congestion control; gives all of it as `SCHEME.json` in the folder `out`
     has it, where the reports are. Options are those of the command: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
     and points at which a controller raises an exception, are no error here: they are in what is given back, the latter under `failed`.
-    Runs are kept by the source text of a class, as those of a sweep are."""
-    own = dict(controllers or {})
+    Runs are known again as those of a sweep are."""
+    own = _own(controllers)
     words = ["assess", _named(scheme, own), "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
     if only:
         words += ["--only", ",".join(only)]
@@ -317,7 +401,7 @@ def hunt(
     """Looks for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are its own: `candidates=4096`,
     `against="cubic"`, `seed=2`."""
-    own = dict(controllers or {})
+    own = _own(controllers)
     words = ["hunt", _named(scheme, own), "--goal", goal, "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
     if kinds:
         words += ["--with", ",".join(kinds)]
@@ -326,7 +410,8 @@ def hunt(
 
 def _judged(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
     """The document of a command that ends with 1 where what it says is no good news."""
-    code, printed, said, cause = _thalweg.call(list(words), list(controllers.items()), _sources(controllers), _stop.get())
+    stamp = _stamp(_identities(controllers))
+    code, printed, said, cause = _thalweg.call(list(words), list(controllers.items()), stamp, _stop.get())
     if code == 2 or not printed:
         _fail(code or 1, said, cause)
     answer: dict[str, Any] = json.loads(printed)
@@ -342,7 +427,7 @@ def bench(
 ) -> dict[str, Any]:
     """Measures how fast real sockets are, as `thalweg bench` does: to a server, which must know the scheme, or over the loopback of this
     host. A controller of one's own moves real bytes here."""
-    own = dict(controllers or {})
+    own = _own(controllers)
     end = [] if server is None else ["client", server]
     return _json(["bench", *end, "--scheme", _named(scheme, own), *_options(options)], own)
 
@@ -356,7 +441,7 @@ def send(
     **options: int | str | bool,
 ) -> dict[str, Any]:
     """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
-    own = dict(controllers or {})
+    own = _own(controllers)
     files = [os.fspath(path) for path in paths]
     return _json(["send", "--scheme", _named(scheme, own), *_options(options), *files, receiver], own)
 
@@ -374,6 +459,40 @@ def recv(
 def key() -> str:
     """The key by which peers know this user: what a receiver trusts, and a sender."""
     return _call(["key"])[0].strip()
+
+
+def schemes() -> dict[str, str]:
+    """The schemes that scenarios can use, each with what it is."""
+    return dict(_thalweg.listed()[0])
+
+
+def scenarios() -> dict[str, str]:
+    """The scenarios that are built in, by name, with their titles."""
+    return dict(_thalweg.listed()[1])
+
+
+def metrics() -> list[dict[str, str]]:
+    """The metrics of results: name, unit, meaning, and what they are of ("flow", "group", "network", "link" or "size class")."""
+    names = ("name", "unit", "about", "of")
+    return [dict(zip(names, metric)) for metric in _thalweg.listed()[2]]
+
+
+def validate(
+    scenario: Scenario,
+    *,
+    set: Mapping[str, Any] | Sequence[str] | None = None,
+    controllers: Controllers | None = None,
+) -> str:
+    """Checks a scenario and explains it in words: paths, round trips, queues, memory. What is wrong is a `ScenarioError`, what is
+    probably not meant a `ScenarioWarning`."""
+    own = _own(controllers)
+    name, text = _text(scenario, own)
+    words = changes(_with_names(set, own))
+    code, explained, said = _thalweg.validate(name, text, words, list(own.items()))
+    if code != 0:
+        _fail(code, said, None)
+    warn(said, 2)
+    return explained
 
 
 def paper(name: str, *, experiments: Sequence[str] = (), quick: bool = False) -> dict[str, Any]:
@@ -403,7 +522,6 @@ def _options(options: Mapping[str, int | float | str | bool]) -> list[str]:
     words = []
     for name, value in options.items():
         if value is not False:
-            words.append(f"--{name.replace('_', '-')}")
-            if value is not True:
-                words.append(str(value))
+            # A value that begins with `-` is one all the same.
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}"))
     return words

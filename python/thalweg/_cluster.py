@@ -14,9 +14,11 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
@@ -45,16 +47,31 @@ class GoneError(Exception):
     """The cluster cannot go on."""
 
 
-def work(batch: bytes, build: str, controllers: bytes) -> tuple[float, bytes]:
-    """Makes the runs of a batch, on a worker: the seconds that it took, and what goes back."""
+def work(batch: bytes, build: str, controllers: bytes) -> tuple[float, bytes, bytes]:
+    """Makes the runs of a batch, on a worker: the seconds that it took, what goes back, and the exception of a controller, pickled."""
     if build != _thalweg.build:
         raise OtherBuildError
     from distributed import get_worker
 
     begun = time.perf_counter()
     own: _Controllers = pickle.loads(controllers) if controllers else []
-    answer = _thalweg.work(batch, own, get_worker().state.nthreads)
-    return time.perf_counter() - begun, answer
+    answer, cause = _thalweg.work(batch, own, get_worker().state.nthreads)
+    return time.perf_counter() - begun, answer, b"" if cause is None else _carried(cause)
+
+
+def _carried(cause: BaseException) -> bytes:
+    """An exception as bytes, with its traceback as a note, as that is left behind."""
+    told = "".join(traceback.format_exception(cause))
+    note = f"On a worker of the cluster:\n{told}"
+    try:
+        cause.add_note(note)
+        pickled = pickle.dumps(cause)
+        pickle.loads(pickled)
+    except Exception:
+        other = RuntimeError(f"{type(cause).__name__}: {cause}")
+        other.add_note(note)
+        pickled = pickle.dumps(other)
+    return pickled
 
 
 # A worker that has no thalweg, or an older one, can say so, as it needs nothing of it.
@@ -75,6 +92,8 @@ class Crew:
         self._slots: int | None = None
         self._is_over = threading.Event()
         self._batches: dict[int, Any] = {}
+        self.cause: BaseException | None = None
+        """The first exception of a controller that arrived."""
 
     def _tell(self, head: Mapping[str, Any], body: bytes = b"") -> None:
         # Who asked may have gone.
@@ -109,11 +128,13 @@ class Crew:
         if self._is_over.is_set():
             return
         try:
-            seconds, answer = future.result()
+            seconds, answer, cause = future.result()
         except Exception as error:
             self._failed(number, body, refused, error)
         else:
             self._batches.pop(number, None)
+            if cause and self.cause is None:
+                self.cause = _arrived(cause)
             self._tell({"batch": number, "seconds": seconds}, answer)
 
     def _failed(self, number: int, body: bytes, refused: Sequence[str], error: Exception) -> None:
@@ -190,6 +211,15 @@ class Crew:
             )
 
 
+def _arrived(cause: bytes) -> BaseException | None:
+    """The exception of a worker; one of a class that this process has not is told in words."""
+    try:
+        error: BaseException = pickle.loads(cause)
+    except Exception as why:
+        error = RuntimeError(f"a controller raised an exception on a worker, which cannot be read here: {why}")
+    return error
+
+
 def _place(client: Any) -> str:
     return str(getattr(getattr(client, "scheduler", None), "address", "the cluster"))
 
@@ -262,8 +292,8 @@ def _knock(address: str) -> str:
     return whole
 
 
-def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"") -> None:
-    """Is the engine of a sweep, which asks on one stream and is answered on the other."""
+def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"") -> BaseException | None:
+    """Is the engine of a sweep, which asks on one stream and is answered on the other; gives the first exception of a controller."""
     try:
         hello = json.loads(read.readline() or b"{}")
         if hello.get("hello") != "thalweg-sweep":
@@ -274,17 +304,24 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
             write.flush()
 
         with connected(cluster, note) as client:
-            Crew(client, write, hello["version"], hello["build"], controllers).serve(read)
+            crew = Crew(client, write, hello["version"], hello["build"], controllers)
+            crew.serve(read)
+            return crew.cause
     except GoneError as error:
         with suppress(OSError, ValueError):
             write.write(json.dumps({"lost": str(error)}).encode() + b"\n")
             write.flush()
+    return None
 
 
 @contextmanager
-def served(cluster: Any, controllers: _Controllers, place: Path) -> Iterator[str]:
-    """An engine of this process, at the address that is given; its socket is in the folder."""
-    pickled = _pickled(controllers) if controllers else b""
+def served(
+    cluster: Any, controllers: _Controllers, modules: Collection[ModuleType], place: Path
+) -> Iterator[tuple[str, list[BaseException]]]:
+    """An engine of this process: its address, whose socket is in the folder, and what controllers will have raised. `modules` are those
+    that workers need not have."""
+    pickled = _pickled(controllers, modules) if controllers else b""
+    causes: list[BaseException] = []
     path = place / "engine"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -296,12 +333,14 @@ def served(cluster: Any, controllers: _Controllers, place: Path) -> Iterator[str
             except OSError:
                 return
             with stream, stream.makefile("rb") as read, stream.makefile("wb") as write:
-                serve(read, write, cluster, pickled)
+                cause = serve(read, write, cluster, pickled)
+                if cause is not None:
+                    causes.append(cause)
 
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
         try:
-            yield f"unix:{path}"
+            yield f"unix:{path}", causes
         finally:
             # Where the sweep ended before it asked.
             with suppress(OSError):
@@ -309,25 +348,19 @@ def served(cluster: Any, controllers: _Controllers, place: Path) -> Iterator[str
             thread.join(timeout=PATIENCE)
 
 
-def _pickled(controllers: _Controllers) -> bytes:
-    """Controllers as bytes, with the texts of their own modules, which workers need not have."""
+def _pickled(controllers: _Controllers, modules: Collection[ModuleType]) -> bytes:
+    """Controllers as bytes, with what they have of these modules."""
     try:
         import cloudpickle
     except ImportError as error:
         raise GoneError(f"{NEEDED} ({error})") from error
-    modules = set()
-    for _, make in controllers:
-        for of in make.__mro__ if isinstance(make, type) else [make]:
-            name = str(getattr(of, "__module__", "")).partition(".")[0]
-            if name in sys.modules and name not in ("builtins", "thalweg", "__main__"):
-                modules.add(of.__module__)
-    for name in modules:
-        cloudpickle.register_pickle_by_value(sys.modules[name])
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
     try:
         pickled: bytes = cloudpickle.dumps(list(controllers))
     finally:
-        for name in modules:
-            cloudpickle.unregister_pickle_by_value(sys.modules[name])
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
     return pickled
 
 

@@ -5,12 +5,13 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from . import _thalweg
+from ._errors import ScenarioError
 
 
 class Table:
@@ -18,7 +19,11 @@ class Table:
     `pyarrow.table(table)`)."""
 
     def __init__(self, native: _thalweg.Table) -> None:
-        self._native = native
+        # Columns without any value are none, but may still be asked for.
+        self._native, self._missing = native.without_missing()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _table, (self._native.parts(), self._missing)
 
     @property
     def columns(self) -> list[str]:
@@ -30,6 +35,8 @@ class Table:
 
     def __getitem__(self, name: str) -> list[Any]:
         """The values of a column; None where there is none."""
+        if name in self._missing:
+            return [None] * len(self)
         return self._native.column(name)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -64,6 +71,77 @@ class Table:
         return f"<thalweg.Table: {len(self)} rows of {', '.join(self.columns[:6])}, ...>"
 
 
+def _table(parts: Sequence[tuple[str, str, Sequence[Any]]], missing: list[str]) -> Table:
+    """A table of what was pickled."""
+    table = Table(_thalweg.Table.of(parts))
+    table._missing = missing
+    return table
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A table of dictionaries: counts are whole numbers, all else is a number, a text or a truth value."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return Table(_thalweg.Table.of([(name, *_typed(name, cells)) for name, cells in columns.items()]))
+
+
+def joined(name: str, tables: Sequence[Table]) -> Table:
+    """The rows of tables, with the number of their table, from 0, in a first column of this name."""
+    return _of_rows([{name: number, **row} for number, table in enumerate(tables) for row in table])
+
+
+def _typed(name: str, cells: Sequence[Any]) -> tuple[str, list[Any]]:
+    known = [cell for cell in cells if cell is not None]
+    if known and all(isinstance(cell, str) for cell in known):
+        return "text", list(cells)
+    if known and all(isinstance(cell, bool) for cell in known):
+        return "switch", list(cells)
+    if known and not name.endswith("_bps") and all(isinstance(cell, int) for cell in known):
+        return "count", list(cells)
+    return "number", [None if cell is None else float(cell) for cell in cells]
+
+
+class _Copy:
+    """What a result has without the simulations that it is of: what is pickled."""
+
+    def __init__(self, of: "_thalweg.Measured | _Copy") -> None:
+        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), of.said())
+        self._quantities = of.quantities()
+        self._tables = tuple(table.parts() for table in (of.flows(), of.links(), of.series()))
+
+    def document(self) -> str:
+        return self._texts[0]
+
+    def summary(self) -> str:
+        return self._texts[1]
+
+    def figure(self) -> str:
+        return self._texts[2]
+
+    def scenario(self) -> str:
+        return self._texts[3]
+
+    def said(self) -> str:
+        return self._texts[4]
+
+    def quantities(self) -> list[str]:
+        return self._quantities
+
+    def flows(self) -> _thalweg.Table:
+        return _thalweg.Table.of(self._tables[0])
+
+    def links(self) -> _thalweg.Table:
+        return _thalweg.Table.of(self._tables[1])
+
+    def series(self, quantity: str | None = None) -> _thalweg.Table:
+        parts = self._tables[2]
+        if quantity is not None:
+            of = next(cells for name, _, cells in parts if name == "quantity")
+            rows = [row for row, name in enumerate(of) if name == quantity]
+            parts = [(name, kind, [cells[row] for row in rows]) for name, kind, cells in parts]
+        return _thalweg.Table.of(parts)
+
+
 class Figure:
     """A picture, which notebooks show."""
 
@@ -81,14 +159,17 @@ class Figure:
         elif kind == ".svg":
             Path(path).write_text(self.svg, encoding="utf-8")
         else:
-            raise ValueError(f"`{os.fspath(path)}`: pictures are .svg or .png")
+            raise ScenarioError(f"`{os.fspath(path)}`: pictures are .svg or .png")
 
 
 class Result:
     """The results of a run, of several runs, or of a comparison."""
 
-    def __init__(self, measured: _thalweg.Measured) -> None:
+    def __init__(self, measured: _thalweg.Measured | _Copy) -> None:
         self._measured = measured
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Result, (self._measured if isinstance(self._measured, _Copy) else _Copy(self._measured),)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -105,6 +186,33 @@ class Result:
     def links(self) -> Table:
         """A row for each direction of a link of each run."""
         return Table(self._measured.links())
+
+    def _runs(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """The runs, each with the columns by which it is known."""
+        is_comparison = self.document["kind"] == "comparison"
+        for of in self.document["schemes"] if is_comparison else [self.document]:
+            for run in of["runs"]:
+                yield {**({"compared": of["scheme"]} if is_comparison else {}), "seed": run["seed"]}, run
+
+    @cached_property
+    def groups(self) -> Table:
+        """A row for each group of flows of each run."""
+        return _of_rows([{**known, **_plain(group, "name", "group")} for known, run in self._runs() for group in run["groups"]])
+
+    @cached_property
+    def totals(self) -> Table:
+        """A row for each run, with the values of the whole network."""
+        return _of_rows([{**known, **_plain(run["totals"])} for known, run in self._runs()])
+
+    @cached_property
+    def transfers(self) -> Table:
+        """A row for each group with transfers of each run, by classes of sizes: how many ended and how long they took."""
+        return _of_rows([
+            {**known, "group": group["name"], **_plain(size)}
+            for known, run in self._runs()
+            for group in run["groups"]
+            for size in group.get("sizes") or []
+        ])
 
     @property
     def quantities(self) -> list[str]:
@@ -154,22 +262,39 @@ class Result:
         return f"{self._measured.figure()}\n<pre>{html.escape(str(self))}</pre>"
 
 
-def in_python(command: str, controllers: Collection[str]) -> str:
-    """The command that runs a point again, as a call where it names one of these controllers, which the command does not know."""
+def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str, Any]:
+    """What of an object is a number, a text or a truth value; those of objects in it have both names."""
+    row: dict[str, Any] = {}
+    for key, value in of.items():
+        if isinstance(value, Mapping):
+            row |= {f"{key}.{inner}": cell for inner, cell in _plain(value).items()}
+        elif value is None or isinstance(value, (bool, int, float, str)):
+            row[called if key == name else key] = value
+    return row
+
+
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+def in_python(command: str, controllers: Collection[str], is_file: bool = True) -> str:
+    """The command that runs a point again, as a call where the command would not do: where it names one of these controllers or a number
+    without a unit, and where its scenario is no file."""
     words = shlex.split(command)
     schemes = words[words.index("--schemes") + 1] if "--schemes" in words else ""
     named = [name for name in controllers if name in schemes.split(",") or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
-    if not named or words[1] not in ("run", "compare"):
+    sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
+    has_numbers = any(_NUMBER.fullmatch(of.partition("=")[2].strip()) for of in sets)
+    if words[1] not in ("run", "compare") or not (named or has_numbers or not is_file):
         return command
-    given = [repr(words[2])]
+    given = [repr(words[2]) if is_file else "scenario"]
     if schemes:
         given.append(repr(schemes.split(",")))
     if "--seed" in words:
         given.append(f"seed={words[words.index('--seed') + 1]}")
-    sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
     if sets:
         given.append(f"set={sets!r}")
-    given.append(f"controllers={{{', '.join(f'{name!r}: ...' for name in named)}}}")
+    if named:
+        given.append(f"controllers={{{', '.join(f'{name!r}: ...' for name in named)}}}")
     return f"thalweg.{words[1]}({', '.join(given)})"
 
 

@@ -1,6 +1,7 @@
 """The compiled half."""
 
 import os
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, final
 
@@ -19,8 +20,10 @@ __all__ = [
     "call",
     "heat_map",
     "is_judged",
+    "listed",
     "png",
     "run",
+    "validate",
     "work",
 ]
 
@@ -33,8 +36,14 @@ class Controller:
 
     per_packet: ClassVar[bool]
     """`on_ack` is called for each acknowledgement, and not once a round trip."""
+    ecn: str | None
+    """None; or "classic", with which queues may mark packets in place of dropping them (ECT(0), RFC 3168) and a mark is told as a loss is; or
+    "l4s", with which they mark early (ECT(1), RFC 9331) and marks are told by samples alone."""
     window: float
     """The window in segments, from 1 to 2^30; 10 at first."""
+    @property
+    def rng(self) -> random.Random:
+        """A generator of random numbers of the flow's own (`random.Random`), which follow from the run's seed."""
     pacing_rate: float | None
     """The rate of payload in bit/s at which packets are spread; None sends as soon as the window allows."""
 
@@ -118,16 +127,24 @@ class Environments:
         longest: float,
         delay: float,
         jobs: int | None,
+        ecn: str | None,
     ) -> tuple[Environments | None, int, str]: ...
     @property
     def names(self) -> list[str]: ...
     def reset(
         self, which: Sequence[int], seeds: Sequence[int], changes: Sequence[Sequence[str]], seen: object
     ) -> tuple[int, str]: ...
+    def reset_one(self, seed: int, changes: Sequence[str]) -> tuple[list[float], int, str]: ...
+    def step_one(self, window: float, rate: float) -> tuple[list[float], int, str]: ...
+    def length(self, changes: Sequence[str]) -> tuple[tuple[float, float, float | None] | None, int, str]: ...
     def step(self, windows: object, rates: object, seen: object) -> tuple[int, str]: ...
 
 @final
 class Table:
+    @staticmethod
+    def of(parts: Sequence[tuple[str, str, Sequence[Any]]]) -> Table: ...
+    def parts(self) -> list[tuple[str, str, list[Any]]]: ...
+    def without_missing(self) -> tuple[Table, list[str]]: ...
     @property
     def column_names(self) -> list[str]: ...
     def column(self, name: str) -> list[Any]: ...
@@ -169,7 +186,16 @@ def heat_map(
 ) -> str: ...
 def is_judged() -> bool: ...
 def png(svg: str) -> bytes: ...
-def work(batch: bytes, controllers: Sequence[tuple[str, Callable[[], Controller]]], at_a_time: int) -> bytes: ...
+def work(
+    batch: bytes, controllers: Sequence[tuple[str, Callable[[], Controller]]], at_a_time: int
+) -> tuple[bytes, BaseException | None]: ...
+def listed() -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str, str, str]]]: ...
+def validate(
+    scenario: str | os.PathLike[str],
+    text: str | None,
+    sets: Sequence[str],
+    controllers: Sequence[tuple[str, Callable[[], Controller]]],
+) -> tuple[int, str, str]: ...
 def run(
     scenario: str | os.PathLike[str],
     text: str | None,
@@ -181,5 +207,6 @@ def run(
     controllers: Sequence[tuple[str, Callable[[], Controller]]],
     judged: bool,
     limit: float | None,
+    stop: Stop | None = None,
     show: Callable[[float | None, str], object] | None = None,
 ) -> tuple[Measured | None, int, str, BaseException | None]: ...

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ._errors import ScenarioError
+
 Value: TypeAlias = "str | int | float | bool | Mapping[str, Any] | Sequence[Any]"
 Scenario: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
@@ -13,7 +15,7 @@ Scenario: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 def key(name: object) -> str:
     """A key, with quotes where it needs them."""
     if not isinstance(name, str):
-        raise TypeError(f"a key is a text, not {name!r}")
+        raise ScenarioError(f"a key is a text, not {name!r}")
     plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
     return name if plain else json.dumps(name, ensure_ascii=False)
 
@@ -29,16 +31,18 @@ def value(of: object) -> str:
         return "{ " + ", ".join(f"{key(name)} = {value(item)}" for name, item in of.items()) + " }"
     if isinstance(of, Sequence) and not isinstance(of, (bytes, bytearray)):
         return "[" + ", ".join(value(item) for item in of) + "]"
-    # NumPy's numbers are no int or float, and become one.
-    item = getattr(of, "item", None)
-    number = item() if callable(item) else of
-    if isinstance(number, bool):
-        return "true" if number else "false"
-    if isinstance(number, int):
-        return str(number)
-    if isinstance(number, float) and math.isfinite(number):
-        return repr(number)
-    raise TypeError(f"{of!r} is no value of a scenario: it takes texts with units, numbers, true and false, lists and dictionaries")
+    if isinstance(of, os.PathLike):
+        return value(os.fspath(of))
+    if isinstance(of, int):
+        return str(int(of))
+    if isinstance(of, float) and math.isfinite(of):
+        return repr(float(of))
+    # What numpy, pandas and others have is a list or a number then.
+    plain = getattr(of, "tolist", None)
+    if callable(plain):
+        return value(plain())
+    words = f"{of!r} is no value of a scenario: it takes texts with units, numbers, true and false, lists, arrays and dictionaries"
+    raise ScenarioError(words)
 
 
 def document(of: Mapping[str, Any]) -> str:
@@ -53,5 +57,5 @@ def changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
     if isinstance(sets, Mapping):
         return [f"{name}={value(item)}" for name, item in sets.items()]
     if isinstance(sets, str):
-        raise TypeError("set is a dictionary, or a list of texts such as \"duration=5 s\"")
+        raise ScenarioError("set is a dictionary, or a list of texts such as \"duration=5 s\"")
     return list(sets)

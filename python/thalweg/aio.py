@@ -1,25 +1,32 @@
-"""`send`, `recv` and `bench` for asyncio: others go on while bytes move.
+"""Calls that take long, for asyncio: others go on meanwhile.
 
+>>> result = await thalweg.aio.run("dumbbell", seed=7)
 >>> received, sent = await asyncio.gather(thalweg.aio.recv("inbox", trust=key), thalweg.aio.send(["data"], "host"))
 
-Whoever cancels a call ends its transfer: it is over when `CancelledError` comes.
+A call that is cancelled ends its runs or its transfer: they are over when `CancelledError` comes.
 """
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from . import Controller, Controllers, _stop, _thalweg
+from . import Controller, Controllers, Result, SweepResult, _stop, _thalweg
 from . import bench as _bench
+from . import compare as _compare
 from . import recv as _recv
+from . import run as _run
 from . import send as _send
+from . import sweep as _sweep
+from ._toml import Scenario
 
-__all__ = ["bench", "recv", "send"]
+__all__ = ["bench", "compare", "recv", "run", "send", "sweep"]
+
+_T = TypeVar("_T")
 
 
-async def _awaited(call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+async def _awaited(call: Callable[[], _T]) -> _T:
     stop = _thalweg.Stop()
     before = _stop.set(stop)
     try:
@@ -35,6 +42,21 @@ async def _awaited(call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         with suppress(Exception):
             await work
         raise
+
+
+async def run(scenario: Scenario, **options: Any) -> Result:
+    """Runs a scenario, as `thalweg.run` does, with its arguments."""
+    return await _awaited(lambda: _run(scenario, **options))
+
+
+async def compare(scenario: Scenario, schemes: Sequence[str | type[Controller]], **options: Any) -> Result:
+    """Runs a scenario with each of several schemes, as `thalweg.compare` does, with its arguments."""
+    return await _awaited(lambda: _compare(scenario, schemes, **options))
+
+
+async def sweep(file: Scenario, out: str | os.PathLike[str] | None = None, **options: Any) -> SweepResult:
+    """Runs a sweep, as `thalweg.sweep` does, with its arguments."""
+    return await _awaited(lambda: _sweep(file, out, **options))
 
 
 async def send(

@@ -9,7 +9,9 @@ All simulations are advanced in this process, on all cores, each to the next dec
 `pip install thalweg[envs]`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -19,10 +21,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from . import Controller, Error, Result, RunError, Sample, ScenarioError, _text, _thalweg, compare
+from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, _whole, compare
+from ._errors import error
+from ._results import joined
 from ._toml import Scenario, changes
 
-__all__ = ["FEATURES", "Env", "VectorEnv", "controller", "power"]
+__all__ = ["COLUMNS", "FEATURES", "Baselines", "Env", "VectorEnv", "controller", "power"]
 
 Array: TypeAlias = NDArray[Any]
 Samples: TypeAlias = Mapping[str, Array]
@@ -36,8 +40,9 @@ FEATURES = ("queueing", "trend", "loss", "marks", "delivered", "window", "base")
 """What an observation has: the queueing delay and its change, in shortest round trips; the shares of packets lost and marked; packets
 acknowledged, in windows; the logarithm of the window (2^10 is 1), and that of the shortest round trip (100 ms is 1, 10 ms 0)."""
 
-_LOW = numpy.array([0, -10, 0, 0, 0, 0, -4], dtype=numpy.float32)
-_HIGH = numpy.array([10, 10, 1, 1, 10, 3, 4], dtype=numpy.float32)
+_BOUNDS = ((0.0, 10.0), (-10.0, 10.0), (0.0, 1.0), (0.0, 1.0), (0.0, 10.0), (0.0, 3.0), (-4.0, 4.0))
+_LOW = numpy.array([low for low, _ in _BOUNDS], dtype=numpy.float32)
+_HIGH = numpy.array([high for _, high in _BOUNDS], dtype=numpy.float32)
 _MOST_WINDOW = 2.0**20
 _PACE = 1.25
 
@@ -57,7 +62,8 @@ def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
         seen["lost"] / numpy.maximum(acked + seen["lost"], 1),
         seen["marks"] / numpy.maximum(acked, 1),
         acked / numpy.maximum(seen["window"], 1),
-        numpy.log2(seen["window"]) / 10,
+        # Of a flow that has not begun there is none.
+        numpy.log2(numpy.maximum(seen["window"], 1)) / 10,
         numpy.where(known, numpy.log10(base) + 2, 0.0),
     )
     stacked = numpy.stack(columns, axis=-1)
@@ -83,6 +89,71 @@ def power(seen: Samples) -> Array:
     return numpy.asarray(numpy.clip(numpy.nan_to_num(throughput), 0.0, 1.0) * numpy.clip(delay, 0.0, 1.0) - lost)
 
 
+# The same for one simulation, whose samples are numbers: arrays of one cost a hundred times what they hold.
+
+_One: TypeAlias = Mapping[str, Any]
+
+
+def _features_of_one(seen: _One, last: float) -> tuple[list[float], float]:
+    base, acked, lost = seen["min_rtt"], seen["acked"], seen["lost"]
+    known = base is not None and base > 0
+    base = base if known else 1.0
+    rtt = last if seen["rtt"] is None else seen["rtt"]
+    rtt = rtt if known and not math.isnan(rtt) else base
+    before = rtt if math.isnan(last) else last
+    values = (
+        rtt / base - 1,
+        (rtt - before) / base,
+        lost / max(acked + lost, 1),
+        seen["marks"] / max(acked, 1),
+        acked / max(seen["window"], 1),
+        math.log2(max(seen["window"], 1)) / 10,
+        math.log10(base) + 2 if known else 0.0,
+    )
+    return [min(max(value, low), high) for value, (low, high) in zip(values, _BOUNDS)], rtt if known else math.nan
+
+
+def _decide_for_one(seen: _One, action: float, pace: bool) -> tuple[float, float]:
+    window = min(max(seen["window"] * 2.0**action, 1.0), _MOST_WINDOW)
+    if not pace or seen["smoothed_rtt"] is None:
+        return window, math.nan
+    return window, max(_PACE * window * seen["segment"] * 8 / seen["smoothed_rtt"], 1.0)
+
+
+def _power_of_one(seen: _One) -> float:
+    rate, rtt = seen["path_rate"], seen["rtt"]
+    throughput = seen["acked_bytes"] * 8 / max(seen["interval"], 1e-9) / rate if rate else 0.0
+    delay = seen["path_rtt"] / rtt if rtt and seen["path_rtt"] else 0.0
+    lost = seen["lost"] / max(seen["acked"] + seen["lost"], 1)
+    return float(min(max(throughput, 0.0), 1.0) * min(max(delay, 0.0), 1.0) - lost)
+
+
+def _known(cells: Sequence[float]) -> dict[str, Any]:
+    """Samples of one agent, by name; None where nothing is known, as in `thalweg.Sample`."""
+    return {name: None if cell != cell else cell for name, cell in zip(COLUMNS, cells)}
+
+
+def generators(seed: int | None, count: int) -> list[numpy.random.Generator]:
+    """Generators for so many environments, of which no two share anything, whatever their seeds."""
+    whole = None if seed is None else _whole("seed", seed, 0, 2**128)
+    return [numpy.random.default_rng(of) for of in numpy.random.SeedSequence(whole).spawn(count)]
+
+
+def episode(generator: numpy.random.Generator, vary: Vary) -> tuple[int, list[str]]:
+    """The seed of the next episode, and its changes of the scenario."""
+    seed = int(generator.integers(1 << 53))
+    chosen = {key: of(generator) if callable(of) else of[int(generator.integers(len(of)))] for key, of in vary.items()}
+    return seed, changes(chosen)
+
+
+def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]:
+    """What is varied, by key."""
+    for key, of in (vary or {}).items():
+        if not callable(of) and (isinstance(of, str) or not hasattr(of, "__getitem__") or len(of) == 0):
+            raise ScenarioError(f"vary: `{key}` has a list of values or a function of a random generator, and not {of!r}")
+    return dict(vary or {})
+
+
 class _Simulations:
     """Simulations that stop where their agents decide."""
 
@@ -95,18 +166,22 @@ class _Simulations:
         longest: float,
         delay: float,
         jobs: int | None,
+        ecn: str | None,
     ) -> None:
         if interval is not None and not interval > 0:
-            raise ValueError(f"a step is an interval in seconds or None for a round trip, and not {interval!r}")
+            raise ScenarioError(f"a step is an interval in seconds or None for a round trip, and not {interval!r}")
         if not longest > 0:
-            raise ValueError(f"the longest step is a time in seconds, and not {longest!r}")
+            raise ScenarioError(f"the longest step is a time in seconds, and not {longest!r}")
         if not delay >= 0:
-            raise ValueError(f"actions are delayed by a time in seconds, and not by {delay!r}")
+            raise ScenarioError(f"actions are delayed by a time in seconds, and not by {delay!r}")
+        if ecn not in (None, "classic", "l4s"):
+            raise ScenarioError(f'ecn is None, "classic" (ECT(0), RFC 3168) or "l4s" (ECT(1), RFC 9331), and not {ecn!r}')
         name, text = _text(scenario)
-        native, code, said = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, jobs)
+        threads = None if jobs is None else _whole("jobs", jobs, 1, 2**16)
+        native, code, said = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, threads, ecn)
         if native is None:
-            raise _failed(code, said)
-        self._native = native
+            raise error(code, said)
+        self._native, self._interval = native, interval
         self.names = native.names
         self.agents = len(self.names)
         self._cells = numpy.zeros((count, self.agents, len(COLUMNS)))
@@ -120,7 +195,30 @@ class _Simulations:
 
     def _check(self, said: tuple[int, str]) -> None:
         if said[0] != 0:
-            raise _failed(*said)
+            raise error(*said)
+
+    def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
+        """Begins a new episode of the only simulation, which has one agent; gives what that sees."""
+        cells, code, said = self._native.reset_one(seed, varied)
+        self._check((code, said))
+        return _known(cells)
+
+    def step_one(self, window: float, rate: float) -> dict[str, Any]:
+        """Takes the decision of the only agent; gives what it sees."""
+        cells, code, said = self._native.step_one(window, rate)
+        self._check((code, said))
+        return _known(cells)
+
+    def length(self, varied: list[str], steps: int | None) -> tuple[float, float]:
+        """The duration of an episode and the warm-up of its measurements. A step of a round trip is one of the empty path."""
+        told, code, said = self._native.length(varied)
+        if told is None:
+            raise error(code, said)
+        duration, warmup, rtt = told
+        if steps is not None and (step := self._interval or rtt) is not None:
+            # The time before the first decision is no step.
+            duration = min(duration, (steps + 1) * step)
+        return duration, warmup if warmup < duration else 0.0
 
     def seen(self, agent: int) -> dict[str, Array]:
         """What an agent of each simulation saw last."""
@@ -132,13 +230,8 @@ class _Simulations:
         return dict(zip(COLUMNS, self._cells[0].T.copy()))
 
 
-def _failed(code: int, said: str) -> Error:
-    text = said.strip().removeprefix("error: ")
-    return ScenarioError(text) if code == 2 else RunError(text)
-
-
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Simulations of a scenario in which one flow has the scheme `agent`, each with a seed of its own.
+    """Simulations of a scenario in which one flow has the scheme `agent`, each with random numbers of its own.
 
     An action from -1 to 1 is by how many powers of two the window changes; with `pace` packets are spread at 1.25 windows a round trip.
     An observation has `FEATURES`. A step is a round trip of the flow, but no longer than `longest`, or the `interval` in seconds; an
@@ -148,9 +241,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     `reset(options={"reset_mask": mask})` (`DISABLED`).
 
     `vary` changes the scenario in each episode: for a key, as `set` takes them, a list to choose from, or a function of a random
-    generator. `reward` is a function of the samples of all simulations (`COLUMNS`). Infos hold these samples and the seeds."""
+    generator. `reward` is a function of the samples of all simulations (`COLUMNS`). Infos hold these samples and the seeds. With
+    `ecn="classic"` or "l4s" queues may mark the agent's packets (ECT(0) or ECT(1)); without, it is as the scenario says. `render_mode`
+    "ansi" has `render` tell in a line of each what it does."""
 
-    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 20, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
         self,
@@ -167,22 +262,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         reward: Callable[[Samples], Array] = power,
         jobs: int | None = None,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        ecn: str | None = None,
+        render_mode: str | None = None,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"there is at least one environment, and not {num_envs!r}")
-        if steps is not None and steps < 1:
-            raise ValueError(f"an episode has at least one step, and not {steps!r}")
-        self.num_envs = num_envs
-        self.render_mode = None
+        self.num_envs = num_envs = _whole("num_envs", num_envs, 1, 2**24)
+        self.render_mode = _render_mode(render_mode)
         self._mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self._mode}
         self.single_observation_space = Box(_LOW, _HIGH)
         self.single_action_space = Box(-1.0, 1.0, (1,))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._scenario, self._set, self._vary = scenario, set, dict(vary or {})
-        self._steps, self._pace, self._reward = steps, pace, reward
-        self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs)
+        self._scenario, self._set, self._vary = scenario, set, checked(vary)
+        self._steps = None if steps is None else _whole("steps", steps, 1, 2**63 - 1)
+        self._pace, self._reward = pace, reward
+        self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs, ecn)
         if self._simulations.agents != 1:
             raise ScenarioError(f"one flow has the scheme `agent` in a VectorEnv, and {self._simulations.agents} have")
         self._generators: list[numpy.random.Generator] = []
@@ -196,47 +290,41 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins new episodes. Simulation i has the seed `seed` + i, or the one at place i of a list, in its first episode, and draws
-        those of later ones. With a `reset_mask` among the options the others go on where they are."""
+        """Begins new episodes. Simulation i draws its seeds, and what varies, from stream i of `seed`, or of the one at place i of a list its
+        first: no two have anything in common. With a `reset_mask` among the options the others go on where they are."""
         mask = numpy.asarray((options or {}).get("reset_mask", numpy.ones(self.num_envs, dtype=bool)))
         if mask.shape != (self.num_envs,) or mask.dtype != bool:
-            raise ValueError(f"a reset_mask has a truth value for each of {self.num_envs} environments")
+            raise ScenarioError(f"a reset_mask has a truth value for each of {self.num_envs} environments")
         if not self._seen and not mask.all():
             raise gymnasium.error.ResetNeeded("the first reset is one of all environments")
         if seed is None:
-            first: list[int | None] = [None] * self.num_envs
-        elif isinstance(seed, (int, numpy.integer)):
-            first = [int(seed) + number for number in range(self.num_envs)]
+            fresh: list[numpy.random.Generator | None] = [None] * self.num_envs
+        elif isinstance(seed, Sequence) or isinstance(seed, numpy.ndarray):
+            fresh = [None if of is None else generators(of, 1)[0] for of in seed]
+            if len(fresh) != self.num_envs:
+                raise ScenarioError(f"there are {self.num_envs} environments and {len(fresh)} seeds")
         else:
-            first = list(seed)
-            if len(first) != self.num_envs:
-                raise ValueError(f"there are {self.num_envs} environments and {len(first)} seeds")
-        if not self._generators or seed is not None:
-            old = self._generators or [numpy.random.default_rng() for _ in first]
-            self._generators = [
-                old[number] if of is None or not mask[number] else numpy.random.default_rng(of) for number, of in enumerate(first)
-            ]
-        return self._renew(mask, first), self._infos()
+            fresh = list(generators(seed, self.num_envs))
+        if not self._generators:
+            self._generators = generators(None, self.num_envs)
+        for number in numpy.flatnonzero(mask):
+            self._generators[number] = fresh[number] or self._generators[number]
+        self._renew(mask)
+        return self._observations, self._infos()
 
-    def _renew(self, mask: Array, seeds: Sequence[int | None]) -> Array:
-        """Begins new episodes where the mask says so; gives the observations of all."""
-        which = numpy.flatnonzero(mask).tolist()
-        self._begin(which, [seeds[number] for number in which])
+    def _renew(self, mask: Array) -> None:
+        """Begins new episodes where the mask says so."""
+        self._begin(numpy.flatnonzero(mask).tolist())
         self._seen = self._simulations.seen(0)
         fresh, last = _features(self._seen, numpy.full(self.num_envs, numpy.nan))
         self._observations = numpy.where(mask[:, None], fresh, self._observations)
         self._last = numpy.where(mask, last, self._last)
-        return self._observations
 
-    def _begin(self, which: list[int], seeds: list[int | None]) -> None:
+    def _begin(self, which: list[int]) -> None:
         varied = []
-        for number, seed in zip(which, seeds):
-            generator = self._generators[number]
-            self._seeds[number] = seed if seed is not None else generator.integers(1 << 53)
-            chosen = {
-                key: of(generator) if callable(of) else of[int(generator.integers(len(of)))] for key, of in self._vary.items()
-            }
-            varied.append(changes(chosen))
+        for number in which:
+            self._seeds[number], changed = episode(self._generators[number], self._vary)
+            varied.append(changed)
         self._simulations.reset(which, [int(self._seeds[number]) for number in which], varied)
         self._taken[which] = 0
         self._over[which] = False
@@ -255,7 +343,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._taken += 1
         if before.any():
             which = numpy.flatnonzero(before).tolist()
-            self._begin(which, [None] * len(which))
+            self._begin(which)
         self._seen = self._simulations.seen(0)
         self._observations, self._last = _features(self._seen, self._last)
         rewards = numpy.where(before, 0.0, self._reward(self._seen))
@@ -270,66 +358,192 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             for number in numpy.flatnonzero(over):
                 final[number] = self._observations[number]
             ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
-            self._renew(over, [None] * self.num_envs)
+            self._renew(over)
             infos = {**self._infos(), **ended}
         return self._observations, rewards, terminations, truncations, infos
 
     def _infos(self) -> dict[str, Any]:
         return {**self._seen, "seed": self._seeds.copy()}
 
+    def render(self) -> tuple[str, ...] | None:
+        """A line of each simulation, in the render mode "ansi"."""
+        if self.render_mode is None or not self._seen:
+            return None
+        rows = zip(*(of.tolist() for of in self._seen.values()))
+        return tuple(_line(_known(row)) for row in rows)
+
     def baselines(
-        self, schemes: Sequence[str | type[Controller]], *, seed: int, set: Mapping[str, Any] | None = None, reps: int = 1
-    ) -> Result:
-        """Runs the scenario with schemes in the place of the agent, under the same seeds, and so with the same traffic and losses."""
-        own = {key: value for key, value in (word.split("=", 1) for word in changes(self._set))}
-        sets = [f"{key}={value}" for key, value in own.items()] + changes(set)
-        return compare(self._scenario, schemes, seed=seed, set=sets, reps=reps)
+        self,
+        schemes: Sequence[str | type[Controller]],
+        *,
+        seed: int,
+        set: Mapping[str, Any] | Sequence[str] | None = None,
+        reps: int = 1,
+        controllers: Controllers | None = None,
+    ) -> "Baselines":
+        """Runs schemes in the place of the agent through the first episodes of so many simulations under this seed: the same paths, traffic,
+        losses and, where `steps` bounds them, lengths. A step of a round trip counts as one of the empty path there."""
+        results = []
+        for generator in generators(seed, _whole("reps", reps, 1, 2**24)):
+            first, varied = episode(generator, self._vary)
+            # Later changes of a key count.
+            sets = [*changes(self._set), *varied]
+            duration, warmup = self._simulations.length(varied, self._steps)
+            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *changes(set)]
+            results.append(compare(self._scenario, schemes, seed=first, set=sets, controllers=controllers))
+        return Baselines(results)
+
+
+class Baselines:
+    """What schemes did in the episodes of an environment."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.results = list(results)
+        """The comparison of each episode."""
+
+    @cached_property
+    def flows(self) -> Table:
+        """A row for each flow of each scheme in each episode."""
+        return joined("episode", [result.flows for result in self.results])
+
+    @cached_property
+    def totals(self) -> Table:
+        """A row for each scheme in each episode, with the values of the whole network."""
+        return joined("episode", [result.totals for result in self.results])
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __str__(self) -> str:
+        if len(self.results) == 1:
+            return str(self.results[0])
+        totals = self.totals
+        lines = [f"Means of {len(self.results)} episodes"]
+        for scheme in dict.fromkeys(totals["compared"]):
+            of = [row for row in totals if row["compared"] == scheme]
+            words = [f"{scheme:12}"]
+            for name, unit, factor in (("goodput_bps", "Mbit/s", 1e-6), ("delay_mean_s", "ms", 1e3), ("loss", "% lost", 1e2)):
+                known = [row[name] * factor for row in of if row.get(name) is not None]
+                words.append(f"{sum(known) / len(known):9.3f} {unit}" if known else f"{'-':>9} {unit}")
+            lines.append("  ".join(words))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<thalweg.envs.Baselines: {len(self.results)} episodes>"
+
+
+def _render_mode(mode: str | None) -> str | None:
+    if mode not in (None, "ansi"):
+        raise ScenarioError(f'render_mode is None or "ansi", and not {mode!r}')
+    return mode
+
+
+def _line(seen: _One) -> str:
+    """What a simulation does, in a line."""
+    rtt = "      -" if seen["rtt"] is None else f"{seen['rtt'] * 1e3:7.2f}"
+    rate = seen["acked_bytes"] * 8e-6 / max(seen["interval"], 1e-9)
+    return f"{seen['now']:9.3f} s  window {seen['window']:8.1f}  rtt {rtt} ms  {rate:9.3f} Mbit/s  lost {seen['lost']:.0f}  marked {seen['marks']:.0f}"
 
 
 class Env(gymnasium.Env[Any, Any]):
-    """One simulation, as `VectorEnv` has many, with the same arguments."""
+    """One simulation, as `VectorEnv` has many, with the same arguments. In infos what is not known is None."""
 
-    metadata: dict[str, Any] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 20}
 
-    def __init__(self, scenario: Scenario, **options: Any) -> None:
-        self._one = VectorEnv(scenario, 1, jobs=1, **options)
-        self.observation_space = self._one.single_observation_space
-        self.action_space = self._one.single_action_space
-        self.render_mode = None
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        set: Mapping[str, Any] | Sequence[str] | None = None,
+        vary: Vary | None = None,
+        interval: float | None = None,
+        longest: float = 1.0,
+        delay: float = 0.0,
+        steps: int | None = None,
+        pace: bool = True,
+        reward: Callable[[Samples], Array] = power,
+        ecn: str | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.observation_space = Box(_LOW, _HIGH)
+        self.action_space = Box(-1.0, 1.0, (1,))
+        self.render_mode = _render_mode(render_mode)
+        self._vary, self._pace, self._reward = checked(vary), pace, reward
+        self._steps = None if steps is None else _whole("steps", steps, 1, 2**63 - 1)
+        self._simulations = _Simulations(scenario, set, 1, interval, longest, delay, 1, ecn)
+        if self._simulations.agents != 1:
+            raise ScenarioError(f"one flow has the scheme `agent` in an Env, and {self._simulations.agents} have")
+        self._generator: numpy.random.Generator | None = None
+        self._seen: dict[str, Any] = {}
+        self._seed, self._taken, self._last, self._is_over = 0, 0, math.nan, True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Begins a new episode."""
+        """Begins a new episode, the first of this seed or the next."""
         super().reset(seed=seed)
-        observations, infos = self._one.reset(seed=seed)
-        return observations[0], {name: of[0] for name, of in infos.items()}
+        if seed is not None or self._generator is None:
+            self._generator = generators(seed, 1)[0]
+        self._seed, varied = episode(self._generator, self._vary)
+        self._seen = self._simulations.reset_one(self._seed, varied)
+        self._taken, self._is_over = 0, False
+        observation, self._last = _features_of_one(self._seen, math.nan)
+        return numpy.array(observation, dtype=numpy.float32), {**self._seen, "seed": self._seed}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Takes an action, and goes on to the next decision."""
-        if self._one._over[0]:
-            raise gymnasium.error.ResetNeeded("the episode is over: reset the environment")
-        observations, rewards, terminations, truncations, infos = self._one.step(action)
-        first = {name: of[0] for name, of in infos.items()}
-        return observations[0], float(rewards[0]), bool(terminations[0]), bool(truncations[0]), first
+        if self._is_over:
+            raise gymnasium.error.ResetNeeded("the episode is over, or none was begun: reset the environment")
+        taken = min(max(_number(action), -1.0), 1.0)
+        self._seen = seen = self._simulations.step_one(*_decide_for_one(self._seen, taken, self._pace))
+        self._taken += 1
+        observation, self._last = _features_of_one(seen, self._last)
+        terminated = seen["over"] == 2
+        truncated = not terminated and (seen["over"] == 1 or self._steps is not None and self._taken >= self._steps)
+        self._is_over = terminated or truncated
+        infos = {**seen, "seed": self._seed}
+        return numpy.array(observation, dtype=numpy.float32), self._rewarded(seen), terminated, truncated, infos
+
+    def _rewarded(self, seen: dict[str, Any]) -> float:
+        if self._reward is power:
+            return _power_of_one(seen)
+        arrays = {name: numpy.array([math.nan if cell is None else cell]) for name, cell in seen.items()}
+        return float(self._reward(arrays)[0])
+
+    def render(self) -> str | None:
+        """A line that tells what the flow does, in the render mode "ansi"."""
+        return _line(self._seen) if self.render_mode is not None and self._seen else None
 
 
-def controller(policy: Callable[[Array], Any], *, pace: bool = True) -> type[Controller]:
-    """A controller that does what a policy says: a function from an observation to an action, as a `VectorEnv` with a step of a round
-    trip has them."""
+def _number(action: Any) -> float:
+    """An action as a number: one, or an array or a list of one."""
+    while not isinstance(action, (int, float)):
+        item = getattr(action, "item", None)
+        action = item() if callable(item) else action[0]
+    if action != action:
+        raise ScenarioError("an action is a number from -1 to 1, and not NaN")
+    return float(action)
+
+
+def controller(policy: Callable[[Array], Any], *, pace: bool = True, ecn: str | None = None) -> type[Controller]:
+    """A controller that does what a policy says: a function from an observation to an action, as an environment with a step of a round
+    trip has them. `ecn` is that of controllers."""
+    codepoint = ecn
 
     class Policy(Controller):
+        ecn = codepoint
+
         def __init__(self) -> None:
-            self._last = numpy.full(1, numpy.nan)
+            self._last = math.nan
 
         def on_ack(self, sample: Sample) -> None:
-            seen = {
-                name: numpy.array([_number(getattr(sample, name))]) for name in COLUMNS if hasattr(sample, name)
-            }
-            seen["window"] = numpy.array([self.window])
-            observations, self._last = _features(seen, self._last)
-            action = numpy.clip(numpy.asarray(policy(observations[0]), dtype=numpy.float64).reshape(1), -1.0, 1.0)
-            windows, rates = _decide(seen, action, pace)
-            self.window = float(windows[0])
-            self.pacing_rate = None if numpy.isnan(rates[0]) else float(rates[0])
+            seen = {name: getattr(sample, name, None) for name in COLUMNS}
+            seen["window"] = self.window
+            observation, self._last = _features_of_one(seen, self._last)
+            action = min(max(_number(policy(numpy.array(observation, dtype=numpy.float32))), -1.0), 1.0)
+            self.window, rate = _decide_for_one(seen, action, pace)
+            self.pacing_rate = None if math.isnan(rate) else rate
 
         def on_loss(self, sample: Sample) -> None:
             """The policy sees losses with the round trip."""
@@ -340,5 +554,4 @@ def controller(policy: Callable[[Array], Any], *, pace: bool = True) -> type[Con
     return Policy
 
 
-def _number(value: float | None) -> float:
-    return numpy.nan if value is None else value
+gymnasium.register("thalweg/Scenario-v0", entry_point="thalweg.envs:Env", vector_entry_point="thalweg.envs:VectorEnv")

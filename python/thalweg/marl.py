@@ -7,8 +7,9 @@ import numpy
 import pettingzoo
 from gymnasium.spaces import Box, Space
 
-from ._toml import Scenario, changes
-from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _Simulations, power
+from . import _whole
+from ._toml import Scenario
+from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _known, _Simulations, checked, episode, generators, power
 
 __all__ = ["ParallelEnv"]
 
@@ -17,7 +18,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """A scenario in which several flows have the scheme `agent`; agents have the flows' names.
 
     All decide at the same times, every `interval` seconds. Observations, actions, rewards and the other arguments are those of
-    `thalweg.envs.VectorEnv`."""
+    `thalweg.envs.VectorEnv`; in infos what is not known is None."""
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "thalweg"}
 
@@ -32,15 +33,17 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         steps: int | None = None,
         pace: bool = True,
         reward: Callable[[Samples], Array] = power,
+        ecn: str | None = None,
     ) -> None:
-        self._simulations = _Simulations(scenario, set, 1, interval, 1.0, delay, 1)
+        self._simulations = _Simulations(scenario, set, 1, interval, 1.0, delay, 1, ecn)
         self.possible_agents = self._simulations.names
         self.agents: list[str] = []
         self.observation_spaces = {name: Box(_LOW, _HIGH) for name in self.possible_agents}
         self.action_spaces = {name: Box(-1.0, 1.0, (1,)) for name in self.possible_agents}
         self.render_mode = None
-        self._vary, self._steps, self._pace, self._reward = dict(vary or {}), steps, pace, reward
-        self._generator = numpy.random.default_rng()
+        self._vary, self._pace, self._reward = checked(vary), pace, reward
+        self._steps = None if steps is None else _whole("steps", steps, 1, 2**63 - 1)
+        self._generator = generators(None, 1)[0]
         self._taken = 0
         self._last: Array = numpy.array([])
         self._seen: dict[str, Array] = {}
@@ -54,15 +57,11 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begins a new episode, with this seed or with one that is drawn."""
+        """Begins a new episode, the first of this seed or the next."""
         if seed is not None:
-            self._generator = numpy.random.default_rng(seed)
-        first = int(seed if seed is not None else self._generator.integers(1 << 53))
-        chosen = {
-            key: of(self._generator) if callable(of) else of[int(self._generator.integers(len(of)))]
-            for key, of in self._vary.items()
-        }
-        self._simulations.reset([0], [first], [changes(chosen)])
+            self._generator = generators(seed, 1)[0]
+        first, varied = episode(self._generator, self._vary)
+        self._simulations.reset([0], [first], [varied])
         self.agents = list(self.possible_agents)
         self._taken = 0
         self._last = numpy.full(len(self.agents), numpy.nan)
@@ -75,7 +74,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
 
     def _infos(self) -> dict[str, Any]:
         rows = enumerate(self.possible_agents)
-        return {name: {key: of[row] for key, of in self._seen.items()} for row, name in rows if name in self.agents}
+        return {name: _known([of[row].item() for of in self._seen.values()]) for row, name in rows if name in self.agents}
 
     def step(
         self, actions: dict[str, Any]

@@ -1,0 +1,89 @@
+"""`thalweg.envs.VectorEnv` as stable-baselines3 takes environments: `pip install thalweg[envs] stable-baselines3`.
+
+>>> model = stable_baselines3.PPO("MlpPolicy", thalweg.sb3.VecEnv(scenario, 64, steps=150))
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common import vec_env
+
+from ._toml import Scenario
+from .envs import Array, VectorEnv
+
+__all__ = ["VecEnv"]
+
+
+class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
+    """Simulations of a scenario, with the arguments of `thalweg.envs.VectorEnv`, which is `envs`. All are one object: attributes are those of
+    all, and methods are called once."""
+
+    def __init__(self, scenario: Scenario, num_envs: int = 1, **options: Any) -> None:
+        self.envs = VectorEnv(scenario, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
+        self.render_mode = self.envs.render_mode
+        self._actions: Any = None
+        super().__init__(num_envs, self.envs.single_observation_space, self.envs.single_action_space)
+
+    def reset(self) -> Array:
+        """Begins new episodes: those of the seed that `seed` was called with, or else the next."""
+        seeds = getattr(self, "_seeds", None)
+        seed = seeds[0] if seeds else None
+        observations, infos = self.envs.reset(seed=seed)
+        self.reset_infos = _rows(infos, self.num_envs)
+        # A seed counts once.
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: Array) -> None:
+        """Takes actions."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
+        """Goes on to the next decisions; of an episode that is over the last observation is in its infos."""
+        observations, rewards, ended, cut, infos = self.envs.step(self._actions)
+        over = ended | cut
+        told = _rows(infos, self.num_envs)
+        for number in numpy.flatnonzero(over):
+            told[number]["terminal_observation"] = infos["final_obs"][number]
+            told[number]["TimeLimit.truncated"] = bool(cut[number] and not ended[number])
+        return observations, rewards.astype(numpy.float32), over, told
+
+    def close(self) -> None:
+        """Ends the simulations."""
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the simulations, for each of them."""
+        return [getattr(self.envs, attr_name)] * len(self._named(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets an attribute of all simulations."""
+        self._all(indices)
+        setattr(self.envs, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Calls a method of all simulations, once."""
+        self._all(indices)
+        return [getattr(self.envs, method_name)(*method_args, **method_kwargs)] * self.num_envs
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """No simulation has a wrapper."""
+        return [False] * len(self._named(indices))
+
+    def _named(self, indices: Any) -> Sequence[int]:
+        if indices is None:
+            return range(self.num_envs)
+        return [indices] if isinstance(indices, int) else list(indices)
+
+    def _all(self, indices: Any) -> None:
+        if sorted(self._named(indices)) != list(range(self.num_envs)):
+            raise AttributeError("all simulations are one object, which is not to be changed for some of them")
+
+
+def _rows(infos: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """Infos of each simulation."""
+    plain = {name: of for name, of in infos.items() if isinstance(of, numpy.ndarray) and not name.startswith(("final_", "_final"))}
+    return [{name: of[number] for name, of in plain.items()} for number in range(count)]
