@@ -12,8 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Stamp {
     size: u64,
     modified: Modified,
-    /// Device, number and time of the last change of anything, which programs cannot set.
-    identity: [i64; 4],
+    /// Device, number, names and time of the last change of anything, which programs cannot set. Times come in ticks: a file that is
+    /// removed within the one in which it was written has the same, but no name.
+    identity: [i64; 5],
 }
 
 impl Stamp {
@@ -122,8 +123,9 @@ pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
 /// The attribute of a file that has come, which names its sender.
 pub const MARK: &str = "user.thalweg";
 
-fn identity(metadata: &Metadata) -> [i64; 4] {
-    [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]
+fn identity(metadata: &Metadata) -> [i64; 5] {
+    let [device, number, names] = [metadata.dev(), metadata.ino(), metadata.nlink()].map(u64::cast_signed);
+    [device, number, names, metadata.ctime(), metadata.ctime_nsec()]
 }
 
 #[cfg(test)]
