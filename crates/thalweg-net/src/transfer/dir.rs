@@ -6,7 +6,7 @@
 //! `RESOLVE_NO_SYMLINKS` would say of a path.)
 
 use super::messages::Modified;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -59,6 +59,11 @@ impl Entry {
         self.kind == EntryKind::File
     }
 
+    /// The bytes of a file; nothing of other kinds.
+    pub fn bytes(&self) -> u64 {
+        if self.is_file() { self.size } else { 0 }
+    }
+
     /// It is a folder.
     pub fn is_folder(&self) -> bool {
         self.kind == EntryKind::Folder
@@ -87,6 +92,9 @@ impl From<Stat> for Entry {
         }
     }
 }
+
+/// Folders that may have to be listed once more before they are removed.
+const MAX_LISTINGS: usize = 100;
 
 /// Opened without following a link, without waiting for the other end of a pipe, and not for programs that are started.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
@@ -148,6 +156,22 @@ impl Dir {
         Ok(rustix::fs::renameat(&self.0, one(from)?, &self.0, one(to)?)?)
     }
 
+    /// Gives a thing of this folder another name in it, at once.
+    ///
+    /// # Errors
+    /// Something has that name.
+    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        let (from, to) = (one(from)?, one(to)?);
+        match rustix::fs::renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
+            // Not every file system can do both at once.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => match self.look(to)? {
+                Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                None => self.rename(from, to),
+            },
+            result => Ok(result?),
+        }
+    }
+
     /// Gives a file of this folder one more name.
     ///
     /// # Errors
@@ -178,6 +202,74 @@ impl Dir {
     /// Takes a file's name away.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, one(name)?, AtFlags::empty())?)
+    }
+
+    /// Removes whatever has this name, of a folder all that is in it: never anything behind a link, nor on another file system. Gives
+    /// the number of things that were removed, and the bytes of the files.
+    ///
+    /// # Errors
+    /// Some of it cannot be removed.
+    pub fn remove_all(&self, name: &OsStr) -> io::Result<(u64, u64)> {
+        let Some(entry) = self.look(name)? else { return Ok((0, 0)) };
+        if !entry.is_folder() {
+            self.remove(name)?;
+            return Ok((1, entry.bytes()));
+        }
+        // Folders by their descriptors, the innermost last, and what is in them that is still to be removed.
+        let open = |above: &Self, name: &OsStr| {
+            let dir = above.enter(name)?;
+            if Entry::of(&dir.0)?.id.0 == entry.id.0 {
+                dir.names().map(|names| (dir, names))
+            } else {
+                Err(io::ErrorKind::CrossesDevices.into())
+            }
+        };
+        let (mut count, mut bytes, mut again) = (0, 0, 0);
+        let mut levels = vec![(open(self, name)?, name.to_owned())];
+        while let Some(((dir, names), of_dir)) = levels.last_mut() {
+            let Some(name) = names.pop() else {
+                // Another transfer may still be writing into it.
+                *names = dir.names()?;
+                if !names.is_empty() {
+                    again += 1;
+                    if again > MAX_LISTINGS {
+                        return Err(io::ErrorKind::DirectoryNotEmpty.into());
+                    }
+                    continue;
+                }
+                let of_dir = std::mem::take(of_dir);
+                levels.pop();
+                let above = levels.last().map_or(self, |((dir, _), _)| dir);
+                rustix::fs::unlinkat(&above.0, one(&of_dir)?, AtFlags::REMOVEDIR)?;
+                count += 1;
+                continue;
+            };
+            match dir.look(&name)? {
+                None => {}
+                Some(entry) if entry.is_folder() => {
+                    let next = open(dir, &name)?;
+                    levels.push((next, name));
+                }
+                Some(entry) => {
+                    dir.remove(&name)?;
+                    count += 1;
+                    bytes += entry.bytes();
+                }
+            }
+        }
+        Ok((count, bytes))
+    }
+
+    /// All names in it.
+    fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.0)? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            if !matches!(name.as_bytes(), b"." | b"..") {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
 
     /// A name is here exactly as it is written.

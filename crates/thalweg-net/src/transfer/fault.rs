@@ -19,7 +19,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// The source was written to while it was read.
     Changed = 1,
-    /// The source is gone.
+    /// The source is gone, at the sender.
     Vanished = 2,
     /// Permission was denied, on either side.
     Permission = 3,
@@ -59,10 +59,12 @@ pub enum FaultKind {
     Kept = 20,
     /// A name that begins with a dot, at the top of the receiver's folder.
     Hidden = 21,
+    /// A file is there of which nobody can know who sent it, as its file system keeps no extended attributes.
+    Unmarked = 22,
 }
 
 impl FaultKind {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Changed,
         Self::Vanished,
         Self::Permission,
@@ -84,6 +86,7 @@ impl FaultKind {
         Self::Foreign,
         Self::Kept,
         Self::Hidden,
+        Self::Unmarked,
     ];
 
     /// The kind with this number.
@@ -120,6 +123,7 @@ impl FaultKind {
             Self::Foreign => "foreign",
             Self::Kept => "kept",
             Self::Hidden => "hidden",
+            Self::Unmarked => "unmarked",
         }
     }
 
@@ -132,7 +136,7 @@ impl FaultKind {
     pub fn message(self) -> &'static str {
         match self {
             Self::Changed => "it changed while it was sent; send it again when it is at rest",
-            Self::Vanished => "it is no longer there",
+            Self::Vanished => "the sender does not have it any more",
             Self::Permission => "permission denied",
             Self::DiskFull => "the receiver's disk is full",
             Self::Quota => "it does not fit into the room that the receiver gives this sender",
@@ -162,6 +166,10 @@ impl FaultKind {
             Self::Hidden => {
                 "names that begin with a dot are taken at the top of the folder with --hidden only"
             }
+            Self::Unmarked => {
+                "the receiver has a file there, and cannot know whether it came from this sender, as its file system keeps \
+                 no extended attributes (user.*); it replaces it with --overwrite or --backup only"
+            }
         }
     }
 }
@@ -177,10 +185,22 @@ impl Fault {
         Self { kind, text }
     }
 
-    /// The fault of a file that an operating system's error means.
+    /// The fault of what a sender cannot read, by an operating system's error.
+    pub fn of_source(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound {
+            return FaultKind::Vanished.into();
+        }
+        // Names that the receiver does not take are another matter.
+        let kind = match Self::of(error).kind {
+            FaultKind::Permission => FaultKind::Permission,
+            _ => FaultKind::Storage,
+        };
+        Self::new(kind, format!("at the sender: {error}"))
+    }
+
+    /// The fault of what a receiver cannot store, by an operating system's error.
     pub fn of(error: &io::Error) -> Self {
         let kind = match error.kind() {
-            io::ErrorKind::NotFound => FaultKind::Vanished,
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FaultKind::Permission,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,
             io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::InTheWay,
@@ -249,7 +269,7 @@ mod tests {
             assert_eq!(FaultKind::from_number(kind as u8), Some(kind));
         }
         assert_eq!(FaultKind::from_number(0), None);
-        assert_eq!(FaultKind::from_number(22), None);
+        assert_eq!(FaultKind::from_number(23), None);
     }
 
     #[test]

@@ -24,10 +24,16 @@ pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
     if name.iter().any(|byte| matches!(byte, b'/' | 0)) {
         return fault("it has a separator of paths or a zero");
     }
-    if name.ends_with(PART.as_bytes()) {
+    if is_unfinished(name) {
         return fault("it is that of an unfinished file");
     }
     Ok(OsString::from_vec(name.to_vec()))
+}
+
+/// True for the names that [`of_part`] and [`of_link`] make, on file systems that ignore case too: none of a peer's files, folders
+/// and links has such a name.
+pub fn is_unfinished(name: &[u8]) -> bool {
+    name.len() >= PART.len() && name[name.len() - PART.len()..].eq_ignore_ascii_case(PART.as_bytes())
 }
 
 /// The tag of a sender in the names of its unfinished files, so that nobody goes on with those of another.
@@ -55,18 +61,36 @@ pub fn unfinished(name: &[u8], owner: &str) -> OsString {
     of_part(name, &tag_of(owner))
 }
 
-/// The name of the unfinished file that becomes `name`, of the sender with this tag. Long names are cut, and told apart by a
-/// hash, so that there is room for the ending.
+/// The name of the unfinished file that becomes `name`, of the sender with this tag.
 pub fn of_part(name: &[u8], tag: &str) -> OsString {
-    let ending = format!(".{tag}{PART}");
+    temporary(name, "", tag)
+}
+
+/// The temporary name of a link that becomes `name`, of the sender with this tag.
+pub fn of_link(name: &[u8], tag: &str) -> OsString {
+    temporary(name, "link", tag)
+}
+
+/// The temporary name of what stood under `name` and makes way for something of another kind, until that is in its place.
+pub fn of_displaced(name: &[u8], tag: &str) -> OsString {
+    temporary(name, "old", tag)
+}
+
+/// Makes all temporary names: `NAME.TAG.thalweg.part`, with a purpose `NAME.PURPOSE-TAG.thalweg.part`. Long names are cut and have
+/// `HASH-` before the tag, so that there is room for the ending. What follows the last dot before the ending has another form in
+/// each case, and so no two names and purposes share a temporary name.
+fn temporary(name: &[u8], purpose: &str, tag: &str) -> OsString {
+    let dash = if purpose.is_empty() { "" } else { "-" };
+    let ending = format!(".{purpose}{dash}{tag}{PART}");
     if name.len() + ending.len() <= LONGEST_NAME {
         return OsString::from_vec([name, ending.as_bytes()].concat());
     }
-    let hash = blake3::hash(name).to_hex();
-    let kept = LONGEST_NAME - ending.len() - 17;
+    let hash = &blake3::hash(name).to_hex()[..32];
+    let ending = format!(".{purpose}{dash}{hash}-{tag}{PART}");
+    let kept = LONGEST_NAME - ending.len();
     // Not in the middle of a character.
     let kept = (0..=kept).rev().find(|at| name[*at] & 0xc0 != 0x80).unwrap_or(0);
-    OsString::from_vec([&name[..kept], b"~", &hash.as_bytes()[..16], ending.as_bytes()].concat())
+    OsString::from_vec([&name[..kept], ending.as_bytes()].concat())
 }
 
 /// Whoever follows a link with this target, in so many folders, stays below the top.
@@ -94,8 +118,18 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
-        for name in [&b""[..], b".", b"..", b"/", b"a/b", b"../x", b"/etc/passwd", b"a\0b", b"x.thalweg.part"]
-        {
+        for name in [
+            &b""[..],
+            b".",
+            b"..",
+            b"/",
+            b"a/b",
+            b"../x",
+            b"/etc/passwd",
+            b"a\0b",
+            b"x.thalweg.part",
+            b"x.THALWEG.Part",
+        ] {
             assert_eq!(checked(name).unwrap_err().kind, FaultKind::Name, "{name:?}");
         }
         assert_eq!(checked(&[b'a'; 256]).unwrap_err().kind, FaultKind::Name);
@@ -148,7 +182,42 @@ mod tests {
         assert_ne!(of_part(b"a", &tag_of("anna")), of_part(b"a", &tag_of("bert")));
     }
 
+    /// A name that somebody else's files, links and longer or shorter names may be made to share.
+    fn name() -> impl Strategy<Value = Vec<u8>> {
+        let ending =
+            prop_oneof![Just(""), Just("~"), Just(".link-0123456789abcdef"), Just(".0123456789abcdef")];
+        let ending = (ending, any::<bool>())
+            .prop_map(|(ending, is_part)| if is_part { [ending, PART].concat() } else { ending.to_owned() });
+        let stem = prop_oneof![
+            Just("a".to_owned()),
+            Just("n".repeat(255)),
+            Just("n".repeat(254) + "m"),
+            Just("n".repeat(219)),
+            Just("n".repeat(214))
+        ];
+        (stem, ending).prop_map(|(stem, ending)| {
+            let long = [stem.as_bytes(), ending.as_bytes()].concat();
+            long[..long.len().min(LONGEST_NAME)].to_vec()
+        })
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn temporary_names_are_of_one_thing_alone(a in name(), b in name()) {
+            let tags = ["0123456789abcdef", "fedcba9876543210"];
+            let makers: [fn(&[u8], &str) -> OsString; 3] = [of_part, of_link, of_displaced];
+            let all = |name: &[u8]| tags.iter().flat_map(|tag| makers.map(|make| make(name, tag))).collect::<Vec<_>>();
+            let (of_a, of_b) = (all(&a), all(&b));
+            for (at, one) in of_a.iter().enumerate() {
+                prop_assert!(one.len() <= LONGEST_NAME && is_unfinished(one.as_encoded_bytes()));
+                prop_assert!(checked(one.as_encoded_bytes()).is_err(), "a peer's file could have it");
+                prop_assert!(of_a[..at].iter().all(|other| other != one));
+                // What is one name of another's unfinished file once more is none that a peer may give.
+                prop_assert!(a == b || of_b.iter().all(|other| other != one), "{one:?}");
+            }
+        }
+
         #[test]
         fn a_name_is_one_component(name in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/')], 0..9)) {
             if let Ok(name) = checked(&name) {

@@ -5,6 +5,9 @@
 //! gives both what resuming compares and the hash of the whole, which is what `b3sum` prints.
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
 /// The size of the blocks that a resumed transfer compares, in bytes: a power of two.
 pub const BLOCK: u64 = 1 << 20;
@@ -108,6 +111,56 @@ impl TreeHasher {
         hasher.set_input_offset(block * BLOCK);
         hasher
     }
+}
+
+/// A file takes less room than its bytes need.
+pub fn is_sparse(metadata: &Metadata) -> bool {
+    // The system counts blocks of 512 bytes.
+    metadata.blocks().saturating_mul(512) < metadata.len()
+}
+
+/// The end of the hole that a file of `size` bytes has at `position`; `position` if there is none. The position of the next read is
+/// another afterwards.
+pub fn end_of_hole(file: &File, position: u64, size: u64) -> u64 {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(position)) {
+        Ok(data) => data.min(size),
+        // There is none behind it.
+        Err(rustix::io::Errno::NXIO) => size,
+        Err(_) => position,
+    }
+}
+
+/// The hash by which whole files are compared: full blocks of zeros before the last block count as holes, whether they are stored or
+/// not, so that holes need not be read.
+///
+/// # Errors
+/// The file cannot be read, or has fewer bytes than `size`.
+pub fn checksum(file: &File, size: u64) -> io::Result<Digest> {
+    let is_sparse = is_sparse(&file.metadata()?);
+    let mut hasher = TreeHasher::new();
+    let mut buffer = vec![0; usize::try_from(size.min(BLOCK)).unwrap_or(BLOCK as usize)];
+    let mut position = 0;
+    while position < size {
+        let end = if is_sparse { end_of_hole(file, position, size) } else { position };
+        // The last block is always read.
+        let blocks = (end.min(size - 1) - position) / BLOCK;
+        if blocks > 0 {
+            hasher.push_hole(blocks);
+            position += blocks * BLOCK;
+            continue;
+        }
+        let length = (size - position).min(BLOCK);
+        let bytes = &mut buffer[..usize::try_from(length).unwrap_or(BLOCK as usize)];
+        file.read_exact_at(bytes, position)?;
+        position += length;
+        if position < size && bytes.iter().all(|byte| *byte == 0) {
+            hasher.push_hole(1);
+        } else {
+            hasher.update(bytes);
+        }
+    }
+    // The last block was read.
+    hasher.finish().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// The digest that stands for a full block that is a hole: the BLAKE3 hash of nothing, which is the chaining value of

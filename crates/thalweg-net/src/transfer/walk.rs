@@ -5,6 +5,7 @@ use super::fault::{Fault, FaultKind, printable};
 use super::messages::{DEEPEST, Lost, MOST_SHARED, OfferKind};
 use super::names;
 use super::progress::Report;
+use super::tree::{self, Digest};
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek as _, SeekFrom};
@@ -90,7 +91,7 @@ impl Roots {
                 return Err(failed("neither a file nor a folder".to_owned()));
             }
             let name = name_of(path).map_err(failed)?;
-            if name.ends_with(names::PART.as_bytes()) {
+            if names::is_unfinished(&name) {
                 return Err(failed(
                     "it is called as unfinished transfers are, which are not sent".to_owned(),
                 ));
@@ -224,9 +225,12 @@ impl Walk {
         let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
         let metadata = match metadata {
             Ok(metadata) => metadata,
-            Err(error) => return missing(unreadable(&error)),
+            Err(error) => return missing(Fault::of_source(&error)),
         };
         let stamp = Stamp::of(&metadata);
+        if names::is_unfinished(&child.name) {
+            return missing(FaultKind::Unfinished.into());
+        }
         let kind = if metadata.is_dir() {
             if depth >= DEEPEST {
                 return missing(Fault::new(FaultKind::Name, "it is too deep"));
@@ -234,9 +238,6 @@ impl Walk {
             self.enter(&child);
             OfferKind::Folder { modified: stamp.modified() }
         } else if metadata.is_file() {
-            if child.name.ends_with(names::PART.as_bytes()) {
-                return missing(FaultKind::Unfinished.into());
-            }
             self.name_or_file(&metadata, &stamp)
         } else if metadata.is_symlink() {
             match fs::read_link(&child.path) {
@@ -244,7 +245,7 @@ impl Walk {
                     let target = target.into_os_string().into_vec();
                     OfferKind::Link { modified: stamp.modified(), target }
                 }
-                Err(error) => return missing(unreadable(&error)),
+                Err(error) => return missing(Fault::of_source(&error)),
             }
         } else {
             return missing(FaultKind::Special.into());
@@ -284,18 +285,11 @@ impl Walk {
     fn enter(&mut self, folder: &Child) {
         let listed = list(&folder.path).unwrap_or_else(|error| {
             let (depth, name) = (self.levels.len() as u64 - 1, folder.name.clone());
-            self.failed = Some(Missing { depth, name, fault: unreadable(&error) });
+            self.failed = Some(Missing { depth, name, fault: Fault::of_source(&error) });
             Vec::new()
         });
         self.levels.push(listed.into_iter());
     }
-}
-
-/// The reason for which something cannot be read here. Names that the receiver does not take are another matter.
-fn unreadable(error: &io::Error) -> Fault {
-    let fault = Fault::of(error);
-    let kind = if fault.kind == FaultKind::Name { FaultKind::Storage } else { fault.kind };
-    Fault { kind, ..fault }
 }
 
 fn list(folder: &Path) -> io::Result<Vec<Child>> {
@@ -324,10 +318,9 @@ impl SourceFile {
     /// # Errors
     /// It cannot be read, or is no longer what it was.
     pub fn open(item: &Item) -> Result<Self, Fault> {
-        let file = File::open(&item.path).map_err(|error| Fault::of(&error))?;
-        let metadata = file.metadata().map_err(|error| Fault::of(&error))?;
-        // The system counts blocks of 512 bytes.
-        let is_sparse = metadata.blocks().saturating_mul(512) < metadata.len();
+        let file = File::open(&item.path).map_err(|error| Fault::of_source(&error))?;
+        let metadata = file.metadata().map_err(|error| Fault::of_source(&error))?;
+        let is_sparse = tree::is_sparse(&metadata);
         let opened = Self { file, path: item.path.clone(), stamp: item.stamp, is_sparse };
         opened.check()?;
         Ok(opened)
@@ -341,7 +334,7 @@ impl SourceFile {
         loop {
             match self.file.read(into) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result.map_err(|error| Fault::of(&error)),
+                result => return result.map_err(|error| Fault::of_source(&error)),
             }
         }
     }
@@ -366,12 +359,7 @@ impl SourceFile {
         if !self.is_sparse {
             return None;
         }
-        let end = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(position)) {
-            Ok(data) => data,
-            // There is none behind it.
-            Err(rustix::io::Errno::NXIO) => self.stamp.size(),
-            Err(_) => position,
-        };
+        let end = tree::end_of_hole(&self.file, position, self.stamp.size());
         self.go_to(position).ok()?;
         (end > position).then_some(end)
     }
@@ -381,7 +369,20 @@ impl SourceFile {
     /// # Errors
     /// It cannot.
     pub fn go_to(&mut self, position: u64) -> Result<(), Fault> {
-        self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::of(&error))
+        self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::of_source(&error))
+    }
+
+    /// The [checksum](crate::transfer::tree::checksum) of the whole file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no longer what it was.
+    pub fn checksum(&self) -> Result<Digest, Fault> {
+        let digest = tree::checksum(&self.file, self.stamp.size());
+        let digest = digest.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.changed(),
+            _ => Fault::of_source(&error),
+        })?;
+        self.check().map(|()| digest)
     }
 
     /// Looks whether the file is what it was.
@@ -389,7 +390,7 @@ impl SourceFile {
     /// # Errors
     /// It is not.
     pub fn check(&self) -> Result<(), Fault> {
-        let metadata = self.file.metadata().map_err(|error| Fault::of(&error))?;
+        let metadata = self.file.metadata().map_err(|error| Fault::of_source(&error))?;
         if metadata.is_file() && Stamp::of(&metadata) == self.stamp { Ok(()) } else { Err(self.changed()) }
     }
 

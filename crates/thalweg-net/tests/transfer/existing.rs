@@ -114,3 +114,128 @@ fn hidden_names_at_the_top_are_asked_for() {
     assert_eq!(to.names(), [".bashrc", ".ssh", "set"]);
     fs::remove_dir_all(to.join(".ssh")).unwrap();
 }
+
+/// What is in the folder "to", with the contents of files and the targets of links.
+fn all(to: &Place) -> Vec<(String, String)> {
+    fn walk(folder: &Path, above: &str, found: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let (name, path) = {
+                let entry = entry.unwrap();
+                (entry.file_name().into_string().unwrap(), entry.path())
+            };
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let name = format!("{above}{name}");
+            if metadata.is_dir() {
+                found.push((format!("{name}/"), String::new()));
+                walk(&path, &format!("{name}/"), found);
+            } else if metadata.is_symlink() {
+                found.push((name, format!("-> {}", fs::read_link(&path).unwrap().display())));
+            } else {
+                found.push((name, String::from_utf8(fs::read(&path).unwrap()).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(to.path(), "", &mut found);
+    found.sort();
+    found
+}
+
+/// Makes `x` a file, a folder with a file in a folder, or a link to a folder outside.
+fn make(kind: &str, place: &Place, outside: &Place, words: &str) {
+    match kind {
+        "file" => drop(place.write("set/x", words.as_bytes())),
+        "folder" => drop(place.write("set/x/y/z", words.as_bytes())),
+        _ => {
+            fs::create_dir_all(place.join("set")).unwrap();
+            std::os::unix::fs::symlink(outside.path(), place.join("set/x")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_became_of_another_kind_is_replaced_where_the_receiver_says_so() {
+    let kinds = ["file", "folder", "link"];
+    let limits = Limits { bytes: Bytes::new(10_000), entries: 100 };
+    for (old, new) in
+        kinds.iter().flat_map(|old| kinds.map(|new| (*old, new))).filter(|(old, new)| old != new)
+    {
+        let outside = Place::new("outside");
+        outside.write("y/z", b"untouched");
+        let (from, to) = (Place::new("from"), Place::new("to"));
+        make(old, &to, &outside, "old");
+        make(new, &from, &outside, "new");
+        let send = |existing, to: &Place| {
+            let quota = std::sync::Arc::new(Quota::of(to.path(), limits).unwrap());
+            let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
+            let destination =
+                destination.with_existing(existing).with_outside_links().with_quota(quota.clone());
+            let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
+            let ends = Transfer::default().run_to(source, Target::Folder(destination));
+            ends.end();
+            let scanned = Quota::of(to.path(), limits).unwrap();
+            if old != "link" && new != "link" {
+                assert_eq!(scanned.used(), quota.used(), "{old} to {new}");
+            }
+            ends.receiver.report
+        };
+        let before = all(&to);
+        for existing in [Existing::Sent, Existing::Keep] {
+            let report = send(existing, &to);
+            assert_eq!(
+                (&*report.failures[0].name, report.failures[0].fault.kind),
+                ("set/x", FaultKind::InTheWay)
+            );
+            assert!(
+                report.failures[0].fault.text.contains("--overwrite or --backup"),
+                "{:?}",
+                report.failures
+            );
+            assert_eq!(all(&to), before, "{old} to {new}");
+        }
+        let kept = Place::new("to");
+        make(old, &kept, &outside, "old");
+        for (existing, to) in [(Existing::Any, &to), (Existing::Backup, &kept)] {
+            let report = send(existing, to);
+            assert_eq!((report.failures, report.replaced), (vec![], 1), "{old} to {new}");
+            let mut expected = all(&from);
+            if existing == Existing::Backup {
+                let aside = before.iter().filter(|(name, _)| name.starts_with("set/x"));
+                expected.extend(
+                    aside.map(|(name, words)| (name.replacen("set/x", "set/x.~1~", 1), words.clone())),
+                );
+                expected.sort();
+            }
+            assert_eq!(all(to), expected, "{old} to {new}");
+        }
+        assert_eq!(outside.read("y/z"), b"untouched", "{old} to {new}");
+    }
+}
+
+/// A device, a socket or a pipe is nobody's to replace.
+#[test]
+fn what_is_neither_file_nor_folder_nor_link_stays() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let file = from.write("x", b"new");
+    let _socket = std::os::unix::net::UnixListener::bind(to.join("x")).unwrap();
+    for existing in [Existing::Sent, Existing::Keep, Existing::Any, Existing::Backup] {
+        let failed = left(transfer("anna", existing), std::slice::from_ref(&file), &to);
+        assert_eq!(failed, [("x".to_owned(), FaultKind::InTheWay)]);
+        assert_eq!(to.names(), ["x"]);
+    }
+}
+
+/// A name that is refused when its contents come leaves nothing behind.
+#[test]
+fn a_file_that_is_refused_leaves_no_empty_one() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let paths = ["a", "b"].map(|name| from.write(name, &crate::places::noise(1, 300_000)));
+    let there = to.join("b");
+    // Somebody makes one of this name while the first comes.
+    let ends =
+        crate::faults::while_sending(&paths, &to, 50_000, move || fs::write(there, b"another's").unwrap());
+    ends.end();
+    assert_eq!(ends.receiver.report.failures[0].fault.kind, FaultKind::Foreign);
+    assert_eq!(to.names(), ["a", "b"]);
+    assert_eq!(to.read("b"), b"another's");
+}

@@ -1,5 +1,6 @@
 //! File transfer over streams in memory that break where a test wants it.
 
+mod collisions;
 mod existing;
 mod far;
 mod faults;

@@ -36,8 +36,9 @@ impl Current {
     /// Gives the file up and says so, once.
     pub fn fail(&mut self, fault: Fault, results: &Results) {
         // What came of a stream cannot be gone on with, and would take the room that there is too little of.
-        if let (Sink::File(part), None, FaultKind::Quota) =
-            (core::mem::replace(&mut self.sink, Sink::Nowhere), self.file, fault.kind)
+        let is_full = matches!(fault.kind, FaultKind::Quota | FaultKind::DiskFull);
+        if let (Sink::File(part), None, true) =
+            (core::mem::replace(&mut self.sink, Sink::Nowhere), self.file, is_full)
         {
             part.discard();
             results.note(|report| report.cut = None);

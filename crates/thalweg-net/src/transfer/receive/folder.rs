@@ -1,6 +1,7 @@
 //! Folders that a transfer is in: where names go, and what is to be done when all in a folder is done.
 
 use super::Destination;
+use super::part::ATTEMPTS;
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};
@@ -154,7 +155,7 @@ impl Place {
         self.folder.path().join(&self.part)
     }
 
-    /// Makes a folder here, or takes the one that is here.
+    /// Makes a folder here, or takes the one that is here; gives whether it replaced something else.
     ///
     /// # Errors
     /// Something else is here, or it cannot be made.
@@ -163,25 +164,13 @@ impl Place {
         mode: u32,
         modified: Modified,
         destination: &Destination,
-    ) -> Result<Arc<Folder>, Fault> {
+    ) -> Result<(Arc<Folder>, bool), Fault> {
         let failed = |error: io::Error| Fault::of(&error);
         let above = self.folder.dir()?;
         let wanted = destination.folder_mode(mode);
         // Nobody but the owner writes while files arrive.
         let at_first = wanted & !0o022 | 0o700;
-        let found = self.look(&above)?;
-        match found {
-            None => {
-                let quota = destination.quota();
-                quota.map_or(Ok(()), Quota::take_entry)?;
-                above.make(&self.name, at_first).map_err(|error| {
-                    quota.inspect(|quota| quota.give_back_entry());
-                    Fault::of(&error)
-                })?;
-            }
-            Some(entry) if entry.is_folder() => {}
-            Some(entry) => return Err(in_the_way(&entry)),
-        }
+        let (found, is_replaced) = self.find_or_make(&above, at_first, destination)?;
         let dir = open_writable(&above, &self.name)?;
         let now = Entry::of(dir.file()).map_err(failed)?;
         let mode = match found {
@@ -191,13 +180,38 @@ impl Place {
             }
             _ => Some(wanted),
         };
-        Ok(Arc::new(Folder {
+        let folder = Folder {
             above: Some((self.folder, self.name)),
             id: now.id,
             open: Mutex::new(Some(Arc::new(dir))),
             dress: Some(Dress { mode, modified }),
             is_left: AtomicBool::new(false),
-        }))
+        };
+        Ok((Arc::new(folder), is_replaced))
+    }
+
+    /// The folder that was here, or nothing if there is a new one of this mode; and whether that replaced something else.
+    fn find_or_make(&self, above: &Dir, mode: u32, to: &Destination) -> Result<(Option<Entry>, bool), Fault> {
+        for _ in 0..ATTEMPTS {
+            let found = self.look(above)?;
+            if found.is_some_and(|found| found.is_folder()) {
+                return Ok((found, false));
+            }
+            if let Some(other) = &found {
+                to.existing.may_replace(above, self, other, EntryKind::Folder, &to.tag)?;
+            }
+            let quota = to.quota();
+            quota.map_or(Ok(()), Quota::take_entry)?;
+            let owner = (to.tag.as_str(), quota);
+            let make = |_| above.make(&self.name, mode);
+            let made = to.existing.replace(above, self, found.as_ref(), EntryKind::Folder, owner, make);
+            if matches!(made, Ok(true)) {
+                return Ok((None, found.is_some()));
+            }
+            quota.inspect(|quota| quota.give_back_entry());
+            made?;
+        }
+        Err(FaultKind::Busy.into())
     }
 }
 

@@ -6,7 +6,8 @@
 
 use super::Destination;
 use super::finish::Results;
-use super::folder::{Folder, Place, in_the_way};
+use super::folder::{Folder, Place};
+use super::part::ATTEMPTS;
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::{Modified, ToSender};
@@ -53,7 +54,15 @@ enum State {
 }
 
 /// The first name of a file.
-pub type First = (Arc<Folder>, OsString);
+#[derive(Clone, Debug)]
+pub struct First {
+    /// The folder that it is in.
+    pub folder: Arc<Folder>,
+    /// Its name there.
+    pub name: OsString,
+    /// The device and the number of the file.
+    pub id: (u64, u64),
+}
 
 /// A further name of a file.
 #[derive(Debug)]
@@ -137,12 +146,15 @@ impl Further {
         results.link(self.id, &self.name, made);
     }
 
-    fn make(&self, (folder, name): &First) -> Result<Made, Fault> {
-        let from = folder.dir()?;
+    fn make(&self, first: &First) -> Result<Made, Fault> {
+        let from = first.folder.dir()?;
         let failed = |error: io::Error| Fault::of(&error);
-        let file = from.look(name).map_err(failed)?.filter(Entry::is_file).ok_or(FaultKind::Vanished)?;
-        let is_same = |_: &Dir, here: &Entry| here.id == file.id;
-        put(&self.place, &self.to, &file, is_same, |dir, to| from.link(name, dir, to))
+        let file = from.look(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
+        let gone =
+            || Fault::new(FaultKind::Stopped, "the file that it is another name of was replaced meanwhile");
+        let file = file.ok_or_else(gone)?;
+        let is_it = |_: &Dir, _: &OsStr, entry: &Entry| entry.id == file.id;
+        put(&self.place, &self.to, &file, is_it, |dir, to| from.link(&first.name, dir, to))
     }
 }
 
@@ -162,56 +174,89 @@ pub fn make(
         return Err(Fault::new(FaultKind::Link, target.to_string_lossy()));
     }
     let link = Entry { kind: EntryKind::Link, size: 0, mode: 0o777, modified, is_single: true, id: (0, 0) };
-    let is_same = |dir: &Dir, _: &Entry| dir.read_link(&place.name).is_ok_and(|there| there == target);
-    put(place, to, &link, is_same, |dir, name| dir.make_link(target, name, modified))
+    let is_it = |dir: &Dir, name: &OsStr, entry: &Entry| {
+        entry.kind == EntryKind::Link && dir.read_link(name).is_ok_and(|there| there == target)
+    };
+    put(place, to, &link, is_it, |dir, name| dir.make_link(target, name, modified))
 }
 
-/// Puts something of the kind and size of `new` at `place`.
+/// Puts something of the kind and size of `new` at `place`, by way of a temporary name. Another transfer may do the same at the same
+/// time: it is looked whether what has the temporary name, and then the final one, is the thing that was made.
 fn put(
     place: &Place,
     to: &Destination,
     new: &Entry,
-    is_same: impl FnOnce(&Dir, &Entry) -> bool,
+    is_it: impl Fn(&Dir, &OsStr, &Entry) -> bool,
     make: impl Fn(&Dir, &OsStr) -> io::Result<()>,
 ) -> Result<Made, Fault> {
-    let failed = |error: io::Error| Fault::of(&error);
     let dir = place.folder.dir()?;
-    let here = place.look(&dir)?;
-    if let Some(here) = &here {
-        if here.kind != new.kind {
-            return Err(in_the_way(here));
-        }
-        if is_same(&dir, here) {
-            return Ok(Made::Same);
-        }
-        to.existing.may_replace(&dir, place, here, &to.tag)?;
-        to.existing.set_aside(&dir, place)?;
-    }
-    take(to.quota(), new)?;
-    let temporary = names::of_part(&[place.name.as_bytes(), b"~"].concat(), &to.tag);
-    // Of an earlier transfer of this sender that was cut off.
-    let _ = dir.remove(&temporary);
-    let made = make(&dir, &temporary).and_then(|()| dir.rename(&temporary, &place.name));
-    if let Err(error) = made {
-        let _ = dir.remove(&temporary);
+    let mut is_paid = false;
+    let made = make_and_rename(place, to, &dir, new, &is_it, &make, &mut is_paid);
+    if !matches!(made, Ok(Made::New { .. })) && is_paid {
         give_back(to.quota(), new);
-        return Err(failed(error));
     }
-    if let Some(here) = here.filter(|_| !to.existing.keeps_copies()) {
-        give_back(to.quota(), &here);
+    made
+}
+
+fn make_and_rename(
+    place: &Place,
+    to: &Destination,
+    dir: &Dir,
+    new: &Entry,
+    is_it: &impl Fn(&Dir, &OsStr, &Entry) -> bool,
+    make: &impl Fn(&Dir, &OsStr) -> io::Result<()>,
+    is_paid: &mut bool,
+) -> Result<Made, Fault> {
+    let failed = |error: io::Error| Fault::of(&error);
+    let temporary = names::of_link(place.name.as_bytes(), &to.tag);
+    for _ in 0..ATTEMPTS {
+        let here = place.look(dir)?;
+        if let Some(here) = &here {
+            if is_it(dir, &place.name, here) {
+                return Ok(Made::Same);
+            }
+            to.existing.may_replace(dir, place, here, new.kind, &to.tag)?;
+        }
+        if !*is_paid {
+            take(to.quota(), new)?;
+            *is_paid = true;
+        }
+        // Of an earlier transfer of this sender that was cut off.
+        dir.remove_all(&temporary).map_err(failed)?;
+        match make(dir, &temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            result => result.map_err(failed)?,
+        }
+        let is_this = |name: &OsStr| {
+            let there = dir.look(name).map_err(failed)?;
+            Ok::<_, Fault>(there.is_some_and(|there| is_it(dir, name, &there)))
+        };
+        if !is_this(&temporary)? {
+            continue;
+        }
+        let rename = |is_new| {
+            if is_new { dir.rename_new(&temporary, &place.name) } else { dir.rename(&temporary, &place.name) }
+        };
+        let owner = (to.tag.as_str(), to.quota());
+        let placed = to.existing.replace(dir, place, here.as_ref(), new.kind, owner, rename);
+        // Renaming one name of a file to another of it leaves both.
+        let _ = dir.remove(&temporary);
+        if placed? && is_this(&place.name)? {
+            return Ok(Made::New { is_replaced: here.is_some() });
+        }
     }
-    Ok(Made::New { is_replaced: here.is_some() })
+    Err(FaultKind::Busy.into())
 }
 
 fn take(quota: Option<&Quota>, entry: &Entry) -> Result<(), Fault> {
     let Some(quota) = quota else { return Ok(()) };
     quota.take_entry()?;
-    quota.take(entry.size).inspect_err(|_| quota.give_back_entry())
+    quota.take(entry.bytes()).inspect_err(|_| quota.give_back_entry())
 }
 
 fn give_back(quota: Option<&Quota>, entry: &Entry) {
     quota.inspect(|quota| {
-        quota.give_back(entry.size);
+        quota.give_back(entry.bytes());
         quota.give_back_entry();
     });
 }

@@ -5,7 +5,7 @@ use super::claims::Claim;
 use super::existing::{self, Existing};
 use super::folder::{Place, in_the_way};
 use super::links::First;
-use crate::transfer::dir::{Dir, Entry};
+use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::Modified;
@@ -31,7 +31,14 @@ pub struct Part {
     length: u64,
     /// The position of the next write without a seek, in bytes; `None` where it is not known.
     cursor: Option<u64>,
+    /// The device and the number of the file.
+    id: (u64, u64),
+    /// It has its final name, or is removed.
+    is_done: bool,
 }
+
+/// Attempts at what another process may have done first.
+pub const ATTEMPTS: usize = 4;
 
 impl Part {
     /// Opens or makes the unfinished file of `place`.
@@ -39,19 +46,29 @@ impl Part {
     /// # Errors
     /// Somebody else writes it, something else is in its place, or it cannot be opened.
     pub fn open(place: Place, to: &Destination) -> Result<Self, Fault> {
-        let mut length = 0;
+        let (mut length, mut id) = (0, (0, 0));
         let dir = place.folder.dir()?;
         let quota = to.quota.clone();
         let claim = to.claims.claim((place.folder.id(), place.part.clone()), || {
             let file = open(&dir, &place.part, quota.as_deref())?;
-            length = file.metadata().map_err(|error| Fault::of(&error))?.len();
+            let entry = Entry::of(&file).map_err(|error| Fault::of(&error))?;
+            (length, id) = (entry.size, entry.id);
             Ok(file)
         })?;
-        if let Some(here) = place.look(&dir)?.filter(Entry::is_file) {
-            to.existing.may_replace(&dir, &place, &here, &to.tag)?;
-        }
         let (existing, tag) = (to.existing, to.tag.clone());
-        Ok(Self { place, dir, claim, existing, tag, quota, length, cursor: None })
+        let part = Self { place, dir, claim, existing, tag, quota, length, cursor: None, id, is_done: false };
+        // If not, nothing empty stays behind.
+        part.may_replace()?;
+        Ok(part)
+    }
+
+    /// The entry under the final name, if there is one, which this file may take the place of.
+    fn may_replace(&self) -> Result<Option<Entry>, Fault> {
+        let here = self.place.look(&self.dir)?;
+        if let Some(here) = &here {
+            self.existing.may_replace(&self.dir, &self.place, here, EntryKind::File, &self.tag)?;
+        }
+        Ok(here)
     }
 
     /// Reads what is at `position`, until `into` is full or the file ends; gives how much that is.
@@ -99,48 +116,72 @@ impl Part {
     /// Gives the file its permissions, time and name, when it is safe on the disk. What had the name is replaced at once, if
     /// it may be; gives whether something was.
     pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<bool, Fault> {
-        let Self { place, dir, length, existing, tag, .. } = &self;
-        let length = *length;
         let replaced = self.claim.with(|file| {
-            let replaced = place.look(dir)?;
-            if let Some(other) = replaced.as_ref().filter(|entry| !entry.is_file()) {
-                return Err(in_the_way(other));
-            }
-            // It may have come to be, or have been changed, since the file was offered.
-            if let Some(here) = &replaced {
-                existing.may_replace(dir, place, here, tag)?;
-                existing.set_aside(dir, place)?;
-            }
-            let store = || {
-                if length > size {
+            self.may_replace()?;
+            let dress = || {
+                if self.length > size {
                     file.set_len(size)?;
                 }
                 // While it is unfinished its owner may write it: whoever goes on with it must be able to.
                 disk::set_mode(file, mode | 0o600)?;
                 modified.map_or(Ok(()), |modified| disk::set_time(file, modified))?;
-                existing::mark(file, tag)?;
-                file.sync_all()?;
-                dir.rename(&place.part, &place.name)?;
-                if mode & 0o600 == 0o600 { Ok(()) } else { disk::set_mode(file, mode) }
+                existing::mark(file, &self.tag)?;
+                file.sync_all()
             };
-            store().map_err(|error| Fault::of(&error))?;
+            dress().map_err(|error| Fault::of(&error))?;
+            let replaced = self.take_place()?;
+            if mode & 0o600 != 0o600 {
+                disk::set_mode(file, mode).map_err(|error| Fault::of(&error))?;
+            }
             Ok(replaced)
         })?;
+        self.is_done = true;
         if let Some(quota) = &self.quota {
             quota.give_back(self.length.saturating_sub(size));
-            if let Some(replaced) = replaced.filter(|_| self.existing != Existing::Backup) {
-                quota.give_back(replaced.size);
-                quota.give_back_entry();
+        }
+        Ok(replaced)
+    }
+
+    /// Gives the file its final name; gives whether something else had it.
+    fn take_place(&self) -> Result<bool, Fault> {
+        let Self { place, dir, tag, .. } = self;
+        for _ in 0..ATTEMPTS {
+            // It may have come to be, or have been changed, since the file was offered.
+            let here = self.may_replace()?;
+            self.check()?;
+            let rename = |is_new| {
+                if is_new {
+                    dir.rename_new(&place.part, &place.name)
+                } else {
+                    dir.rename(&place.part, &place.name)
+                }
+            };
+            let to = (tag.as_str(), self.quota.as_deref());
+            if self.existing.replace(dir, place, here.as_ref(), EntryKind::File, to, rename)? {
+                return Ok(here.is_some());
             }
         }
-        self.length = size;
-        Ok(replaced.is_some())
+        Err(FaultKind::Busy.into())
+    }
+
+    /// Checks that the name of the unfinished file is that of the file which was written.
+    fn check(&self) -> Result<(), Fault> {
+        let now = self.dir.look(&self.place.part).map_err(|error| Fault::of(&error))?;
+        if now.is_some_and(|now| now.id == self.id) {
+            return Ok(());
+        }
+        Err(Fault::new(FaultKind::Busy, "its unfinished file was moved or replaced while it was written"))
     }
 
     /// Removes the unfinished file, unless another transfer has taken it over.
-    pub fn discard(self) {
-        let removed =
-            self.claim.with(|_| self.dir.remove(&self.place.part).map_err(|error| Fault::of(&error)));
+    pub fn discard(mut self) {
+        self.remove();
+    }
+
+    fn remove(&mut self) {
+        self.is_done = true;
+        let remove = || self.dir.remove(&self.place.part).map_err(|error| Fault::of(&error));
+        let removed = self.claim.with(|_| self.check().and_then(|()| remove()));
         if let Some(quota) = self.quota.as_ref().filter(|_| removed.is_ok()) {
             quota.give_back(self.length);
             quota.give_back_entry();
@@ -149,7 +190,7 @@ impl Part {
 
     /// The folder and the name that it will have.
     pub fn first(&self) -> First {
-        (Arc::clone(&self.place.folder), self.place.name.clone())
+        First { folder: Arc::clone(&self.place.folder), name: self.place.name.clone(), id: self.id }
     }
 
     /// Leaves a hole of so many bytes at `position`.
@@ -176,6 +217,15 @@ impl Part {
     /// Two names of the folder differ only by case: nothing else may be finished at the same time.
     pub fn is_alike(&self) -> bool {
         self.place.alike
+    }
+}
+
+impl Drop for Part {
+    /// Nothing is gained by an unfinished file that is empty.
+    fn drop(&mut self) {
+        if !self.is_done && self.length == 0 {
+            self.remove();
+        }
     }
 }
 
@@ -208,7 +258,7 @@ pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
 fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
     let failed = |error: io::Error| Fault::of(&error);
     // It can be renamed by who finishes it between two looks; seldom twice.
-    for _ in 0..4 {
+    for _ in 0..ATTEMPTS {
         match dir.create(name) {
             Ok(file) => {
                 if let Err(fault) = quota.map_or(Ok(()), Quota::take_entry) {
@@ -216,8 +266,17 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
                     let _ = dir.remove(name);
                     return Err(fault);
                 }
-                lock(&file)?;
-                return Ok(file);
+                return match lock(&file) {
+                    Ok(()) => Ok(file),
+                    Err(fault) => {
+                        // One that is busy belongs to whoever was faster.
+                        if fault.kind != FaultKind::Busy {
+                            let _ = dir.remove(name);
+                            quota.inspect(|quota| quota.give_back_entry());
+                        }
+                        Err(fault)
+                    }
+                };
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(error)),

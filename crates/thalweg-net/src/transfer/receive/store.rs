@@ -4,11 +4,11 @@ use super::current::{Current, Sink, fail, protocol};
 use super::existing;
 use super::finish::{Finished, Finishers, Results};
 use super::folder::{Folder, Place, in_the_way};
-use super::links::{self, Further};
+use super::links::{self, First, Further};
 use super::part::{self, Part};
 use super::pending::{AllPending, Pending};
 use super::{Destination, Target};
-use crate::transfer::dir::{Dir, Entry};
+use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
@@ -17,11 +17,11 @@ use crate::transfer::messages::{
 };
 use crate::transfer::names;
 use crate::transfer::progress::Cut;
-use crate::transfer::tree::{Digest, Pieces, TreeHasher};
+use crate::transfer::tree::{self, Digest, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_proto::units::Bytes;
@@ -246,8 +246,11 @@ impl Store {
             return Err(Fault::new(FaultKind::Name, format!("its path is longer than {LONGEST_PATH} bytes")));
         }
         let place = parent.place(&offer.name, offer.alike, destination)?;
-        let folder = place.make_folder(offer.mode, modified, destination)?;
-        self.results.note(|report| report.folders += 1);
+        let (folder, is_replaced) = place.make_folder(offer.mode, modified, destination)?;
+        self.results.note(|report| {
+            report.folders += 1;
+            report.replaced += u64::from(is_replaced);
+        });
         Ok(folder)
     }
 
@@ -264,24 +267,22 @@ impl Store {
         let place = folder.place(&offer.name, offer.alike, to)?;
         let dir = place.folder.dir()?;
         let here = place.look(&dir)?;
-        if let Some(other) = here.as_ref().filter(|entry| !entry.is_file()) {
-            return Err(in_the_way(other));
-        }
         let there = part::length_of(&dir, &place.part)?;
-        let may_replace = |here: &Entry| to.existing.may_replace(&dir, &place, here, &to.tag);
+        let may_replace =
+            |here: &Entry| to.existing.may_replace(&dir, &place, here, EntryKind::File, &to.tag);
         let allowed = here.as_ref().map_or(Ok(()), may_replace);
         let OfferKind::File { size, modified, .. } = offer.kind else {
             allowed?;
             return Ok(self.want(id, offer, named, Some(place), 0));
         };
-        if let Some(here) = here.as_ref().filter(|here| here.size == size) {
+        if let Some(here) = here.filter(|here| here.is_file() && here.size == size) {
             if !self.checksum && here.modified.agrees_with(modified) {
                 let mode = self.mode(offer.mode);
                 if here.mode & 0o777 != mode && allowed.is_ok() {
                     let _ = dir.read(&place.name).and_then(|file| disk::set_mode(&file, mode));
                 }
                 self.count_unchanged(size);
-                let first = (Arc::clone(&place.folder), place.name);
+                let first = First { folder: Arc::clone(&place.folder), name: place.name, id: here.id };
                 self.results.shared.settle(id, Some(&first), &self.results);
                 return Ok(ToSender::Skip { id });
             }
@@ -326,21 +327,29 @@ impl Store {
             return protocol("it compares what was not offered");
         };
         // The contents are what counts.
-        let _ = self.dress_unchanged(&place, mode, modified);
+        let here = self.dress_unchanged(&place, mode, modified).ok();
         self.count_unchanged(size);
-        self.results.shared.settle(id, Some(&(place.folder, place.name)), &self.results);
+        let first = here.map(|id| First { folder: place.folder, name: place.name, id });
+        self.results.shared.settle(id, first.as_ref(), &self.results);
         Ok(())
     }
 
-    /// Gives a file that has the sender's contents its permissions and time, if this sender may change it.
-    fn dress_unchanged(&self, place: &Place, mode: u32, modified: Modified) -> Result<(), Fault> {
-        let Some(to) = &self.destination else { return Ok(()) };
+    /// Gives a file that has the sender's contents its permissions and time, if this sender may change it; gives its device and number.
+    fn dress_unchanged(&self, place: &Place, mode: u32, modified: Modified) -> Result<(u64, u64), Fault> {
+        let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::of(&error);
         let dir = place.folder.dir()?;
         let file = open(&dir, &place.name)?;
-        to.existing.may_replace(&dir, place, &Entry::of(&file).map_err(failed)?, &to.tag)?;
-        disk::set_mode(&file, mode).and_then(|()| disk::set_time(&file, modified)).map_err(failed)?;
-        existing::mark(&file, &to.tag).map_err(failed)
+        let here = Entry::of(&file).map_err(failed)?;
+        if to.existing.may_replace(&dir, place, &here, EntryKind::File, &to.tag).is_ok() {
+            let dress = || {
+                disk::set_mode(&file, mode)?;
+                disk::set_time(&file, modified)?;
+                existing::mark(&file, &to.tag)
+            };
+            let _ = dress();
+        }
+        Ok(here.id)
     }
 
     fn begin(&mut self, id: u64) -> Result<(), Error> {
@@ -509,18 +518,8 @@ fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
 
 /// The hash of the file that is here.
 fn hash(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
-    let mut file = open(dir, name)?;
-    let mut read = || -> io::Result<Digest> {
-        let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; 256 << 10];
-        loop {
-            match file.read(&mut buffer) {
-                Ok(0) => return Ok(*hasher.finalize().as_bytes()),
-                Ok(count) => hasher.update(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-        }
-    };
-    read().map_err(|error| Fault::of(&error))
+    let failed = |error: io::Error| Fault::of(&error);
+    let file = open(dir, name)?;
+    let size = file.metadata().map_err(failed)?.len();
+    tree::checksum(&file, size).map_err(failed)
 }

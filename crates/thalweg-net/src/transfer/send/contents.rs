@@ -5,7 +5,7 @@ use super::{Sending, broken_stream, given_up, size_of};
 use crate::transfer::fault::{Error, Fault};
 use crate::transfer::messages::{MOST_DIGESTS, MOST_HOLE, ToReceiver};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
-use crate::transfer::walk::{Item, SourceFile};
+use crate::transfer::walk::SourceFile;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use thalweg_proto::units::Bytes;
@@ -23,21 +23,6 @@ enum End {
     Fault(Fault),
     /// The receiver does not want it any more, and has said why.
     Unwanted,
-}
-
-/// The hash of a file.
-pub(super) fn hash(item: &Item) -> Result<Digest, Fault> {
-    let mut file = SourceFile::open(item)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            count => hasher.update(&buffer[..count]),
-        };
-    }
-    file.check()?;
-    Ok(*hasher.finalize().as_bytes())
 }
 
 impl<W: Write> Sending<'_, W> {

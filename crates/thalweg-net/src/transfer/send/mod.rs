@@ -10,7 +10,7 @@ use super::messages::{Offer, OfferKind, ToReceiver, ToSender, UNGREETED, VERSION
 use super::names;
 use super::priority::Priority;
 use super::progress::{Cut, Progress, Report};
-use super::walk::{Item, Met, Missing, Roots, Source, Walk};
+use super::walk::{Item, Met, Missing, Roots, Source, SourceFile, Walk};
 use inbox::{Bell, Inbox};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -308,7 +308,7 @@ impl<W: Write> Sending<'_, W> {
     /// Compares the hash of the receiver's file with that of the one here.
     fn compare(&mut self, id: u64, theirs: &[u8; 32]) -> Result<(), Error> {
         let Some(item) = self.of(id).and_then(|outstanding| outstanding.item.clone()) else { return Ok(()) };
-        match contents::hash(&item) {
+        match SourceFile::open(&item).and_then(|file| file.checksum()) {
             Err(fault) => self.abandon(id, fault),
             Ok(ours) if ours == *theirs => {
                 self.frame(&ToReceiver::Same { id })?;
