@@ -16,7 +16,9 @@ use thalweg_catalog::Registry;
 use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
 use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile, read_sweep_text};
-use thalweg_sweep::{Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished};
+use thalweg_sweep::{
+    Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished, join,
+};
 
 /// The part of a pack that is assessed, and how often.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,8 @@ pub struct Choice {
     pub quick: bool,
     /// Seeds of each point; without, as the pack says.
     pub replications: Option<u32>,
+    /// Changes of all scenarios, as `--set` takes them.
+    pub sets: Vec<String>,
 }
 
 /// An assessment of a scheme.
@@ -134,7 +138,10 @@ impl Assessment<'_> {
             Status { total: points * schemes.len() * replications as usize, ..Status::default() };
         let (mut failed, mut complete, mut decided) = (Vec::new(), true, BTreeMap::new());
         let mut courses: BTreeMap<&str, Vec<Transient>> = BTreeMap::new();
-        let mut runs = 0;
+        let (mut runs, mut unlike_defaults) = (0, Vec::new());
+        for sweep in &sweeps {
+            join(&mut unlike_defaults, sweep.unlike_defaults());
+        }
         for ((name, _), sweep) in files.iter().zip(&sweeps) {
             let before = status;
             let made = sweep.run(store, engine.as_deref_mut(), |now| {
@@ -192,6 +199,8 @@ impl Assessment<'_> {
             points,
             runs,
             needs_routers,
+            unlike_defaults,
+            sets: self.choice.sets.clone(),
             margins: margins.collect(),
             sections,
             failed,
@@ -251,6 +260,7 @@ impl Assessment<'_> {
             let place = file.schemes.first().map_or(0..0, |of| of.place.clone());
             let placed = |name: &&str| Placed { text: (*name).to_owned(), place: place.clone() };
             file.schemes = schemes.iter().map(placed).collect();
+            file.sets.extend(self.choice.sets.iter().map(|set| Placed { text: set.clone(), place: 0..0 }));
             files.push((experiment.sweep.clone(), file));
         }
         Ok(files)

@@ -4,6 +4,7 @@ use crate::decide::Outcome;
 use crate::transients::Transient;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use thalweg_report::results::UnlikeDefault;
 
 /// The results of an assessment. Its bytes follow from pack, margins, scheme and version alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,6 +37,12 @@ pub struct Document {
     /// The messages of routers that the scheme listens to: no router of the assessment sends any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_routers: Option<String>,
+    /// The options that the schemes do not have alike because their defaults differ; missing where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlike_defaults: Vec<UnlikeDefault>,
+    /// The changes that all scenarios had; missing where there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
     /// The margins and bounds that were used, by name, each with its sentence and the band.
     pub margins: BTreeMap<String, (String, String)>,
     /// The sections.

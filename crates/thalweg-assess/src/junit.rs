@@ -1,7 +1,7 @@
 //! An assessment as JUnit's XML, for continuous integration.
 
 use crate::document::{Document, Verdict};
-use crate::words::claim_line;
+use crate::words::{claim_line, unlike};
 use std::fmt::Write as _;
 use thalweg_report::output::{Style, counted};
 
@@ -29,6 +29,13 @@ pub fn junit(document: &Document) -> String {
             count(Verdict::DoesNot),
             count(Verdict::NotDecided) + count(Verdict::NotEvaluated)
         );
+        if let Some(warning) = unlike(document) {
+            let warning = escape(&warning);
+            let _ = writeln!(
+                xml,
+                "    <properties><property name=\"unlike-defaults\" value=\"{warning}\"/></properties>"
+            );
+        }
         for (experiment, claim) in claims() {
             let title = escape(&format!("{}: {}", experiment.title, claim.text));
             let words = escape(&claim_line(claim, Style::PLAIN));

@@ -2,7 +2,9 @@
 
 use crate::decide::Outcome;
 use crate::document::{Document, Verdict};
-use crate::words::{TESTS, claim_line, distance, evidence, point_words, routers, statement, verdicts};
+use crate::words::{
+    TESTS, claim_line, distance, evidence, point_words, routers, statement, unlike, verdicts,
+};
 use std::fmt::Write as _;
 use thalweg_report::output::Style;
 
@@ -12,6 +14,7 @@ pub fn markdown(document: &Document) -> String {
     if !document.complete {
         text.push_str("**Partial: runs are missing.**\n\n");
     }
+    text.extend(unlike(document).map(|warning| format!("{warning}\n\n")));
     let _ = writeln!(text, "{}\n", verdicts(document));
     let _ = writeln!(text, "{}", evidence(document));
     text.push_str(
@@ -153,6 +156,7 @@ pub fn comparison(documents: &[Document]) -> String {
     text.push_str("\n## Who fails what, at worst\n");
     for document in documents {
         let _ = writeln!(text, "\n### `{}`\n\n{}\n", document.scheme, verdicts(document));
+        text.extend(unlike(document).map(|warning| format!("{warning}\n\n")));
         if let Some(needs) = &document.needs_routers {
             let _ = writeln!(text, "{}\n", routers(needs));
         }

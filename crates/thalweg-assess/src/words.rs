@@ -7,7 +7,7 @@ use crate::states;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
-use thalweg_report::output::{Style, counted};
+use thalweg_report::output::{Remedy, Style, counted, unlike_warning};
 
 /// The measure of a name that a document holds.
 fn measure(name: &str) -> Option<Measure> {
@@ -104,6 +104,7 @@ pub fn summary(document: &Document, style: Style) -> String {
     if !document.complete {
         text.push_str("PARTIAL: runs are missing; the same call goes on\n");
     }
+    text.extend(unlike(document).map(|warning| line(&warning)));
     text.extend(document.needs_routers.iter().map(|needs| line(&routers(needs))));
     for section in &document.sections {
         let verdict = match &section.not_evaluated {
@@ -163,18 +164,27 @@ pub(crate) fn frame(document: &Document) -> String {
     } else {
         format!(" and with {} in its place under the same random numbers", others.join(" and "))
     };
+    let set = match document.sets.as_slice() {
+        [] => String::new(),
+        sets => format!(", with {} everywhere", sets.join(" and ")),
+    };
     let by = if document.claims().any(|(.., claim)| claim.is_relative) {
         document.references.first().map_or("nothing", String::as_str)
     } else {
         "a bound"
     };
     format!(
-        "{} under {} each from {first} on, with {}{beside}: {}; {by} decides.{quick}",
+        "{} under {} each from {first} on, with {}{beside}{set}: {}; {by} decides.{quick}",
         counted(document.points as u64, "point"),
         counted(u64::from(count), "seed"),
         document.scheme,
         counted(document.runs as u64, "run"),
     )
+}
+
+/// The warning that schemes differ in options that nobody set; none where they do not.
+pub(crate) fn unlike(document: &Document) -> Option<String> {
+    unlike_warning(&document.unlike_defaults, Remedy::Command)
 }
 
 /// The sentence on tests.

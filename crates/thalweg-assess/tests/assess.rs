@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_assess::{
     AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, junit, markdown,
-    page,
+    page, summary,
 };
 use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, describe::key, schemes::window};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
+use thalweg_report::output::Style;
 use thalweg_sweep::{Program, Purpose, Store};
 
 const PLAN: &str = r#"
@@ -269,6 +270,32 @@ fn a_scheme_that_listens_to_routers_hears_nothing_and_that_is_said() {
     assert_eq!((document.points, document.seeds, document.quick), (2, (1, 2), true));
     assert!(document.claims().all(|(.., claim)| !claim.points.is_empty()));
     assert_eq!(markdown(&document).matches("routers of the Internet do not send (`dec-bit`)").count(), 2);
+}
+
+/// The transport of 1988 goes back to what is missing: that CUBIC does not is said before any verdict, everywhere, until it is levelled.
+#[test]
+fn options_that_differ_by_default_come_before_verdicts() {
+    let folder = place("assess-unlike");
+    let mut choice = Choice { quick: true, ..Choice::default() };
+    let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
+    let options: Vec<&str> = document.unlike_defaults.iter().map(|of| of.option.as_str()).collect();
+    assert_eq!(options, ["initial-window", "recovery"]);
+    let (text, words) = (markdown(&document), "--set defaults.scheme.recovery=sack");
+    assert!(text.find(words).unwrap() < text.find("## Sections").unwrap(), "{text}");
+    let page = page(&document);
+    assert!(page.find(words).unwrap() < page.find("Claims that hold").unwrap());
+    let summary = summary(&document, Style::PLAIN);
+    assert!(summary.find("LIKE FOR LIKE").unwrap() < summary.find("claims").unwrap(), "{summary}");
+    assert!(junit(&document).contains("<property name=\"unlike-defaults\" value=\"NOT LIKE FOR LIKE"));
+    choice.sets = vec!["defaults.scheme.recovery=sack".to_owned()];
+    let levelled = assess(&folder, "runs", "dec-bit:initial-window=10pkt", &choice, 2).unwrap();
+    assert_eq!(levelled.unlike_defaults, []);
+    assert!(
+        levelled
+            .claims()
+            .all(|(.., claim)| claim.points.iter().all(|of| of.command.contains("recovery=sack")))
+    );
+    assert!(markdown(&levelled).contains("with defaults.scheme.recovery=sack everywhere"));
 }
 
 #[test]

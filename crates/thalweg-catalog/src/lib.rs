@@ -11,6 +11,7 @@
 //!   another crate.
 //! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all there are, also those of other crates.
 
+mod defaults;
 pub mod describe;
 mod discipline;
 pub mod disciplines;
@@ -30,6 +31,7 @@ pub mod text;
 mod value;
 mod values;
 
+pub use defaults::{Compared, DefaultDifference, default_differences, defaults_reference};
 pub use describe::{Fault, Key, Keys, Live, Place, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;

@@ -33,9 +33,11 @@ fn judged(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
         warmup: thalweg_proto::units::Duration::ZERO,
         seeds,
         margin: MARGIN,
+        unlike_defaults: Vec::new(),
+        contention: None,
     };
     let Body::Comparison { schemes, .. } = Document::of_comparison(header, schemes).body else { panic!() };
-    verdicts(&schemes, MARGIN)
+    verdicts(&schemes, MARGIN, None)
 }
 
 /// The verdicts on schemes under the same seeds; `text` gives the scenario of each.

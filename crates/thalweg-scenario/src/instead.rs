@@ -5,9 +5,7 @@ use super::given::Given;
 use super::keys::{Common, SchemeRef};
 use super::table::{At, Decode as _};
 use super::tree::{Kind, Table, Value};
-use core::mem::discriminant;
 use std::collections::BTreeMap;
-use thalweg_catalog::Key;
 
 /// A scheme that some flows have instead of their own. Options that they give in place stay with a scheme of the same base, and those
 /// of all window schemes with every scheme that has them; what the scheme itself says comes first.
@@ -51,12 +49,6 @@ pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report
     former.into_iter().map(|(place, value)| (place, value.and_then(&mut read))).collect()
 }
 
-/// True for keys of two schemes that mean the same, whatever is usual for each and whichever paper says so.
-fn means_alike(one: &Key, other: &Key) -> bool {
-    let meaning = |key: &Key| key.about.split(['.', '(']).next().unwrap_or_default().trim();
-    discriminant(&one.kind) == discriminant(&other.kind) && meaning(one) == meaning(other)
-}
-
 /// The fate of an option under another scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
@@ -84,7 +76,7 @@ impl Given {
     pub fn take_over(&mut self, base: &'static str, former: &Self, is_same: bool) -> Vec<FormerOption> {
         let mut offered = Self::new(former.values.keys());
         for (key, value) in former.values.said() {
-            let same_key = || self.values.keys().find(key.name).is_some_and(|own| means_alike(own, key));
+            let same_key = || self.values.keys().find(key.name).is_some_and(|own| own.means_alike(key));
             if is_same || Common::has(key.name) || same_key() {
                 offered.values.say(key.name, *value);
                 offered.spans.extend(former.spans.get(key.name).map(|span| (key.name, *span)));

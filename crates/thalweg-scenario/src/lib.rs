@@ -48,7 +48,9 @@ pub use threads::threads;
 use diagnostic::Report;
 use include::Loader;
 use resolve::Origins;
+pub use resolve::SchemeInUse;
 use source::{Sources, Span};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use table::Decode as _;
@@ -84,6 +86,8 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
     /// Options of the schemes in whose place [`Instead`] put another one, each once.
     pub former: Vec<FormerOption>,
+    /// The schemes of the groups of flows, by their positions from 0.
+    pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
     paths: Paths,
     origins: Origins,
     sources: Sources,
@@ -352,7 +356,8 @@ fn finish(
         return Err(report.take());
     }
     let scope = resolve::Scope { links, whole, directories: &loader.directories, replaced };
-    let resolve::Resolved { spec, origins, paths, former } = resolve::resolve(&document, scope, &mut report);
+    let resolve::Resolved { spec, origins, paths, former, schemes } =
+        resolve::resolve(&document, scope, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
     }
@@ -363,5 +368,5 @@ fn finish(
     let (title, description) = (text(&document.title), text(&document.description));
     let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
     let warnings = report.take();
-    Ok(Loaded { scenario, warnings, former, paths, origins, sources: report.into_sources() })
+    Ok(Loaded { scenario, warnings, former, schemes, paths, origins, sources: report.into_sources() })
 }

@@ -70,14 +70,9 @@ pub fn direction(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
-/// The rate that a direction has in the long run: for one that begins stopped, the highest that is scheduled.
+/// The rate that a direction has in the long run.
 pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
-    let rate = if direction.rate.is_zero() {
-        direction.schedule.iter().filter_map(|change| change.rate).max().unwrap_or(Rate::ZERO)
-    } else {
-        direction.rate
-    };
-    direction.onset.shaper.map_or(rate, |shaper| rate.min(shaper.rate))
+    direction.nominal_rate()
 }
 
 /// The time that a direction takes to send a packet of `size` bytes, in the long run.

@@ -540,6 +540,16 @@ impl Default for MeasureSpec {
 }
 
 impl DirectionSpec {
+    /// Returns the rate in the long run: for a line that begins stopped, the highest that is scheduled.
+    pub fn nominal_rate(&self) -> Rate {
+        let rate = if self.rate.is_zero() {
+            self.schedule.iter().filter_map(|change| change.rate).max().unwrap_or(Rate::ZERO)
+        } else {
+            self.rate
+        };
+        self.onset.shaper.map_or(rate, |shaper| rate.min(shaper.rate))
+    }
+
     /// A line that takes any number of packets at once, each for this time: a way of its own for control PDUs, or with
     /// a jitter the work of a host.
     pub fn of_any_rate(delay: Duration) -> Self {

@@ -8,8 +8,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use thalweg_report::output::{Cells, ParquetRows, Rows, Style, counted, heads_of, listed, means, value};
-use thalweg_report::results::{Metric, Metrics, Of, Run, Summary, Tables as In};
+use thalweg_report::output::{
+    Cells, ParquetRows, Remedy, Rows, Style, counted, heads_of, listed, means, unlike_warning, value,
+};
+use thalweg_report::results::{Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault};
 
 /// The results of a sweep. Its bytes follow from file, scenario and version alone.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +28,9 @@ pub struct Document {
     pub scenario: String,
     /// Every point has all of its runs, or failed.
     pub complete: bool,
+    /// The options that schemes do not have alike because their defaults differ; missing where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unlike_defaults: Vec<UnlikeDefault>,
     /// The factors with their values, in the order of points.
     pub factors: Vec<FactorResults>,
     /// The points that have runs.
@@ -226,6 +231,7 @@ impl Document {
             file: file.to_string_lossy().into_owned(),
             scenario: sweep.file.scenario.text.clone(),
             complete: complete && shards <= 1,
+            unlike_defaults: sweep.unlike_defaults(),
             factors: factors.collect(),
             importance: importance(plan, &numbers, &kept, &points),
             points,
@@ -257,6 +263,8 @@ impl Document {
         if !self.complete {
             text.push_str("PARTIAL: points are missing; the same call goes on\n");
         }
+        let warning = unlike_warning(&self.unlike_defaults, Remedy::SweepFile);
+        text.extend(warning.map(|warning| style.folded(&style.clean(&warning)) + "\n"));
         if self.points.len() <= MOST_SHOWN {
             let names = self.factors.iter().map(|factor| factor.name.as_str());
             let heads: Vec<&str> = core::iter::once("Point").chain(names).collect();

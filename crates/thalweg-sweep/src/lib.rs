@@ -19,6 +19,7 @@ mod simulate;
 mod sources;
 mod store;
 mod sweep;
+mod unlike;
 mod worker;
 
 pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
@@ -28,4 +29,5 @@ pub use plan::{Factor, Level, Plan, PlanError, Point};
 pub use program::{Program, SOURCES, build_of_file};
 pub use store::{Purpose, Store, StoreError};
 pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
+pub use unlike::{join, unlike};
 pub use worker::work;

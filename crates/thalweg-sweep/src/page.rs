@@ -4,7 +4,7 @@ use crate::document::{Document, FactorResults, PointResults, metrics_of};
 use crate::picture::{HeatMap, Scatter};
 use crate::plan::{Plan, SCHEME};
 use std::fmt::Write as _;
-use thalweg_report::output::{heads_of, value};
+use thalweg_report::output::{Remedy, heads_of, unlike_warning, value};
 use thalweg_report::report::cards::{Card, cards};
 use thalweg_report::report::html::{Page, escape};
 use thalweg_report::results::{Metric, Of};
@@ -24,6 +24,8 @@ pub fn page(document: &Document, plan: &Plan) -> String {
     if !document.complete {
         body.push_str("<p class=\"warning\">Partial: points are missing.</p>\n");
     }
+    let warning = unlike_warning(&document.unlike_defaults, Remedy::SweepFile);
+    body.extend(warning.map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))));
     let metrics = metrics_of(&document.points);
     cards(&mut body, &answers(document, &metrics), true);
     body.push_str("</section>\n");
@@ -186,7 +188,8 @@ fn maps(
             Some((mean, value(metric, mean)))
         };
         let columns: Vec<&str> = across.values.iter().map(String::as_str).collect();
-        let title = beside.map_or_else(|| name(metric), |beside| format!("{} {panel}", beside.name));
+        let title = beside
+            .map_or_else(|| name(metric), |beside| format!("{}, {} {panel}", name(metric), beside.name));
         let cells = rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
         let map = HeatMap {
             title: &title,
@@ -233,7 +236,8 @@ fn scatter(
         points.iter_mut().for_each(|point| point.0 = point.0.log10());
     }
     let across = ends(&points);
-    let title = if is_log { format!("{} (log)", factor.name) } else { factor.name.clone() };
+    let over = if is_log { format!("{} (log)", factor.name) } else { factor.name.clone() };
+    let title = format!("{} over {over}", name(metric));
     let ends = [west, east, value(metric, scale.0), value(metric, scale.1)];
     Scatter { title: &title, ends, across, up: scale, points }.draw(html);
 }

@@ -6,14 +6,15 @@ use crate::plan::{Plan, PlanError};
 use crate::program::Program;
 use crate::simulate::{Simulated, simulate};
 use crate::store::{Store, StoreError};
+use crate::unlike::{join, unlike};
 use core::fmt;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
 use thalweg_report::batch;
 use thalweg_report::output::listed;
-use thalweg_report::results::{Goal, LEAST_RUNS, Run};
+use thalweg_report::results::{Goal, LEAST_RUNS, Run, UnlikeDefault};
 use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile};
 use thalweg_sim::spec::Spec;
 
@@ -216,6 +217,35 @@ impl<'a> Sweep<'a> {
     pub fn scheme(&self, point: usize) -> Option<&str> {
         let number = self.plan.factors.iter().position(|factor| factor.is_scheme)?;
         Some(&self.plan.level(point, number).toml)
+    }
+
+    /// Finds the options that schemes which are varied do not have alike because their defaults differ, at some of the points.
+    pub fn unlike_defaults(&self) -> Vec<UnlikeDefault> {
+        let mut all = Vec::new();
+        let factors = self.plan.factors.iter().enumerate();
+        for (number, _) in
+            factors.filter(|(_, factor)| factor.is_scheme || factor.key.text.ends_with(".scheme"))
+        {
+            let others = |point: usize| {
+                let mut values = self.plan.points[point].clone();
+                values[number] = 0;
+                values
+            };
+            // Evenly over the plan, as what is set may differ from point to point.
+            let count = self.plan.points.len();
+            let mut seen = BTreeSet::new();
+            for first in (0..MAX_SAMPLED).map(|part| part * count / MAX_SAMPLED) {
+                if !seen.insert(others(first)) {
+                    continue;
+                }
+                let alike = (0..count).filter(|&point| others(point) == others(first)).take(MAX_SCHEMES);
+                let loaded = alike.filter_map(|point| {
+                    Some((self.plan.level(point, number).words(), self.load(point).ok()?.schemes))
+                });
+                join(&mut all, unlike(&loaded.collect::<Vec<_>>()));
+            }
+        }
+        all
     }
 
     fn load(&self, point: usize) -> Result<Loaded, LoadError> {
@@ -611,6 +641,10 @@ fn placed_set(file: &SweepFile, found: &Diagnostic) -> Diagnostic {
     Diagnostic { source: Arc::clone(&file.source), span: set.place.clone(), ..found.clone() }
 }
 
+/// Points whose schemes are looked at for options that differ by default.
+const MAX_SAMPLED: usize = 4;
+/// Values of a factor of schemes that are compared so.
+const MAX_SCHEMES: usize = 64;
 /// Values of a factor that are looked at beforehand.
 const MOST_CHECKED: usize = 1000;
 /// Points with one value that are tried before it is taken for wrong.

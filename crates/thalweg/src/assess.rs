@@ -38,6 +38,9 @@ pub struct AssessArguments {
     /// So many seeds for each point; without, as the plan says
     #[arg(long, value_name = "R", value_parser = replications)]
     pub reps: Option<NonZeroU32>,
+    /// Change a value of all scenarios, such as defaults.scheme.rack=true, which the reference schemes then have too
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
     /// The margins that decide, in place of the plan's
     #[arg(long, value_name = "FILE")]
     pub margins: Option<PathBuf>,
@@ -106,6 +109,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         only: arguments.only.clone(),
         quick: arguments.quick,
         replications: arguments.reps.map(Into::into),
+        sets: arguments.sets.clone(),
     };
     let stop = interruptible_by(console)?;
     let threads =

@@ -16,7 +16,7 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_report::output::{Style, summary};
 use thalweg_report::report::{AllSeries, View, figure};
-use thalweg_report::results::{Document, MARGIN};
+use thalweg_report::results::{Document, Header, MARGIN};
 use thalweg_scenario::Scenario;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
@@ -193,14 +193,14 @@ fn run(
     console: &Console,
 ) -> Result<Outcome, Error> {
     let source = source(&request.scenario, request.text)?;
-    let (loaded, schemes) = if request.schemes.is_empty() {
+    let (loaded, schemes, unlike_defaults) = if request.schemes.is_empty() {
         let loaded = source.load(&request.sets, registry)?;
         let scheme = Scheme::new(None, &loaded);
-        (loaded, vec![scheme])
+        (loaded, vec![scheme], Vec::new())
     } else {
-        let (loaded, schemes, note) = compared(&source, &request.sets, &request.schemes, registry)?;
-        note.into_iter().for_each(|note| console.say(&note));
-        (loaded, schemes)
+        let (loaded, schemes, of_schemes) = compared(&source, &request.sets, &request.schemes, registry)?;
+        of_schemes.note.into_iter().for_each(|note| console.say(&note));
+        (loaded, schemes, of_schemes.unlike_defaults)
     };
     console.warn(&loaded.warnings);
     can_count(&loaded)?;
@@ -208,7 +208,7 @@ fn run(
     has_memory(&loaded)?;
     let seeds = seeds_from(request.seed.unwrap_or(loaded.spec().seed), request.replications.max(1))?;
     let mut execution = Execution {
-        header: header(&source, &loaded, seeds, MARGIN),
+        header: Header { unlike_defaults, ..header(&source, &loaded, seeds, MARGIN) },
         schemes,
         until: None,
         jobs: request.jobs,

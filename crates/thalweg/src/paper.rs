@@ -141,6 +141,8 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
         warmup: case.spec.warmup,
         seeds: case.seeds[..results.len()].to_vec(),
         margin: MARGIN,
+        unlike_defaults: Vec::new(),
+        contention: None,
     };
     let document = Document::of_runs(header, results.iter().map(Run::of).collect());
     Ok(folder.write_results(&document, &expand(&case.scenario))?)

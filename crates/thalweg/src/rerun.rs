@@ -41,6 +41,8 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
                 Body::Comparison { margin, .. } => *margin,
                 Body::Run { .. } | Body::Replications { .. } => MARGIN,
             },
+            unlike_defaults: document.unlike_defaults.clone(),
+            contention: document.contention.clone(),
         },
         // It is run to its last run, and then looked at.
         until: document.until.as_ref().and_then(|until| Some((until.goal()?, document.seeds.len()))),

@@ -20,13 +20,14 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png, summary};
 use thalweg_report::report::{View, figure, report};
-use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
+use thalweg_report::results::{Contention, Document, Header, LEAST_RUNS, MARGIN, Scenario, UnlikeDefault};
 use thalweg_scenario::{
     Diagnostic, Fate, FormerOption, Instead, Loaded, is_random, threads as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
 use thalweg_sim::cut::{outlook, usual_threads};
 use thalweg_sim::spec::Spec;
+use thalweg_sweep::unlike;
 
 /// `thalweg run`.
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
@@ -34,7 +35,7 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&options.sets, &console.registry)?;
     let scheme = Scheme::new(None, &loaded);
-    execute(&source, &loaded, vec![scheme], MARGIN, options, console)
+    execute(&source, &loaded, vec![scheme], (MARGIN, Vec::new()), options, console)
 }
 
 /// `thalweg compare`.
@@ -47,11 +48,12 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             "--schemes: `{name}` is TCP of this host's kernel, which runs live alone: add --live"
         )));
     }
-    let (loaded, schemes, note) = compared(&source, &options.sets, &names, &console.registry)?;
-    if let Some(note) = note {
+    let (loaded, schemes, of_schemes) = compared(&source, &options.sets, &names, &console.registry)?;
+    if let Some(note) = of_schemes.note {
         console.say(&note);
     }
-    execute(&source, &loaded, schemes, arguments.margin, options, console)
+    let frame = (arguments.margin, of_schemes.unlike_defaults);
+    execute(&source, &loaded, schemes, frame, options, console)
 }
 
 /// The groups whose flows have the scheme of agents, by position.
@@ -63,19 +65,28 @@ pub fn agents(spec: &Spec) -> Vec<usize> {
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }
 
-/// A scenario as it is, with each of several schemes, and what there is to say of options of its own ones.
+/// The options of compared schemes, in words and values.
+#[derive(Debug)]
+pub struct OfSchemes {
+    /// The options of the file's own schemes, and whether they hold for those that are compared.
+    pub note: Option<String>,
+    /// The options that these schemes do not have alike because their defaults differ.
+    pub unlike_defaults: Vec<UnlikeDefault>,
+}
+
+/// A scenario as it is, with each of several schemes, and what there is to say of their options.
 pub fn compared(
     source: &Source,
     sets: &[String],
     names: &[String],
     registry: &Arc<Registry>,
-) -> Result<(Loaded, Vec<Scheme>, Option<String>), Error> {
+) -> Result<(Loaded, Vec<Scheme>, OfSchemes), Error> {
     let loaded = source.load(sets, registry)?;
     // Whoever decides for a flow stands in for a scheme: that of others is as the scenario has it.
     let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
     let flows = if agents.is_empty() { loaded.compared_flows() } else { agents };
     let mut seen = BTreeSet::new();
-    let (mut schemes, mut former) = (Vec::new(), Vec::new());
+    let (mut schemes, mut former, mut in_use) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
         if !seen.insert(name.clone()) {
             return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
@@ -85,9 +96,11 @@ pub fn compared(
             .load_instead(sets, Some(instead), registry)
             .map_err(|error| not_a_scheme(error, name, sets.len()))?;
         schemes.push(Scheme::new(Some(name), &loaded));
+        in_use.push((name.as_str(), loaded.schemes));
         former.push((name.clone(), loaded.former));
     }
-    Ok((loaded, schemes, fates(&former)))
+    let unlike_defaults = unlike(&in_use);
+    Ok((loaded, schemes, OfSchemes { note: fates(&former), unlike_defaults }))
 }
 
 /// Says which options of the file's schemes hold for the schemes that are compared, and which do not.
@@ -161,13 +174,13 @@ fn execute(
     source: &Source,
     loaded: &Loaded,
     schemes: Vec<Scheme>,
-    margin: f64,
+    (margin, unlike_defaults): (f64, Vec<UnlikeDefault>),
     options: &Options,
     console: &Console,
 ) -> Done {
     warn_before(loaded, options, console)?;
     let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), most_runs(options))?;
-    let header = header(source, loaded, seeds, margin);
+    let header = Header { unlike_defaults, ..header(source, loaded, seeds, margin) };
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
@@ -352,6 +365,8 @@ pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) ->
         warmup: loaded.spec().warmup,
         seeds,
         margin,
+        unlike_defaults: Vec::new(),
+        contention: Contention::of(loaded.spec()),
     }
 }
 

@@ -173,3 +173,106 @@ fn transfers_of_one_group_are_told_once() {
         said(&place, &[&["compare", "own.toml", "--schemes", "cubic,newreno"][..], &set].concat());
     assert!(text.contains("Transfers, scheme"), "{text}");
 }
+
+const ALONE: &str = r#"
+duration = "5 s"
+warmup = "1 s"
+[[link]]
+between = ["a", "b"]
+rate = "10 Mbit/s"
+delay = "20 ms"
+[[flow]]
+from = "a"
+to = "b"
+"#;
+
+fn told(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Loss repair is not what CUBIC and BBR are about: that it differs by default comes before any verdict, and what is said to level it does.
+#[test]
+fn defaults_that_differ_are_named_first_and_can_be_levelled() {
+    let place = place("unlike", ALONE);
+    let compare = ["compare", "own.toml", "--schemes", "cubic,bbr"];
+    let text = told(&thalweg(&place, &compare));
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (warning, verdict) =
+        (flat.find("NOT LIKE FOR LIKE").unwrap(), flat.find("in goodput").or(flat.find("carried most")));
+    assert!(warning < verdict.unwrap(), "{text}");
+    assert!(flat.contains("differ in rack (false: cubic, true: bbr)."), "{text}");
+    assert!(flat.contains("The same for all: --set defaults.scheme.rack=true"), "{text}");
+    let json = |more: &[&str]| -> Value {
+        let arguments = [&compare[..], &["--json"], more].concat();
+        serde_json::from_str(&told(&thalweg(&place, &arguments))).unwrap()
+    };
+    let document = json(&[]);
+    assert_eq!(document["unlike_defaults"][0]["option"], "rack");
+    let set = document["unlike_defaults"][0]["set"].as_str().unwrap().to_owned();
+    let levelled = json(&["--set", &set]);
+    assert_eq!(levelled.get("unlike_defaults"), None);
+    // It did something to the one that had another default, and nothing to the other.
+    let prints = |of: &Value| [0, 1].map(|at: usize| of["schemes"][at]["runs"][0]["fingerprint"].clone());
+    let (before, after) = (prints(&document), prints(&levelled));
+    assert!(before[0] != after[0] && before[1] == after[1], "{before:?} {after:?}");
+    // An option that not all schemes have is levelled by name.
+    let own = ["compare", "own.toml", "--schemes", "cubic,vegas"];
+    let flat = told(&thalweg(&place, &own)).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("The same for all: vegas:initial-window=10pkt in place of vegas"), "{flat}");
+    let own = ["compare", "own.toml", "--schemes", "cubic,vegas:initial-window=10pkt"];
+    assert!(!told(&thalweg(&place, &own)).contains("LIKE FOR LIKE"));
+}
+
+/// Over links in a row totals grow as the long flow starves: fairness and the long flow's share are told in their place.
+#[test]
+fn goodput_wins_nothing_where_flows_cross_different_numbers_of_full_links() {
+    let flow = |name: &str, from: &str, to: &str| {
+        format!("[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n")
+    };
+    let flows = [("long", "n1", "n4"), ("hop1", "n1", "n2"), ("hop2", "n2", "n3"), ("hop3", "n3", "n4")];
+    let flows: String = flows.map(|(name, from, to)| flow(name, from, to)).concat();
+    let head = "duration = \"20 s\"\nwarmup = \"5 s\"\nnetwork = \"chain nodes=4 rate=20 Mbit/s delay=5 ms\"\n[defaults.link]\nqueue = \"1 bdp\"\n";
+    let place = place("chain", &format!("{head}{flows}"));
+    let compare = ["compare", "own.toml", "--schemes", "cubic,vegas"];
+    let flat = told(&thalweg(&place, &compare)).split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "proportional fairness",
+        "`long`, over 3 full links with a max-min share of 9.65",
+        "max-min shares",
+        "decides nothing",
+    ] {
+        assert!(flat.contains(words), "no `{words}` in {flat}");
+    }
+    assert!(!flat.contains("carried most"), "{flat}");
+    let document: Value =
+        serde_json::from_str(&told(&thalweg(&place, &[&compare[..], &["--json"]].concat()))).unwrap();
+    let paths = document["contention"]["paths"].as_array().unwrap();
+    let links: Vec<usize> = paths.iter().map(|of| of["full_links"].as_array().unwrap().len()).collect();
+    assert_eq!(links, [3, 1, 1, 1]);
+}
+
+/// A mean that a table and a verdict both have is one value, or the verdict has both.
+#[test]
+fn tables_and_verdicts_tell_the_same_means() {
+    let far = "[[flow]]\nname = \"far\"\nfrom = \"a\"\nto = \"c\"\n[[link]]\nbetween = [\"b\", \"c\"]\nrate = \"1 Gbit/s\"\ndelay = \"60 ms\"\n";
+    let many = format!("{ALONE}count = 2\noverhead = \"1 ms\"\n{far}");
+    for (number, text) in [ALONE, &many].into_iter().enumerate() {
+        let place = place(&format!("means{number}"), text);
+        let compare = ["compare", "own.toml", "--schemes", "cubic,vegas"];
+        let flat = told(&thalweg(&place, &compare)).split_whitespace().collect::<Vec<_>>().join(" ");
+        let document: Value =
+            serde_json::from_str(&told(&thalweg(&place, &[&compare[..], &["--json"]].concat()))).unwrap();
+        for scheme in document["schemes"].as_array().unwrap() {
+            let mean = |name: &str| scheme["summary"]["totals"][name]["mean"].as_f64();
+            let millis = mean("delay_mean_s").unwrap() * 1e3;
+            let digits = (3.0 - millis.log10().floor()).max(0.0) as usize;
+            let words = format!("{millis:.digits$} ms");
+            // Once in the table and once below it, unless that is the difference to the one that leads.
+            let leads =
+                flat.contains(&format!("{} had the shortest mean delay", scheme["scheme"].as_str().unwrap()));
+            let count = flat.matches(&words).count();
+            assert!(count >= if leads || number == 1 { 2 } else { 1 }, "`{words}` {count} times in {flat}");
+        }
+    }
+}

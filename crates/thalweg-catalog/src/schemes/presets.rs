@@ -56,7 +56,7 @@ pub(crate) const BBR: &[Preset] = &[
 type List = &'static [(&'static str, &'static str)];
 
 /// The values in which Linux 6 and the standards track agree.
-const BOTH: List = &[
+pub(crate) const BOTH: List = &[
     // RFC 6928, section 2.
     ("initial-window", "10 pkt"),
     // RFC 6675 and RFC 8985, with the response of RFC 4015, and RFC 5682.

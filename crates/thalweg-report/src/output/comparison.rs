@@ -4,18 +4,25 @@ use super::columns::{self, Datum, MARK, Row};
 use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
 use super::text::Style;
+use super::unlike::{Remedy, unlike_warning};
 use super::verdict::{Decisions, verdicts};
-use crate::results::{Difference, GroupMetrics, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables};
+use crate::results::{
+    Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables,
+};
 use std::collections::BTreeMap;
 
 /// The tables and the verdict of a comparison.
 pub(super) fn comparison(
+    document: &Document,
     schemes: &[SchemeResults],
     differences: &[Difference],
     margin: f64,
     style: Style,
 ) -> String {
-    let mut text = String::new();
+    let mut text = unlike_warning(&document.unlike_defaults, Remedy::Command)
+        .map(|warning| style.folded(&style.clean(&warning)) + "\n")
+        .unwrap_or_default();
+    let contention: Option<&Contention> = document.contention.as_ref();
     for place in PLACES {
         text.push_str(&section(&schemes_table(place, schemes, style), style));
         text.push_str(&section(&groups_table(place, schemes, style), style));
@@ -25,7 +32,7 @@ pub(super) fn comparison(
     }
     text.push_str(&section(&media_table(schemes, style), style));
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
-    let marks = Marks { decisions: Decisions::of(schemes, margin) };
+    let marks = Marks { decisions: Decisions::of(schemes, margin, contention) };
     let paired: String = PLACES
         .iter()
         .map(|place| section(&differences_table(*place, differences, &marks, style), style))
@@ -49,7 +56,7 @@ pub(super) fn comparison(
             style.plus_minus()
         ),
     };
-    let verdicts = verdicts(schemes, margin);
+    let verdicts = verdicts(schemes, margin, contention);
     if !verdicts.is_empty() {
         words.push('\n');
         words.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));

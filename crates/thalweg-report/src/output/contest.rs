@@ -1,7 +1,7 @@
 //! The things that schemes compete in, and the schemes' values in them.
 
-use super::text::Scale;
-use crate::results::{Group, Metric, Run, SchemeResults};
+use super::text::{Scale, listed};
+use crate::results::{Contender, Contention, Group, Metric, Of, Run, SchemeResults};
 use crate::statistics;
 
 /// One thing that schemes compete in, with what each did and the words to tell which won.
@@ -41,13 +41,27 @@ impl Rival<'_> {
 }
 
 /// All that the schemes compete in. Where transfers end, how soon they do comes first. Shares below `margin` decide nothing.
-pub(super) fn contests(schemes: &[SchemeResults], margin: f64) -> Vec<Contest<'_>> {
-    let found = [
-        completion(schemes, margin),
-        goodput(schemes, margin),
-        delay(schemes, margin),
-        fairness(schemes, margin),
-    ];
+pub(super) fn contests<'a>(
+    schemes: &'a [SchemeResults],
+    margin: f64,
+    contention: Option<&Contention>,
+) -> Vec<Contest<'a>> {
+    let contenders = contention.map(|of| contenders(schemes, of)).unwrap_or_default();
+    let found = if contenders.is_empty() {
+        [
+            completion(schemes, margin),
+            goodput(schemes, margin),
+            delay(schemes, margin),
+            fairness(schemes, margin),
+        ]
+    } else {
+        [
+            completion(schemes, margin),
+            proportional(schemes, &contenders, margin),
+            delay(schemes, margin),
+            max_min(schemes, &contenders, margin),
+        ]
+    };
     let mut found: Vec<Contest<'_>> =
         found.into_iter().flatten().filter(|contest| contest.rivals.len() > 1).collect();
     for contest in &mut found {
@@ -55,6 +69,7 @@ pub(super) fn contests(schemes: &[SchemeResults], margin: f64) -> Vec<Contest<'_
         contest.rivals.retain(|rival| !early(rival));
         if matches!(contest.metric, Metric::CompletionMean | Metric::DelayMean) {
             contest.note.insert_str(0, &otherwise(schemes, contest, margin));
+            contest.note.insert_str(0, &pooled(schemes, contest));
         }
     }
     // What a scheme pays for what it carries is said once.
@@ -153,6 +168,149 @@ fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
     })
 }
 
+/// The flows of a path, by their positions in runs, with what is known of the path.
+type Path<'a> = (&'a Contender, Vec<usize>);
+
+/// The flows that compete over different sets of full links and always had more to send; none where those have one path after all.
+fn contenders<'a>(schemes: &[SchemeResults], contention: &'a Contention) -> Vec<Path<'a>> {
+    let greedy = flows(schemes, |wanting| wanting > 0);
+    let Some(run) = schemes.iter().flat_map(|of| &of.runs).max_by_key(|run| run.flows.len()) else {
+        return Vec::new();
+    };
+    let of = |path: &'a Contender| {
+        let own = (0..run.flows.len()).filter(|&flow| run.flows[flow].group == path.group);
+        let own = own.skip(path.first as usize).step_by(path.step.max(1) as usize);
+        (path, own.filter(|flow| greedy.contains(flow)).collect::<Vec<usize>>())
+    };
+    let found: Vec<Path<'_>> =
+        contention.paths.iter().map(of).filter(|(_, flows)| !flows.is_empty()).collect();
+    let differ = found.windows(2).any(|pair| pair[0].0.full_links != pair[1].0.full_links);
+    if differ { found } else { Vec::new() }
+}
+
+/// The goodput of a flow of a run.
+fn goodput_of(run: &Run, flow: usize) -> f64 {
+    run.flows.get(flow).map_or(0.0, |flow| flow.or_zero(Metric::Goodput))
+}
+
+/// Proportional fairness: the sum of the logarithms of goodput, as a mean. It is largest where no flow gains by a larger share than
+/// others lose.
+fn proportional<'a>(schemes: &'a [SchemeResults], paths: &[Path<'_>], margin: f64) -> Option<Contest<'a>> {
+    let all: Vec<usize> = paths.iter().flat_map(|(_, flows)| flows.iter().copied()).collect();
+    let mean = |run: &Run| {
+        let goodput: Vec<f64> = all.iter().map(|&flow| goodput_of(run, flow)).collect();
+        Some(statistics::geometric_mean(&goodput).unwrap_or(0.0))
+    };
+    Some(Contest {
+        subject: "proportional fairness",
+        metric: Metric::Goodput,
+        won: "shared best by proportional fairness",
+        than: "more than",
+        scale: Scale::of_rate,
+        of: format!(
+            " (geometric mean of the goodput of {} flows, by the sum of their logarithms)",
+            all.len()
+        ),
+        note: shares(schemes, paths),
+        from_before: from_before(schemes, &all, margin),
+        rivals: rivals(schemes, true, mean),
+    })
+}
+
+/// Jain's index of goodput as a part of the max-min shares: flows over more links may have less by right.
+fn max_min<'a>(schemes: &'a [SchemeResults], paths: &[Path<'_>], margin: f64) -> Option<Contest<'a>> {
+    let known = paths.iter().all(|(path, _)| path.max_min_bps.is_some_and(|share| share > 0.0));
+    let all: Vec<usize> = paths.iter().flat_map(|(_, flows)| flows.iter().copied()).collect();
+    if !known || all.len() < 2 {
+        return None;
+    }
+    let index = |run: &Run| {
+        let part = |(path, flows): &Path<'_>| {
+            let share = path.max_min_bps.unwrap_or(1.0);
+            flows.iter().map(|&flow| goodput_of(run, flow) / share).collect::<Vec<f64>>()
+        };
+        Some(statistics::jain(&paths.iter().flat_map(part).collect::<Vec<f64>>()))
+    };
+    Some(Contest {
+        subject: "max-min fairness",
+        metric: Metric::Jain,
+        won: "came nearest to the max-min shares by Jain's index",
+        than: "above",
+        scale: |_| Scale::COUNT,
+        of: String::new(),
+        note: String::new(),
+        from_before: from_before(schemes, &all, margin),
+        rivals: rivals(schemes, true, index),
+    })
+}
+
+/// The goodput of the flows over most links, each path's part of its max-min share, and why totals are not judged.
+fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
+    let mean = |of: &SchemeResults, flows: &[usize]| {
+        let runs = of.runs.iter().filter(|run| run.complete);
+        let each: Vec<f64> = runs
+            .map(|run| flows.iter().map(|&flow| goodput_of(run, flow)).sum::<f64>() / flows.len() as f64)
+            .collect();
+        statistics::mean(&each).unwrap_or(0.0)
+    };
+    let most = paths.iter().map(|(path, _)| path.full_links.len()).max().unwrap_or(0);
+    let (mut long, mut others): (Vec<&Path<'_>>, Vec<&Path<'_>>) =
+        paths.iter().partition(|(path, _)| path.full_links.len() == most);
+    // With one path of all others of the same length the rest says itself.
+    if others.is_empty() {
+        core::mem::swap(&mut long, &mut others);
+    }
+    let part = |bps: f64, path: &Contender| {
+        path.max_min_bps.filter(|share| *share > 0.0).map(|share| Scale::PERCENT.fixed(bps / share, 0))
+    };
+    let mut text = String::new();
+    for (path, flows) in long.iter().take(SHOWN) {
+        let each = schemes.iter().map(|of| {
+            let bps = mean(of, flows);
+            let part = part(bps, path).map(|part| format!(" ({part})")).unwrap_or_default();
+            format!("{} {}{part}", of.scheme, Scale::of_rate(bps).value(bps))
+        });
+        let each: Vec<String> = each.collect();
+        let of = path
+            .max_min_bps
+            .map(|share| format!(" with a max-min share of {}", Scale::of_rate(share).value(share)));
+        let a_flow = if flows.len() > 1 { " a flow" } else { "" };
+        text.push_str(&format!(
+            " `{}`, over {} full links{}, carried{a_flow}: {}.",
+            path.group,
+            path.full_links.len(),
+            of.unwrap_or_default(),
+            each.join(", ")
+        ));
+    }
+    let parts = others.iter().take(SHOWN).filter_map(|(path, flows)| {
+        let each: Option<Vec<String>> = schemes
+            .iter()
+            .map(|of| Some(format!("{} {}", of.scheme, part(mean(of, flows), path)?)))
+            .collect();
+        Some(format!("`{}` {}", path.group, each?.join(", ")))
+    });
+    let parts: Vec<String> = parts.collect();
+    if !parts.is_empty() {
+        text.push_str(&format!(" Parts of the max-min shares of others: {}.", parts.join("; ")));
+    }
+    let totals = schemes.iter().map(|of| {
+        let total: f64 = paths.iter().map(|(_, flows)| mean(of, flows) * flows.len() as f64).sum();
+        format!("{} {}", of.scheme, Scale::of_rate(total).value(total))
+    });
+    let totals: Vec<String> = totals.collect();
+    let totals: Vec<&str> = totals.iter().map(String::as_str).collect();
+    text.push_str(&format!(
+        " Flows cross different full links: what they carry together ({}) decides nothing, as it is most where the \
+         longest path starves.",
+        listed(&totals)
+    ));
+    text
+}
+
+/// Paths that a note names.
+const SHOWN: usize = 6;
+
 /// The schemes of which more than `margin` of the bytes that these flows delivered had come during the warm-up and waited for losses to
 /// be repaired, with their share. Such goodput can be more than the network carries.
 fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Vec<(&'a str, f64)> {
@@ -245,6 +403,27 @@ fn otherwise(schemes: &[SchemeResults], contest: &Contest<'_>, margin: f64) -> S
         }
         all => format!(" But {}.", all.join(", ")),
     }
+}
+
+/// The mean that tables show where it is another one than that of the contest: over all of the network, each packet or transfer with
+/// the same weight.
+fn pooled(schemes: &[SchemeResults], contest: &Contest<'_>) -> String {
+    let name = contest.metric.name(Of::Network);
+    let mean = |scheme: &str| {
+        let of = schemes.iter().find(|of| of.scheme == scheme)?.summary.as_ref()?;
+        of.totals.get(name).map(|of| of.mean)
+    };
+    let value = |of: f64| (contest.scale)(of).value(of);
+    let is_same = |rival: &Rival<'_>| mean(rival.scheme).is_none_or(|mean| value(mean) == value(rival.mean));
+    if contest.rivals.iter().all(is_same) {
+        return String::new();
+    }
+    let each = contest
+        .rivals
+        .iter()
+        .filter_map(|rival| Some(format!("{} {}", rival.scheme, value(mean(rival.scheme)?))));
+    let what = if contest.metric == Metric::DelayMean { "packets" } else { "transfers" };
+    format!(" Over all {what} together, as in the table: {}.", each.collect::<Vec<_>>().join(", "))
 }
 
 fn over(groups: &[usize]) -> String {

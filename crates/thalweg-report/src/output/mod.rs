@@ -18,6 +18,7 @@ pub(crate) mod svg;
 mod table;
 mod text;
 mod transfers;
+mod unlike;
 mod verdict;
 
 pub(crate) use columns::{Datum, words};
@@ -35,4 +36,5 @@ pub use table::{Align, Table};
 pub(crate) use text::Scale;
 pub use text::{COLUMNS, Style, counted, listed, rate, seconds};
 pub use transfers::{CsvTransfers, ParquetTransfers};
+pub use unlike::{Remedy, unlike_warning};
 pub use verdict::{Certainty, Verdict, verdicts};

@@ -23,7 +23,7 @@ pub fn summary(document: &Document, style: Style) -> String {
             text.push_str(&replications_text(runs, summary.as_ref(), style));
         }
         Body::Comparison { margin, schemes, differences } => {
-            text.push_str(&comparison::comparison(schemes, differences, *margin, style));
+            text.push_str(&comparison::comparison(document, schemes, differences, *margin, style));
         }
     }
     if let Some(until) = &document.until {

@@ -2,7 +2,7 @@
 
 use super::contest::{Contest, contests};
 use super::text::{Scale, listed};
-use crate::results::{Metric, SchemeResults};
+use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
 /// The judgement of which scheme is first in one thing that schemes compete in.
@@ -40,9 +40,10 @@ pub enum Certainty {
 }
 
 /// The verdict on each thing that can be decided. A difference is none that is below `margin`, a share of
-/// the worse one's value.
-pub fn verdicts(schemes: &[SchemeResults], margin: f64) -> Vec<Verdict> {
-    let contests = contests(schemes, margin);
+/// the worse one's value. With `contention`, where flows compete over different sets of full links, what they carry together decides
+/// nothing.
+pub fn verdicts(schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) -> Vec<Verdict> {
+    let contests = contests(schemes, margin, contention);
     let tests = Tests::of(&contests);
     let judge =
         |(number, contest): (usize, &Contest<'_>)| Judge { contest, number, tests: &tests, margin }.verdict();
@@ -57,8 +58,8 @@ pub(super) struct Decisions<'a> {
 
 impl<'a> Decisions<'a> {
     /// Those on these schemes.
-    pub fn of(schemes: &'a [SchemeResults], margin: f64) -> Self {
-        let contests = contests(schemes, margin);
+    pub fn of(schemes: &'a [SchemeResults], margin: f64, contention: Option<&Contention>) -> Self {
+        let contests = contests(schemes, margin, contention);
         Self { tests: Tests::of(&contests), contests }
     }
 

@@ -12,7 +12,7 @@ fn judged(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> {
     let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
     let document = Document::of_comparison(header(&seeds), schemes);
     let Body::Comparison { schemes, .. } = document.body else { panic!() };
-    verdicts(&schemes, margin)
+    verdicts(&schemes, margin, None)
 }
 
 fn with_goodput(mbits: &[u64]) -> Vec<RunResult> {

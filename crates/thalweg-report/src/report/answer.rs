@@ -5,9 +5,12 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MOST_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Scale, Style, Verdict, heads_of, rate, seconds, settling, verdicts, words,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, heads_of, rate, seconds, settling, unlike_warning,
+    verdicts, words,
 };
-use crate::results::{Body, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables};
+use crate::results::{
+    Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
+};
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
@@ -18,7 +21,13 @@ pub(super) fn answer(document: &Document) -> String {
         html.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
     }
     match &document.body {
-        Body::Comparison { margin, schemes, .. } => comparison(&mut html, schemes, *margin),
+        Body::Comparison { margin, schemes, .. } => {
+            html.extend(
+                unlike_warning(&document.unlike_defaults, Remedy::Command)
+                    .map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))),
+            );
+            comparison(&mut html, schemes, *margin, document.contention.as_ref());
+        }
         Body::Run { runs } => run(&mut html, runs, None),
         Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
     }
@@ -29,8 +38,8 @@ pub(super) fn answer(document: &Document) -> String {
     html
 }
 
-fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64) {
-    let verdicts = verdicts(schemes, margin);
+fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) {
+    let verdicts = verdicts(schemes, margin, contention);
     cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
     scores(html, schemes);
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());

@@ -3,6 +3,8 @@
 //! Its names and their meaning are part of the interface and described in `docs/reference/results.md`. The same
 //! scenario, seeds and version give the same bytes on every machine; nothing in it depends on the clock.
 
+mod contention;
+mod defaults;
 mod drift;
 mod metric;
 mod metrics;
@@ -12,6 +14,8 @@ mod states;
 mod summary;
 mod until;
 
+pub use contention::{Contender, Contention};
+pub use defaults::{SchemeDefault, UnlikeDefault, unlike_defaults};
 pub use drift::{Course, Drift};
 pub use metric::{
     Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Tables, Unit, Values,
@@ -60,6 +64,12 @@ pub struct Document {
     pub seeds: Vec<u64>,
     /// False when it was interrupted: runs are missing, or the last ones are partial.
     pub complete: bool,
+    /// The options that compared schemes do not have alike because their defaults differ; missing where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlike_defaults: Vec<UnlikeDefault>,
+    /// The flows that compete over different sets of full links; missing where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
     /// The groups of flows whose goodput had not settled when counting began; missing where none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
@@ -145,6 +155,10 @@ pub struct Header {
     pub seeds: Vec<u64>,
     /// Differences between schemes below this share of a value decide nothing; usual is [`MARGIN`].
     pub margin: f64,
+    /// The options that compared schemes do not have alike because their defaults differ.
+    pub unlike_defaults: Vec<UnlikeDefault>,
+    /// The flows that compete over different sets of full links.
+    pub contention: Option<Contention>,
 }
 
 impl Document {
@@ -187,6 +201,8 @@ impl Document {
             warmup_s: header.warmup.as_secs_f64(),
             seeds: header.seeds,
             complete,
+            unlike_defaults: header.unlike_defaults,
+            contention: header.contention,
             drifts: Vec::new(),
             until: None,
             body,

@@ -137,6 +137,8 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
         warmup: Duration::from_secs(5),
         seeds: seeds.to_vec(),
         margin: super::MARGIN,
+        unlike_defaults: Vec::new(),
+        contention: None,
     }
 }
 

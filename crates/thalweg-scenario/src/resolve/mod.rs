@@ -24,8 +24,10 @@ use super::path::Paths;
 use super::source::Span;
 use super::table::{At, Fields};
 use line::Pending;
+pub use scheme::SchemeInUse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
@@ -94,7 +96,11 @@ pub(super) struct Resolver<'a> {
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     /// The transports of schemes by name that were made without a word, and are the same on every path.
-    transports: BTreeMap<String, TransportSpec>,
+    transports: BTreeMap<String, (TransportSpec, Arc<SchemeInUse>)>,
+    /// The scheme of the group at hand.
+    in_use: Option<Arc<SchemeInUse>>,
+    /// The schemes of the groups so far, by position.
+    schemes_in_use: BTreeMap<usize, Arc<SchemeInUse>>,
     /// The schemes in whose place others were put, and what became of their options.
     pub replaced: Replaced,
     former: BTreeSet<FormerOption>,
@@ -133,6 +139,8 @@ pub struct Resolved {
     pub paths: Paths,
     /// Options of schemes that were replaced.
     pub former: Vec<FormerOption>,
+    /// The schemes of groups, by position.
+    pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
 }
 
 /// Resolves a document; what is wrong goes to the report, and then the result means nothing.
@@ -152,6 +160,8 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
         transports: BTreeMap::new(),
+        in_use: None,
+        schemes_in_use: BTreeMap::new(),
         replaced,
         former: BTreeSet::new(),
         nodes: BTreeMap::new(),
@@ -200,7 +210,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         }
     }
     let former = resolver.former.into_iter().collect();
-    Resolved { spec, origins, paths, former }
+    Resolved { spec, origins, paths, former, schemes: resolver.schemes_in_use }
 }
 
 /// True for the place of a default, which no file has.

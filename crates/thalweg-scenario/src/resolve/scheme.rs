@@ -12,6 +12,15 @@ use std::sync::Arc;
 use thalweg_catalog::{Ends, PathHints, SchemeDescription, TextError, Values};
 use thalweg_sim::spec::{Spec, TransportSpec};
 
+/// The scheme of a group, with the values that a scenario sets for it.
+#[derive(Clone, Debug)]
+pub struct SchemeInUse {
+    /// The description.
+    pub description: &'static SchemeDescription,
+    /// The values set, and the defaults for all others.
+    pub values: Values,
+}
+
 /// A scheme that depends on the path of its group.
 #[derive(Debug)]
 pub(super) struct PendingScheme {
@@ -33,7 +42,8 @@ impl Resolver<'_> {
         let former = former.and_then(|former| self.in_place(former));
         let (name, mut table, span) = match &scheme.value {
             SchemeRef::Name(name) => {
-                if let Some(transport) = self.transports.get(&name.0).filter(|_| former.is_none()) {
+                if let Some((transport, scheme)) = self.transports.get(&name.0).filter(|_| former.is_none()) {
+                    self.in_use = Some(Arc::clone(scheme));
                     return Some(transport.clone());
                 }
                 let options = split_options(&name.0).filter(|_| !self.schemes.contains_key(&name.0));
@@ -142,9 +152,11 @@ impl Resolver<'_> {
             }
         };
         let transport = transport(&scheme, ends, &given.values);
+        let in_use = Arc::new(SchemeInUse { description, values: given.values.clone() });
         if is_named && faults.is_empty() && !description.traits.follows_path {
-            self.transports.insert(scheme.clone(), transport.clone());
+            self.transports.insert(scheme.clone(), (transport.clone(), Arc::clone(&in_use)));
         }
+        self.in_use = Some(in_use);
         if description.traits.follows_path {
             self.unsettled = Some(PendingScheme { group: 0, scheme, description, given, span });
         }

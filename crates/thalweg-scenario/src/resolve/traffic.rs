@@ -113,6 +113,7 @@ impl Resolver<'_> {
         let former = self.replaced.get(&number).map(|own| own.clone().or_else(|| shared.scheme.clone()));
         let transport = scheme.and_then(|scheme| self.transport(scheme, former.flatten().as_ref(), document));
         pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
+        self.schemes_in_use.extend(self.in_use.take().map(|scheme| (number, scheme)));
         let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
         pending.loads.extend(self.unsettled_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {

@@ -49,8 +49,8 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
     let sets = &arguments.options.sets;
     // What is wrong with the scenario or a scheme is said before anything runs.
-    let (loaded, schemes, note) = compared(source, sets, &ours, &console.registry)?;
-    if let Some(note) = note {
+    let (loaded, schemes, of_schemes) = compared(source, sets, &ours, &console.registry)?;
+    if let Some(note) = of_schemes.note {
         console.say(&note);
     }
     plan(loaded.spec(), &Wishes::default()).map_err(|error| Error::Usage(error.to_string()))?;

@@ -85,6 +85,8 @@ fn document(result: &RunResult, network: &Network) -> Document {
         warmup: result.warmup,
         seeds: vec![result.seed],
         margin: MARGIN,
+        unlike_defaults: Vec::new(),
+        contention: None,
     };
     Document::of_runs(header, vec![Run::of(result)])
 }

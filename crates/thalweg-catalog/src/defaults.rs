@@ -1,0 +1,351 @@
+//! Options that several schemes share and whose defaults differ between them.
+//!
+//! A comparison of two schemes is one of their transports too where these differ. [`default_differences`] finds what differs between
+//! schemes because nobody set it, and the value that makes it the same; [`defaults_reference`] lists all such options.
+
+use crate::describe::{Key, Live, Place};
+use crate::scheme::SchemeDescription;
+use crate::schemes::{SCHEMES, presets, window};
+use crate::value::Value;
+use crate::values::Values;
+use core::fmt::Write as _;
+
+/// A scheme that is compared with others.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The scheme as outputs name it, perhaps with options.
+    pub name: &'a str,
+    /// The description.
+    pub description: &'static SchemeDescription,
+    /// The values set by the scenario, and the defaults for all others.
+    pub values: &'a Values,
+}
+
+/// An option with different values under several schemes, because their defaults differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DefaultDifference {
+    /// The option.
+    pub option: &'static str,
+    /// The schemes that take their default, each with that value; one of another meaning is left out.
+    pub values: Vec<(String, Option<Value>)>,
+    /// The value that all of them can have; none where there is no such value.
+    pub level: Option<Value>,
+}
+
+impl DefaultDifference {
+    /// True where all window schemes have the option, so that a scenario can set it for all at once.
+    pub fn is_common(&self) -> bool {
+        window::keys(&[], &[]).find(self.option).is_some()
+    }
+}
+
+/// The options that these schemes share, that nobody set, and whose defaults differ. What belongs to a scheme itself does not count.
+pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+    let mut seen: Vec<&Key> = Vec::new();
+    let mut levelled: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
+    let mut found = Vec::new();
+    for key in schemes.iter().flat_map(|of| of.description.keys.flat()) {
+        if seen.iter().any(|other| other.name == key.name && other.means_alike(key)) {
+            continue;
+        }
+        seen.push(key);
+        let at_default: Vec<usize> =
+            (0..schemes.len()).filter(|&number| takes_default(&schemes[number], key)).collect();
+        let value = |number: &usize| schemes[*number].values.get(key.name);
+        if at_default.iter().all(|number| value(number) == at_default.first().and_then(value)) {
+            continue;
+        }
+        let mut candidates: Vec<Value> = of_hosts(key).into_iter().chain(of_live(key)).collect();
+        candidates.extend(at_default.iter().filter_map(value));
+        let level = candidates.into_iter().find(|level| {
+            at_default
+                .iter()
+                .all(|&number| accepts(schemes[number].description, &levelled[number], key, *level))
+        });
+        for &number in &at_default {
+            level.into_iter().for_each(|level| levelled[number].say(key.name, level));
+        }
+        let values = at_default.iter().map(|number| (schemes[*number].name.to_owned(), value(number)));
+        found.push(DefaultDifference { option: key.name, values: values.collect(), level });
+    }
+    found
+}
+
+/// True for a scheme that has the option, takes its default, and could have another value.
+fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
+    let own = of.description.keys.find(key.name).filter(|own| own.is_simulated() && own.means_alike(key));
+    let is_set = of.values.said_for(key.name).or_else(|| of.values.preset_for(key.name)).is_some();
+    let is_inherent = |reason: &&Reason| reason.is_inherent && reason.is_of(of.description.name, key.name);
+    own.is_some()
+        && !is_set
+        && !REASONS.iter().any(|reason| is_inherent(&reason))
+        // What it says of the default is not so where the scheme has an answer of its own.
+        && of.values.get(key.name).is_none_or(|value| accepts(of.description, of.values, key, value))
+}
+
+/// True if a scheme with these values can have this one too.
+fn accepts(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
+    let mut with = values.clone();
+    with.say(key.name, value);
+    let before = description.faults(values);
+    key.check(&value, values.place()).is_ok()
+        && description.faults(&with).iter().all(|fault| before.contains(fault))
+}
+
+/// The value that hosts have, where the kernel of Linux and the standards track agree.
+fn of_hosts(key: &Key) -> Option<Value> {
+    let (_, text) = presets::BOTH.iter().find(|(name, _)| *name == key.name)?;
+    key.kind.read(text).ok()
+}
+
+/// The value on real paths.
+fn of_live(key: &Key) -> Option<Value> {
+    match key.live {
+        Live::Usual { value, .. } => key.kind.read(value).ok(),
+        Live::Same | Live::Path(_) | Live::Absent(_) | Live::Only(_) => None,
+    }
+}
+
+impl Key {
+    /// True for keys of two schemes with one meaning, whatever their defaults and sources.
+    pub fn means_alike(&self, other: &Self) -> bool {
+        let meaning = |key: &Self| key.about.split(['.', '(']).next().unwrap_or_default().trim();
+        core::mem::discriminant(&self.kind) == core::mem::discriminant(&other.kind)
+            && meaning(self) == meaning(other)
+    }
+}
+
+/// The reason for which schemes have a default of their own.
+struct Reason {
+    option: &'static str,
+    schemes: &'static [&'static str],
+    why: &'static str,
+    /// The scheme is defined by it, or has no other form: it is no difference to level.
+    is_inherent: bool,
+}
+
+impl Reason {
+    const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
+        Self { option, schemes, why, is_inherent: false }
+    }
+
+    const fn inherent(self) -> Self {
+        Self { is_inherent: true, ..self }
+    }
+
+    fn is_of(&self, scheme: &str, option: &str) -> bool {
+        self.option == option && self.schemes.contains(&scheme)
+    }
+}
+
+/// The schemes from before selective acknowledgement.
+const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed", "vanilla"];
+
+/// The reasons for all defaults of schemes that are not those of most.
+const REASONS: &[Reason] = &[
+    Reason::new(
+        "recovery",
+        OLD,
+        "The transport of its time goes back to what is missing: selective acknowledgement came later (RFC 2018).",
+    ),
+    Reason::new("recovery", &["seif"], "The thesis repairs one packet at a time."),
+    Reason::new(
+        "rack",
+        &["bbr"],
+        "The draft takes RACK-TLP (RFC 8985) and its undo for granted. With it come tail probes, and cuts are undone where a packet was only late.",
+    ),
+    Reason::new("rack", &["prague"], "The draft asks for losses found by time (section 2.3.3)."),
+    Reason::new(
+        "rack",
+        &["copa", "thalweg"],
+        "A single loss says little to it; a packet that is late must not count as lost.",
+    ),
+    Reason::new("nagle", &["source-quench"], "RFC 896 has both."),
+    Reason::new("ecn", &["thalweg"], "A mark says that a queue grows, before a packet is lost for it."),
+    Reason::new(
+        "idle-restart",
+        &["bbr", "thalweg"],
+        "It goes on at the rate that it knows, and has no window to start afresh.",
+    )
+    .inherent(),
+    Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
+    Reason::new("initial-window", &["thalweg"], "It paces its first window over a round trip."),
+    Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
+    Reason::new("initial-window", &["vegas"], "As in its paper, which starts slowly."),
+    Reason::new("initial-window", &["ledbat-plus-plus"], "The draft starts with two packets."),
+    Reason::new(
+        "segment",
+        &["udp", "sscop", "sscop-rate", "sscop-rate-literal", "sstp"],
+        "With its own headers a packet has 1500 bytes, as one of a window scheme has.",
+    )
+    .inherent(),
+    Reason::new("segment", &["adaptive-ack"], "As in its paper."),
+    Reason::new("segment", &["scream"], "A common size of RTP packets."),
+    Reason::new(
+        "header",
+        &["udp", "sscop", "sscop-rate", "sscop-rate-literal", "sstp", "adaptive-ack", "scream"],
+        "Its packets have other headers.",
+    )
+    .inherent(),
+];
+
+/// An option with the default of most schemes that share it, and the schemes with another one.
+struct Shared {
+    key: &'static Key,
+    common: Option<Value>,
+    others: Vec<(&'static str, Option<Value>)>,
+}
+
+/// The options with different defaults among the schemes of this project.
+fn differing() -> Vec<Shared> {
+    let mut found: Vec<Shared> = Vec::new();
+    for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
+        if found.iter().any(|of| of.key.name == key.name && of.key.means_alike(key)) {
+            continue;
+        }
+        let with = SCHEMES.iter().filter_map(|of| {
+            let own = of.keys.find(key.name).filter(|own| own.means_alike(key))?;
+            Some((of.name, of.keys.usual(own, Place::Simulated)))
+        });
+        let with: Vec<_> = with.collect();
+        let count = |value: &Option<Value>| with.iter().filter(|(_, other)| other == value).count();
+        // Of several that are as common the one named first.
+        let common = with.iter().rev().map(|(_, value)| *value).max_by_key(count).flatten();
+        let others = with.iter().filter(|(_, value)| *value != common).copied().collect();
+        found.push(Shared { key, common, others });
+    }
+    found.retain(|of| !of.others.is_empty());
+    found
+}
+
+/// All options whose default differs by scheme, as Markdown.
+pub fn defaults_reference() -> String {
+    let mut out =
+        String::from("| option | default | of | because | levelled |\n| --- | --- | --- | --- | --- |\n");
+    let words = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
+    for Shared { key, common, others } in differing() {
+        let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, words(common));
+        for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
+            let mut told: Vec<Option<Value>> = Vec::new();
+            for (_, value) in others.iter().filter(|(name, _)| reason.schemes.contains(name)) {
+                if told.contains(value) {
+                    continue;
+                }
+                told.push(*value);
+                let of = others.iter().filter(|(name, own)| own == value && reason.schemes.contains(name));
+                let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
+                let levelled = if reason.is_inherent { "belongs to the scheme" } else { "yes" };
+                let _ = writeln!(
+                    out,
+                    "| | {} | {} | {} | {levelled} |",
+                    words(*value),
+                    of.join(", "),
+                    reason.why
+                );
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+
+    /// The differences of schemes given as texts, such as `cubic:rack=true`.
+    fn between(texts: &[&str]) -> Vec<DefaultDifference> {
+        let read = |text: &&str| Registry::default().read_scheme(text, Place::Simulated).unwrap();
+        let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
+        let schemes = texts.iter().zip(&read);
+        let schemes: Vec<Compared<'_>> =
+            schemes.map(|(name, (description, values))| Compared { name, description, values }).collect();
+        default_differences(&schemes)
+    }
+
+    fn names(texts: &[&str]) -> Vec<&'static str> {
+        between(texts).iter().map(|of| of.option).collect()
+    }
+
+    #[test]
+    fn loss_repair_that_differs_by_default_is_found_with_what_levels_it() {
+        let found = between(&["cubic", "bbr"]);
+        let rack = |on| Some(Value::Switch(on));
+        let values = vec![("cubic".to_owned(), rack(false)), ("bbr".to_owned(), rack(true))];
+        assert_eq!(found, [DefaultDifference { option: "rack", values, level: rack(true) }]);
+        assert!(found[0].is_common());
+        assert_eq!(names(&["cubic", "newreno", "dctcp"]), [""; 0]);
+        assert_eq!(names(&["bbr", "copa", "prague"]), [""; 0]);
+    }
+
+    #[test]
+    fn what_somebody_set_is_no_difference_of_defaults() {
+        assert_eq!(names(&["cubic:rack=true", "bbr"]), [""; 0]);
+        assert_eq!(names(&["cubic", "cubic:rack=true"]), [""; 0]);
+        assert_eq!(names(&["cubic:preset=linux", "bbr:preset=linux"]), [""; 0]);
+        // The one that says so itself takes no part; the two others still differ.
+        let found = between(&["cubic:rack=true", "newreno", "bbr"]);
+        assert_eq!(
+            found[0].values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["newreno", "bbr"]
+        );
+    }
+
+    #[test]
+    fn a_value_that_one_of_them_cannot_have_is_not_proposed() {
+        // Packets of Copa are never marked by a queue.
+        let found = between(&["copa", "thalweg"]);
+        let ecn = found.iter().find(|of| of.option == "ecn").unwrap();
+        assert_eq!(ecn.level, Some(Value::Switch(false)));
+        // DCTCP always uses ECN, whatever its default says.
+        assert!(!names(&["dctcp", "thalweg"]).contains(&"ecn"));
+        // Losses are found by time only from selective acknowledgements, which come first.
+        let found = between(&["tri-s", "bbr"]);
+        let levels: Vec<_> =
+            found.iter().map(|of| (of.option, of.level.map(|level| level.to_string()))).collect();
+        let yes = |text: &str| Some(text.to_owned());
+        assert_eq!(levels, [("recovery", yes("sack")), ("rack", yes("true"))]);
+    }
+
+    #[test]
+    fn every_difference_between_two_schemes_can_be_levelled() {
+        for one in SCHEMES {
+            for other in SCHEMES {
+                let found = between(&[one.name, other.name]);
+                let text = |name: &str| {
+                    let options = found.iter().map(|of| {
+                        let level = of.level.unwrap_or_else(|| panic!("{} {}: {of:?}", one.name, other.name));
+                        format!("{}={}", of.option, level.to_string().replace(' ', ""))
+                    });
+                    let options: Vec<String> = options.collect();
+                    let colon = if options.is_empty() { "" } else { ":" };
+                    format!("{name}{colon}{}", options.join(","))
+                };
+                assert_eq!(between(&[&text(one.name), &text(other.name)]), [], "{found:?}");
+            }
+        }
+    }
+
+    /// The table of reasons is the one of the descriptions: nothing is missing, and nothing is left over.
+    #[test]
+    fn every_default_of_its_own_has_a_reason() {
+        let mut told = Vec::new();
+        for Shared { key, others, .. } in differing() {
+            for (scheme, value) in others {
+                let reasons: Vec<usize> =
+                    (0..REASONS.len()).filter(|&at| REASONS[at].is_of(scheme, key.name)).collect();
+                assert_eq!(reasons.len(), 1, "`{}` of {scheme} is {value:?}", key.name);
+                told.push((reasons[0], scheme));
+            }
+        }
+        for (at, reason) in REASONS.iter().enumerate() {
+            for scheme in reason.schemes {
+                assert!(
+                    told.contains(&(at, scheme)),
+                    "`{}` of {scheme} has the default of most",
+                    reason.option
+                );
+            }
+        }
+    }
+}

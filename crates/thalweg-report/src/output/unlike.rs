@@ -1,0 +1,110 @@
+//! The warning that compared schemes do not have all options alike by default.
+
+use super::text::listed;
+use crate::results::{SchemeDefault, UnlikeDefault};
+
+/// The place where the change is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// A command that has `--set`.
+    Command,
+    /// The file of a sweep.
+    SweepFile,
+}
+
+/// The warning that comes before all verdicts; none where all schemes have all options alike.
+pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
+    let options: Vec<String> = all.iter().map(words).collect();
+    if options.is_empty() {
+        return None;
+    }
+    let sets = || all.iter().filter_map(|of| of.set.as_deref());
+    let mut remedies = Vec::new();
+    match remedy {
+        Remedy::Command if sets().next().is_some() => {
+            let options: Vec<String> = sets().map(|set| format!("--set {set}")).collect();
+            remedies.push(options.join(" "));
+        }
+        Remedy::SweepFile if sets().next().is_some() => {
+            let quoted: Vec<String> = sets().map(|set| format!("\"{set}\"")).collect();
+            remedies.push(format!("set = [{}] in the sweep file", quoted.join(", ")));
+        }
+        Remedy::Command | Remedy::SweepFile => {}
+    }
+    let mut named: Vec<[String; 2]> = Vec::new();
+    for [scheme, with] in all.iter().flat_map(|of| &of.schemes) {
+        match named.iter_mut().find(|[other, _]| other == scheme) {
+            // Several options of one scheme stand together.
+            Some([_, text]) => {
+                *text = format!("{text},{}", with[scheme.len()..].trim_start_matches([':', ',']));
+            }
+            None => named.push([scheme.clone(), with.clone()]),
+        }
+    }
+    remedies.extend(named.iter().map(|[scheme, with]| format!("{with} in place of {scheme}")));
+    let level = match remedies.is_empty() {
+        true => " No value is one that all of them can have.".to_owned(),
+        false => format!(" The same for all: {}", remedies.join(", ")),
+    };
+    Some(format!(
+        "NOT LIKE FOR LIKE: by default the schemes also differ in {}. Every difference below is one of this too.{level}",
+        options.join("; ")
+    ))
+}
+
+/// The option with its values: "`rack` (true: bbr and copa, false: cubic)".
+fn words(of: &UnlikeDefault) -> String {
+    let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
+    for SchemeDefault { scheme, value } in &of.values {
+        let value = value.as_deref().unwrap_or("unset");
+        match values.iter_mut().find(|(other, _)| *other == value) {
+            Some((_, schemes)) => schemes.push(scheme),
+            None => values.push((value, vec![scheme])),
+        }
+    }
+    let each = values.iter().map(|(value, schemes)| format!("{value}: {}", listed(schemes)));
+    format!("{} ({})", of.option, each.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unlike(option: &str, values: &[(&str, &str)]) -> UnlikeDefault {
+        let values = values.iter().map(|(scheme, value)| SchemeDefault {
+            scheme: (*scheme).to_owned(),
+            value: Some((*value).to_owned()),
+        });
+        UnlikeDefault { option: option.to_owned(), values: values.collect(), set: None, schemes: Vec::new() }
+    }
+
+    #[test]
+    fn the_warning_names_options_values_and_what_levels_them() {
+        assert_eq!(unlike_warning(&[], Remedy::Command), None);
+        let rack = UnlikeDefault {
+            set: Some("defaults.scheme.rack=true".to_owned()),
+            ..unlike("rack", &[("cubic", "false"), ("bbr", "true"), ("vegas", "false")])
+        };
+        let named = |scheme: &str, option: &str| UnlikeDefault {
+            schemes: vec![[scheme.to_owned(), format!("{scheme}:{option}=1")]],
+            ..unlike(option, &[(scheme, "2"), ("cubic", "1")])
+        };
+        let all = [rack, named("vegas", "a"), named("vegas", "b")];
+        let text = unlike_warning(&all, Remedy::Command).unwrap();
+        assert!(
+            text.contains("rack (false: cubic and vegas, true: bbr); a (2: vegas, 1: cubic); b"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "The same for all: --set defaults.scheme.rack=true, vegas:a=1,b=1 in place of vegas"
+            ),
+            "{text}"
+        );
+        let text = unlike_warning(&all[..1], Remedy::SweepFile).unwrap();
+        assert!(
+            text.ends_with("The same for all: set = [\"defaults.scheme.rack=true\"] in the sweep file"),
+            "{text}"
+        );
+    }
+}
