@@ -249,7 +249,8 @@ class Result:
         return self._measured.said()
 
     def plot(self) -> Figure:
-        """The picture that `--svg` writes: goodput, queues, round trips and windows, or bars of schemes."""
+        """The picture that `--svg` writes: goodput, queues, round trips and windows, of several seeds each with their mean, or bars of
+        schemes."""
         return Figure(self._measured.figure())
 
     def __str__(self) -> str:
@@ -454,7 +455,7 @@ class SweepResult:
         scale = (min(means.values()), max(means.values()))
         pictures = []
         for value in names(beside)[1]:
-            title = f"{beside} {value}" if beside else metric
+            title = f"{metric}, {beside} {value}" if beside else metric
             cells = [[means.get((column, row, value)) for column in columns[1]] for row in rows[1]]
             pictures.append(_thalweg.heat_map(metric, title, columns, rows, cells, scale))
         return Figure(_side_by_side(pictures))

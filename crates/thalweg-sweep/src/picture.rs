@@ -47,10 +47,12 @@ impl HeatMap<'_> {
         let letters =
             |names: &[&str]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
         let words = self.cells.iter().flatten().flatten().map(|(_, words)| words.chars().count()).max();
-        let left = (letters(&self.rows.1).min(24.0) * 6.5 + 10.0).max(30.0);
+        let rows_name = self.rows.0.chars().count() as f64;
+        let left = (letters(&self.rows.1).min(24.0).max(rows_name) * 6.5 + 10.0).max(30.0);
         let wide = (letters(&self.columns.1).max(words.unwrap_or(0) as f64).min(16.0) * 6.5 + 10.0).max(54.0);
-        let (high, top) = (26.0, 38.0);
-        let width = left + wide * self.columns.1.len() as f64 + 4.0;
+        let (high, top) = (26.0, 54.0);
+        let heads = [self.title, self.columns.0].map(|text| text.chars().count() as f64 * 6.8 + left + 4.0);
+        let width = heads.into_iter().fold(left + wide * self.columns.1.len() as f64 + 4.0, f64::max);
         let height = top + high * self.rows.1.len() as f64 + 4.0;
         let _ = write!(
             html,
@@ -65,8 +67,11 @@ impl HeatMap<'_> {
             );
         };
         for (column, name) in self.columns.1.iter().enumerate() {
-            text(html, left + wide * (column as f64 + 0.5), 31.0, "middle", "currentColor", name);
+            text(html, left + wide * (column as f64 + 0.5), 47.0, "middle", "currentColor", name);
         }
+        // Pictures are also saved, where nothing shows what a cell is when it is pointed at.
+        text(html, left, 31.0, "start", "currentColor", self.columns.0);
+        text(html, left - 6.0, 47.0, "end", "currentColor", self.rows.0);
         for (row, name) in self.rows.1.iter().enumerate() {
             let y = top + high * row as f64;
             text(html, left - 6.0, y + 17.0, "end", "currentColor", name);
@@ -167,5 +172,7 @@ mod tests {
         let mut html = String::new();
         map.draw(&mut html);
         assert!(html.contains("&lt;b&gt;") && html.contains("&lt;1&gt;") && !html.contains("<b>"));
+        // Both axes have their names as text, not only where a cell is pointed at.
+        assert!(html.contains("\">rate</text>") && html.contains("\">loss</text>"), "{html}");
     }
 }

@@ -1,6 +1,7 @@
 // Lines from series: sums and means over flows, means with intervals over seeds, fairness.
 //
-// A line is { times, values, half }; `half` is half the width of its 95 % interval, or null.
+// A line is { times, values, half }; `half` is half the width of its 95 % interval, or null. One with an interval has a `ceiling`, beyond
+// which no value lies.
 
 // The times of several series, each once and in order; null where they were not sampled together.
 function unionOfTimes(arrays) {

@@ -88,6 +88,7 @@ function linesOf(panel, choice) {
       const name = panel.fairness || (isCompared && chosen.length === 1) ? "" : subject.label;
       lines.push({
         ...line,
+        ceiling: panel.fairness ? 1 : found.reduce((most, of) => of.values.reduce((a, b) => Math.max(a, b), most), 0),
         scheme,
         subject: subject.key,
         label: [scheme, name].filter((part) => part).join(", ") || "all flows",

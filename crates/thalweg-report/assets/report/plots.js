@@ -58,6 +58,17 @@ function drawWarmup(u) {
   u.ctx.restore();
 }
 
+// The end of an axis: the largest value in the time that is counted, as a burst of the warm-up would make all else small.
+function topOf(u, high) {
+  if (range.to <= model.warmup_s || range.from >= model.warmup_s) return high;
+  const first = positionOf(u.data[0], model.warmup_s);
+  let top = 0;
+  for (const values of u.data.slice(1)) {
+    for (let i = first; i < values.length; i++) if (values[i] > top) top = values[i];
+  }
+  return top > 0 ? top : high;
+}
+
 function makePlot(panel, lines, holder) {
   const unit = lines[0].unit;
   const unitLabel = element("span", { class: "unit" });
@@ -84,7 +95,7 @@ function makePlot(panel, lines, holder) {
     },
     scales: {
       x: { time: false, auto: false, range: () => [range.from, range.to] },
-      y: { range: (_, low, high) => (panel.fairness ? [0, 1.02] : [0, high > 0 ? high * 1.06 : 1]) },
+      y: { range: (u, low, high) => (panel.fairness ? [0, 1.02] : [0, high > 0 ? topOf(u, high) * 1.06 : 1]) },
     },
     axes: [
       { stroke: dim, grid, ticks: grid, font, size: 34, values: (_, splits) => splits.map((time) => `${Number(time.toPrecision(12))} s`) },
@@ -267,7 +278,8 @@ function plotNotes() {
   const fastest = Math.max(0, ...model.runs.flatMap((run) => run.links.map((row) => row[linkColumn("rate_bps")] ?? Infinity)));
   const goodputs = allSeries.filter((of) => of.quantity === "goodput");
   if (goodputs.some((of) => of.values.some((value) => value > fastest))) notes.push("Goodput counts what can be read, in order: after a repaired loss much comes at once, faster than the links.");
-  if (model.warmup_s > 0) notes.push("The shaded warm-up is not counted in tables.");
+  if (model.warmup_s > 0) notes.push("The shaded warm-up is not counted in tables, and axes end at the most of the time after it.");
+  if (model.seeds.length > 1) notes.push("Bands are 95 % intervals of means; they end at zero and at the most that any run reached.");
   if (PANELS.some((panel) => panel.fairness && isPresent(panel))) notes.push(`Fairness is that of goodput over the last ${shown(fairnessSpan(), "s")}.`);
   return notes.join(" ");
 }

@@ -29,7 +29,10 @@ function windowed(lines, from, to, columns) {
 }
 
 function arraysOf(line) {
-  return line.half ? [line.values, line.values.map((value, i) => value + line.half[i]), line.values.map((value, i) => value - line.half[i])] : [line.values];
+  if (!line.half) return [line.values];
+  // An interval by Student's t knows nothing of what is possible.
+  const upper = line.values.map((value, i) => Math.max(value, Math.min(value + line.half[i], line.ceiling)));
+  return [line.values, upper, line.values.map((value, i) => Math.max(0, value - line.half[i]))];
 }
 
 function exact(lines, spans) {

@@ -82,7 +82,7 @@ mod tests {
             words: "1 ± 0.5 Mbit/s".to_owned(),
         };
         let bars = vec![bar("vegas", 1.0), bar("cubic", 3.0)];
-        let bars = vec![BarPanel { title: "Goodput".to_owned(), bars }];
+        let bars = vec![BarPanel { title: "Goodput".to_owned(), bars, limit: f64::INFINITY }];
         Figure { title: title.to_owned(), bars, ..Figure::default() }.render()
     }
 

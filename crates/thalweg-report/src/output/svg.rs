@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 pub(crate) struct Figure {
     /// The title of the picture.
     pub title: String,
+    /// The line below it; may be empty.
+    pub subtitle: String,
     /// The bars on top.
     pub bars: Vec<BarPanel>,
     /// Lines over time.
@@ -47,6 +49,8 @@ pub(crate) struct Line {
     pub times: Vec<f64>,
     /// As many values.
     pub values: Vec<f64>,
+    /// It is one of several whose mean is another line.
+    pub is_faint: bool,
 }
 
 /// Values of one quantity, each as a bar from zero.
@@ -56,6 +60,8 @@ pub(crate) struct BarPanel {
     pub title: String,
     /// The bars.
     pub bars: Vec<Bar>,
+    /// The largest value that there can be.
+    pub limit: f64,
 }
 
 /// A bar.
@@ -79,6 +85,10 @@ impl Figure {
         let mut body = String::new();
         let mut y = 34.0;
         let _ = writeln!(body, "{}", text(16.0, 24.0, "start", "title", &self.title));
+        if !self.subtitle.is_empty() {
+            let _ = writeln!(body, "{}", text(16.0, 41.0, "start", "tick", &self.subtitle));
+            y += 15.0;
+        }
         for panel in &self.bars {
             panel.draw(&mut body, y);
             y += panel.height();
@@ -100,7 +110,8 @@ impl Figure {
         let most = (most / step).ceil().max(1.0) * step;
         let x =
             |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * (time - self.from) / (self.to - self.from).max(1e-12);
-        let y = |value: f64| top + PANEL * (1.0 - value / panel.factor / most);
+        // What is beyond the axis ends at its top.
+        let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / most).min(1.0));
         let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
         for tick in 0..=(most / step).round() as u32 {
             let value = f64::from(tick) * step;
@@ -123,11 +134,13 @@ impl Figure {
         for line in &panel.lines {
             let _ = writeln!(
                 body,
-                "<path class=\"line c{}\" d=\"{}\"/>",
+                "<path class=\"line{} c{}\" d=\"{}\"/>",
+                if line.is_faint { " faint" } else { "" },
                 line.colour % COLOURS,
                 path(line, x, y)
             );
-            if let Some(last) = line.values.last().filter(|value| value.is_finite()) {
+            let has_label = |value: &&f64| value.is_finite() && !line.label.is_empty();
+            if let Some(last) = line.values.last().filter(has_label) {
                 labels.push((y(*last), line));
             }
         }
@@ -152,7 +165,7 @@ impl BarPanel {
     fn draw(&self, body: &mut String, top: f64) {
         let _ = writeln!(body, "{}", text(LEFT, top + 15.0, "start", "name", &self.title));
         let ends = self.bars.iter().map(|bar| bar.mean + bar.half.unwrap_or(0.0));
-        let most = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
+        let most = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max).min(self.limit);
         // Names stand to the left of bars, values to their right.
         let (left, right) = (LEFT + 90.0, WIDTH - 220.0);
         let x = |value: f64| left + (right - left) * (value / most).clamp(0.0, 1.0);
@@ -275,6 +288,7 @@ const SHEET: &str = "<style>
 text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #59636e }
 .title { font-size: 15px; font-weight: 600; fill: #1b1f24 } .name { font-size: 13px; font-weight: 600 }
 .page { fill: #fff } .grid { stroke: #e1e5ea; fill: none } .line { fill: none; stroke-width: 1.5; stroke-linejoin: round }
+.faint { stroke-width: 0.8; stroke-opacity: 0.35 }
 .interval { stroke: #1b1f24; stroke-width: 1.3; fill: none } .bar { stroke: none; fill-opacity: 0.8 }
 .line.c0 { stroke: #0072b2 } .line.c1 { stroke: #d55e00 } .line.c2 { stroke: #00845f } .line.c3 { stroke: #b8578f }
 .line.c4 { stroke: #17a2b8 } .line.c5 { stroke: #a87800 } .line.c6 { stroke: #4b3f92 } .line.c7 { stroke: #6b4a2b }
@@ -371,6 +385,7 @@ mod tests {
             colour: 0,
             times: vec![0.0, 1.0, 2.0, 3.0],
             values: vec![1.0, 2.0, f64::NAN, 3.0],
+            is_faint: false,
         };
         assert_eq!(path(&line, |x| x, |y| y), "M0 1l1 1M3 3");
     }
@@ -381,7 +396,7 @@ mod tests {
             Bar { label: "<a&b>".to_owned(), colour: 9, mean: 1.0, half: Some(0.5), words: "1".to_owned() };
         let figure = Figure {
             title: "T".to_owned(),
-            bars: vec![BarPanel { title: "B".to_owned(), bars: vec![bar] }],
+            bars: vec![BarPanel { title: "B".to_owned(), bars: vec![bar], limit: 1.2 }],
             ..Figure::default()
         };
         let svg = figure.render();

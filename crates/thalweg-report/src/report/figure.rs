@@ -4,7 +4,8 @@ use super::series::{AllSeries, One};
 use super::thin::thin;
 use crate::output::svg::{Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, direction, heads_of, title_lines, words};
-use crate::results::{Body, Document, Link, Metric, Of, Run, SchemeResults, Tables};
+use crate::results::{Body, Document, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The part of a document that a picture shows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,10 +65,10 @@ impl Plot {
 }
 
 /// A picture in SVG. Of a run it shows the flows' goodput, the queues, round-trip times and windows over time; of
-/// replications the same of the first seed; of a comparison first how the schemes did, with intervals. Where `view` names
-/// plots, a comparison has them for each scheme, on one scale.
+/// replications the same of each seed, with their mean; of a comparison first how the schemes did, with intervals. Where `view`
+/// names plots, a comparison has them for each scheme, on one scale. Axes end at what is counted: of the warm-up more is cut off.
 pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
-    let (title, _) = title_lines(document, Style::UNICODE);
+    let (title, subtitle) = title_lines(document, Style::UNICODE);
     let (from, to) = view.span.unwrap_or((0.0, document.duration_s));
     let plots = view.plots.as_deref();
     let (mut bars, mut panels) = (Vec::new(), Vec::new());
@@ -77,14 +78,16 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
             bars = Metric::in_table(Tables::BARS).filter_map(|metric| self::bars(metric, schemes)).collect();
         }
         panels.extend(plots.unwrap_or(&[Plot::Queue]).iter().flat_map(|plot| sight.compared(*plot, schemes)));
-    } else if let Some((_, run)) = document.runs().next() {
+    } else {
+        let runs: Vec<&Run> = document.runs().map(|(_, run)| run).collect();
         let all = plots.unwrap_or(&Plot::ALL).iter();
         panels.extend(all.filter_map(|plot| {
-            let (lines, note) = sight.of_run("", run, *plot);
-            alone(*plot, &format!("{}{note}", plot.title()), lines)
+            let (lines, note) = sight.of_runs("", &runs, *plot);
+            let most = sight.most(&lines);
+            panel(*plot, &format!("{}{note}", plot.title()), lines, most)
         }));
     }
-    Figure { title, bars, panels, from, to }.render()
+    Figure { title, subtitle, bars, panels, from, to }.render()
 }
 
 /// The source of lines, and the part of them that is shown.
@@ -96,29 +99,40 @@ struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// The lines of a run: those of its flows, or of its bottlenecks; and where these are more than a picture shows, how many.
-    fn of_run(&self, scheme: &str, run: &Run, plot: Plot) -> (Vec<Line>, String) {
+    /// The lines of runs of one scenario: those of its flows, or of its bottlenecks; and where these are more than a picture shows, how
+    /// many, and how many runs there are.
+    fn of_runs(&self, scheme: &str, runs: &[&Run], plot: Plot) -> (Vec<Line>, String) {
+        let runs = distinct(runs);
+        let Some(first) = runs.first() else { return (Vec::new(), String::new()) };
         let links = bottlenecks(self.document);
         let place = |one: &One| match plot {
             Plot::Queue => links.iter().position(|(name, _)| *name == one.subject),
-            _ => run.flows.iter().position(|flow| flow.name == one.subject),
+            _ => first.flows.iter().position(|flow| flow.name == one.subject),
         };
-        let all = self.series.of(plot.quantity()).filter(|one| one.seed == run.seed && one.scheme == scheme);
-        let mut lines: Vec<Line> =
-            all.filter_map(|one| self.line(one, &label(&links, run, &one.subject), place(one)?)).collect();
-        lines.sort_by_key(|line| line.colour);
+        let mut subjects: BTreeMap<usize, Vec<&One>> = BTreeMap::new();
+        for one in self.series.of(plot.quantity()).filter(|one| one.scheme == scheme) {
+            if runs.iter().any(|run| run.seed == one.seed)
+                && let Some(place) = place(one)
+            {
+                subjects.entry(place).or_default().push(one);
+            }
+        }
         let all = match plot {
-            Plot::Queue => lines.len(),
-            _ => lines.len().max(run.flows.len()),
+            Plot::Queue => subjects.len(),
+            _ => subjects.len().max(first.flows.len()),
         };
-        lines.truncate(MOST_LINES);
+        let shown = subjects.len().min(MOST_LINES);
+        let lines = subjects
+            .iter()
+            .take(MOST_LINES)
+            .flat_map(|(place, ones)| self.lines(ones, &label(&links, first, &ones[0].subject), *place));
+        let lines: Vec<Line> = lines.collect();
         let kind = if plot == Plot::Queue { "queues" } else { "flows" };
-        let note =
-            if all > MOST_LINES { format!(" of {} of {all} {kind}", lines.len()) } else { String::new() };
-        (lines, note)
+        let of = if all > MOST_LINES { format!(" of {shown} of {all} {kind}") } else { String::new() };
+        (lines, format!("{of}{}", seeds_in_words(runs.len())))
     }
 
-    /// The queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme; of the first seed.
+    /// The queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme.
     fn compared(&self, plot: Plot, schemes: &[SchemeResults]) -> Vec<LinePanel> {
         if plot == Plot::Queue {
             // Of several that with most in it.
@@ -129,27 +143,52 @@ impl Sight<'_> {
                 here.map(|link| link.or_zero(Metric::QueueMean)).sum::<f64>()
             };
             let fullest = names.iter().rev().max_by(|a, b| waiting(&a.0).total_cmp(&waiting(&b.0)));
-            let (Some((subject, words)), Some(seed)) = (fullest, self.document.seeds.first()) else {
-                return Vec::new();
+            let Some((subject, words)) = fullest else { return Vec::new() };
+            let of = |(place, of): (usize, &SchemeResults)| {
+                let runs = distinct(&of.runs.iter().collect::<Vec<_>>());
+                let all = self.series.of(plot.quantity());
+                let all = all.filter(|one| one.subject == *subject && one.scheme == of.scheme);
+                let all = all.filter(|one| runs.iter().any(|run| run.seed == one.seed));
+                self.lines(&all.collect::<Vec<_>>(), &of.scheme, place)
             };
-            let place = |one: &One| schemes.iter().position(|of| of.scheme == one.scheme);
-            let all = self.series.of(plot.quantity());
-            let all = all.filter(|one| one.subject == *subject && one.seed == *seed);
-            let lines = all.filter_map(|one| self.line(one, &one.scheme, place(one)?)).collect();
-            return alone(plot, &format!("Queue of {words}, seed {seed}"), lines).into_iter().collect();
+            let lines: Vec<Line> = schemes.iter().enumerate().flat_map(of).collect();
+            let runs = schemes.iter().map(|of| distinct(&of.runs.iter().collect::<Vec<_>>()).len()).max();
+            let most = self.most(&lines);
+            let title = format!("Queue of {words}{}", seeds_in_words(runs.unwrap_or(0)));
+            return panel(plot, &title, lines, most).into_iter().collect();
         }
-        let of =
-            |of: &SchemeResults| Some((of.scheme.clone(), self.of_run(&of.scheme, of.runs.first()?, plot)));
-        let found: Vec<_> = schemes.iter().filter_map(of).collect();
+        let of = |of: &SchemeResults| {
+            (of.scheme.clone(), self.of_runs(&of.scheme, &of.runs.iter().collect::<Vec<_>>(), plot))
+        };
+        let found: Vec<_> = schemes.iter().map(of).collect();
         // Schemes are compared by eye: they have one scale.
-        let most = found.iter().map(|(_, (lines, _))| most(lines)).fold(0.0, f64::max);
+        let most = found.iter().map(|(_, (lines, _))| self.most(lines)).fold(0.0, f64::max);
         let panel =
             |(scheme, (lines, note))| panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, most);
         found.into_iter().filter_map(panel).collect()
     }
 
+    /// The lines of one subject: of one run that of the run; of several the mean at the times that all have, over each run faintly.
+    fn lines(&self, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
+        let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(one)).collect();
+        let line = |(times, values): (&[f64], &[f64]), points, is_faint| {
+            let (times, values) = thin(times, values, points);
+            Line { label: String::new(), colour, times, values, is_faint }
+        };
+        if let [one] = parts.as_slice() {
+            return vec![Line { label: label.to_owned(), ..line(*one, MOST_POINTS, false) }];
+        }
+        let mut lines: Vec<Line> =
+            parts.iter().take(MAX_FAINT).map(|part| line(*part, MAX_FAINT_POINTS, true)).collect();
+        lines.extend(mean_of(&parts).map(|(times, values)| line((&times, &values), MOST_POINTS, false)));
+        if let Some(last) = lines.last_mut() {
+            label.clone_into(&mut last.label);
+        }
+        lines
+    }
+
     /// The part of a series that is shown; none where nothing of it is.
-    fn line(&self, one: &One, label: &str, colour: usize) -> Option<Line> {
+    fn shown<'b>(&self, one: &'b One) -> Option<(&'b [f64], &'b [f64])> {
         // There is no round-trip time before the first sample; the simulator writes zero.
         let begun = match one.quantity.as_str() {
             "rtt" => one.values.iter().position(|value| *value > 0.0).unwrap_or(0),
@@ -158,9 +197,49 @@ impl Sight<'_> {
         let first = one.times.partition_point(|time| *time < self.from).max(begun);
         let end = one.times.partition_point(|time| *time <= self.to);
         let (times, values) = (one.times.get(first..end)?, one.values.get(first..end)?);
-        let (times, values) = thin(times, values, MOST_POINTS);
-        (!times.is_empty()).then(|| Line { label: label.to_owned(), colour, times, values })
+        (!times.is_empty()).then_some((times, values))
     }
+
+    /// The largest value of lines in the time that is counted; of all of it where nothing that is shown is.
+    fn most(&self, lines: &[Line]) -> f64 {
+        let from = |start: f64| {
+            let values = lines.iter().flat_map(|line| line.times.iter().zip(&line.values));
+            let values = values.filter(|(time, value)| **time >= start && value.is_finite());
+            values.map(|(_, value)| *value).fold(0.0, f64::max)
+        };
+        let counted = from(self.document.warmup_s);
+        if counted > 0.0 { counted } else { from(f64::NEG_INFINITY) }
+    }
+}
+
+/// The runs that differ in anything; the first where none does.
+fn distinct<'a>(runs: &[&'a Run]) -> Vec<&'a Run> {
+    let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
+    runs.iter().copied().take(if prints.len() > 1 { usize::MAX } else { 1 }).collect()
+}
+
+/// The number of runs behind a panel, for its title; empty for one.
+fn seeds_in_words(runs: usize) -> String {
+    match runs {
+        0 | 1 => String::new(),
+        runs if runs > MAX_FAINT => format!(": mean of {runs} seeds, {MAX_FAINT} of them faint"),
+        runs => format!(": mean of {runs} seeds, each faint"),
+    }
+}
+
+/// The mean at the times that all series have; none where they were not sampled together.
+fn mean_of(parts: &[(&[f64], &[f64])]) -> Option<(Vec<f64>, Vec<f64>)> {
+    // Times are not negative: their bits are in their order.
+    let mut sums: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
+    for (time, value) in parts.iter().flat_map(|(times, values)| times.iter().zip(*values)) {
+        let sum = sums.entry(time.to_bits()).or_default();
+        *sum = (sum.0 + value, sum.1 + 1);
+    }
+    let common = sums.iter().filter(|(_, (_, count))| *count == parts.len());
+    let mean = common.map(|(time, (sum, count))| (f64::from_bits(*time), sum / *count as f64));
+    let (times, values): (Vec<f64>, Vec<f64>) = mean.unzip();
+    let longest = parts.iter().map(|(times, _)| times.len()).max()?;
+    (2 * times.len() >= longest).then_some((times, values))
 }
 
 /// The bottlenecks of the first run that has any: as series name them, and as people do.
@@ -197,18 +276,6 @@ fn panel(plot: Plot, title: &str, lines: Vec<Line>, most: f64) -> Option<LinePan
     (!lines.is_empty()).then(|| LinePanel { title: format!("{title}, {unit}"), factor, most, lines })
 }
 
-/// A panel with a scale of its own.
-fn alone(plot: Plot, title: &str, lines: Vec<Line>) -> Option<LinePanel> {
-    let most = most(&lines);
-    panel(plot, title, lines, most)
-}
-
-/// The largest value of lines.
-fn most(lines: &[Line]) -> f64 {
-    let values = lines.iter().flat_map(|line| &line.values).copied();
-    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
-}
-
 /// The unit of an axis up to `most`.
 fn unit(plot: Plot, most: f64) -> (&'static str, f64) {
     match plot {
@@ -232,7 +299,10 @@ fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
         })
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();
-    (!bars.is_empty()).then(|| BarPanel { title: heads_of(&[metric]).concat(), bars })
+    // An index and a share are never above 1, whatever an interval says.
+    let limit = matches!(metric.line().unit, Unit::Share) || metric == Metric::Jain;
+    let limit = if limit { 1.0 } else { f64::INFINITY };
+    (!bars.is_empty()).then(|| BarPanel { title: heads_of(&[metric]).concat(), bars, limit })
 }
 
 /// As many as there are colours.
@@ -241,12 +311,17 @@ const MOST_LINES: usize = 8;
 const MOST_LETTERS: usize = 19;
 /// More than the picture has columns.
 const MOST_POINTS: usize = 1600;
+/// Runs that have faint lines behind their mean.
+const MAX_FAINT: usize = 10;
+/// Points of such a line.
+const MAX_FAINT_POINTS: usize = 400;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::samples::{header, result};
+    use thalweg_proto::units::Time;
     use thalweg_sim::{FlowResult, Series};
 
     #[test]
@@ -266,6 +341,37 @@ mod tests {
         );
         assert_eq!(svg.matches("class=\"bar").count(), 8);
         assert!(svg.contains("class=\"interval\"") && svg.contains("Mbit/s"), "{svg}");
+    }
+
+    /// Replications are shown as such: a faint line for each seed, their mean over them, and in words how many there are.
+    #[test]
+    fn every_seed_is_seen_and_their_mean() {
+        let mut series = AllSeries::default();
+        let mut runs = Vec::new();
+        for (seed, window) in [(1, 10.0), (2, 14.0), (3, 18.0)] {
+            let mut one = result(seed, 70 + seed);
+            one.fingerprint = seed;
+            one.series[0].points =
+                vec![(Time::ZERO, 40.0 * window), (Time::from_picos(6_000_000_000_000), window)];
+            series.add(RunKey { scheme: "", seed }, &one);
+            runs.push(Run::of(&one));
+        }
+        let document = Document::of_runs(header(&[1, 2, 3]), runs.clone());
+        let svg = figure(&document, &series, &View::default());
+        assert_eq!(svg.matches("class=\"line faint c2\"").count(), 3, "{svg}");
+        assert_eq!(svg.matches("class=\"line c2\"").count(), 1);
+        assert_eq!(svg.matches(">bold (cubic)</text>").count(), 1);
+        assert!(svg.contains("Window: mean of 3 seeds, each faint, segments"), "{svg}");
+        assert!(svg.contains("3 runs, seeds 1 to 3"), "{svg}");
+        // The burst of the warm-up, which ends at 5 s, is not what the axis shows.
+        assert!(svg.contains(">20</text>") && !svg.contains(">400</text>"), "{svg}");
+        let mean = mean_of(&[(&[0.0, 6.0], &[1.0, 10.0]), (&[6.0, 7.0], &[14.0, 5.0])]);
+        assert_eq!(mean, Some((vec![6.0], vec![12.0])));
+        assert_eq!(mean_of(&[(&[0.0, 1.0, 2.0], &[1.0; 3]), (&[0.5, 1.5, 2.5], &[1.0; 3])]), None);
+        // Runs that are all the same are one.
+        runs.iter_mut().for_each(|run| run.fingerprint = "0".to_owned());
+        let svg = figure(&Document::of_runs(header(&[1, 2, 3]), runs), &series, &View::default());
+        assert_eq!((svg.matches("class=\"line").count(), svg.contains("faint,")), (1, false));
     }
 
     #[test]
