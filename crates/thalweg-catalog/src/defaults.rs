@@ -75,10 +75,10 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
 fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
     let own = of.description.keys.find(key.name).filter(|own| own.is_simulated() && own.means_alike(key));
     let is_set = of.values.said_for(key.name).or_else(|| of.values.preset_for(key.name)).is_some();
-    let is_inherent = |reason: &&Reason| reason.is_inherent && reason.is_of(of.description.name, key.name);
+    let is_inherent = Reason::of(of.description.name, key.name).is_some_and(|reason| reason.is_inherent);
     own.is_some()
         && !is_set
-        && !REASONS.iter().any(|reason| is_inherent(&reason))
+        && !is_inherent
         // What it says of the default is not so where the scheme has an answer of its own.
         && of.values.get(key.name).is_none_or(|value| accepts(of.description, of.values, key, value))
 }
@@ -118,6 +118,7 @@ impl Key {
 /// The reason for which schemes have a default of their own.
 struct Reason {
     option: &'static str,
+    /// The schemes; empty for all that no other reason names.
     schemes: &'static [&'static str],
     why: &'static str,
     /// The scheme is defined by it, or has no other form: it is no difference to level.
@@ -133,8 +134,11 @@ impl Reason {
         Self { is_inherent: true, ..self }
     }
 
-    fn is_of(&self, scheme: &str, option: &str) -> bool {
-        self.option == option && self.schemes.contains(&scheme)
+    /// Finds the reason for the option of a scheme: one that names it, or else that for all others.
+    fn of(scheme: &str, option: &str) -> Option<&'static Self> {
+        let mut of_option = REASONS.iter().filter(|reason| reason.option == option);
+        let named = of_option.clone().find(|reason| reason.schemes.contains(&scheme));
+        named.or_else(|| of_option.find(|reason| reason.schemes.is_empty()))
     }
 }
 
@@ -179,14 +183,9 @@ const REASONS: &[Reason] = &[
         "With its own headers a packet has 1500 bytes, as one of a window scheme has.",
     )
     .inherent(),
-    Reason::new("segment", &["adaptive-ack"], "As in its paper."),
+    Reason::new("segment", &[], "As in its paper."),
     Reason::new("segment", &["scream"], "A common size of RTP packets."),
-    Reason::new(
-        "header",
-        &["udp", "sscop", "sscop-rate", "sscop-rate-literal", "sstp", "adaptive-ack", "scream"],
-        "Its packets have other headers.",
-    )
-    .inherent(),
+    Reason::new("header", &[], "Its packets have other headers.").inherent(),
 ];
 
 /// An option with the default of most schemes that share it, and the schemes with another one.
@@ -226,13 +225,14 @@ pub fn defaults_reference() -> String {
     for Shared { key, common, others } in differing() {
         let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, words(common));
         for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
-            let mut told: Vec<Option<Value>> = Vec::new();
-            for (_, value) in others.iter().filter(|(name, _)| reason.schemes.contains(name)) {
-                if told.contains(value) {
+            let is_of = |name: &str| Reason::of(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
+            let mut listed: Vec<Option<Value>> = Vec::new();
+            for (_, value) in others.iter().filter(|(name, _)| is_of(name)) {
+                if listed.contains(value) {
                     continue;
                 }
-                told.push(*value);
-                let of = others.iter().filter(|(name, own)| own == value && reason.schemes.contains(name));
+                listed.push(*value);
+                let of = others.iter().filter(|(name, own)| own == value && is_of(name));
                 let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
                 let levelled = if reason.is_inherent { "belongs to the scheme" } else { "yes" };
                 let _ = writeln!(
@@ -329,22 +329,17 @@ mod tests {
     /// The table of reasons is the one of the descriptions: nothing is missing, and nothing is left over.
     #[test]
     fn every_default_of_its_own_has_a_reason() {
-        let mut told = Vec::new();
+        let mut listed: Vec<(&str, &str)> = Vec::new();
         for Shared { key, others, .. } in differing() {
             for (scheme, value) in others {
-                let reasons: Vec<usize> =
-                    (0..REASONS.len()).filter(|&at| REASONS[at].is_of(scheme, key.name)).collect();
-                assert_eq!(reasons.len(), 1, "`{}` of {scheme} is {value:?}", key.name);
-                told.push((reasons[0], scheme));
+                assert!(Reason::of(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
+                listed.push((key.name, scheme));
             }
         }
-        for (at, reason) in REASONS.iter().enumerate() {
+        for reason in REASONS {
             for scheme in reason.schemes {
-                assert!(
-                    told.contains(&(at, scheme)),
-                    "`{}` of {scheme} has the default of most",
-                    reason.option
-                );
+                let is_listed = listed.contains(&(reason.option, scheme));
+                assert!(is_listed, "`{}` of {scheme} has the default of most", reason.option);
             }
         }
     }
