@@ -128,7 +128,8 @@ class Broken(Timid):
 
 def test_the_cause_of_a_failure_comes_from_the_workers(cluster: Cluster, tmp_path: Path) -> None:
     sweep = {**SWEEP, "schemes": ["broken"], "reps": 1, "grid": {"duration": ["1 s"]}}
-    for number, make in enumerate((Broken, functools.partial(Broken))):
+    makes: list[Callable[[], thalweg.Controller]] = [Broken, functools.partial(Broken)]
+    for number, make in enumerate(makes):
         done = thalweg.sweep(sweep, tmp_path / str(number), controllers={"broken": make}, cluster=cluster.file)
         assert len(done.failed) == 1 and isinstance(done.cause, RuntimeError) and str(done.cause) == "by design"
         assert "in on_ack" in "".join(done.cause.__notes__)

@@ -72,8 +72,8 @@ def test_environments_share_no_streams() -> None:
 
 def test_one_environment_does_what_the_first_of_many_does() -> None:
     options: dict[str, Any] = {"steps": 30, "vary": {"link.core.rate": ["5 Mbit/s", "20 Mbit/s"]}, "reward": thalweg.envs.power}
-    for extra in ({}, {"pace": False, "interval": 0.02, "delay": 0.01}):
-        one, many = Env(PATH, **options, **extra), VectorEnv(PATH, 1, **options, **extra)
+    for extra in (options, {**options, "pace": False, "interval": 0.02, "delay": 0.01}):
+        one, many = Env(PATH, **extra), VectorEnv(PATH, 1, **extra)
         observation, infos = one.reset(seed=5)
         others, told = many.reset(seed=5)
         actions = numpy.random.default_rng(2).uniform(-0.4, 0.5, 40)
@@ -226,8 +226,8 @@ def test_baselines_meet_the_episodes_of_the_environment() -> None:
     by_interval = VectorEnv(PATH, 1, steps=9, interval=0.05, set={"duration": "60 s", "warmup": "20 s"}).baselines(["cubic"], seed=1)
     assert 'duration = "500 ms"' in by_interval.results[0].scenario and by_interval.totals["goodput_bps"][0] > 0
     # Schemes stand in for the agent, and not for whom it competes with.
-    flows = [*PATH["flow"], {"name": "other", "from": "a", "to": "b", "scheme": "newreno"}]
-    beside = VectorEnv({**PATH, "flow": flows}, 1).baselines(["cubic", "vegas"], seed=1)
+    both = [*PATH["flow"], {"name": "other", "from": "a", "to": "b", "scheme": "newreno"}]
+    beside = VectorEnv({**PATH, "flow": both}, 1).baselines(["cubic", "vegas"], seed=1)
     assert beside.flows["scheme"] == ["cubic", "newreno", "vegas", "newreno"]
 
 

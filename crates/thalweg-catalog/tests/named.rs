@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_catalog::{Ends, Fault, PathHints, Place, Registry, Value};
-use thalweg_proto::congestion::{ConfigureController, Fixed, FixedConfig};
+use thalweg_proto::Ecn;
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Fixed, FixedConfig};
 use thalweg_proto::units::Bytes;
 
 /// A fixed window under a name of its own.
@@ -12,6 +13,7 @@ use thalweg_proto::units::Bytes;
 struct Named {
     name: &'static str,
     window: f64,
+    response: CeResponse,
 }
 
 impl ConfigureController for Named {
@@ -23,6 +25,30 @@ impl ConfigureController for Named {
     fn make(&self) -> Fixed {
         Fixed::new(&FixedConfig { window: self.window })
     }
+    fn ce_response(&self) -> CeResponse {
+        self.response
+    }
+}
+
+/// One that takes marks uses ECN without being asked to, unless it is told not to; one that does not refuses it.
+#[test]
+fn a_controller_that_takes_marks_uses_ecn() {
+    let scheme =
+        |response| named_scheme("mine", "Mine.", move || Ok(Named { name: "mine", window: 7.0, response }));
+    let ecn = |response, said: Option<bool>| {
+        let scheme = scheme(response);
+        let mut values = scheme.values(Place::Simulated);
+        if let Some(said) = said {
+            values.say("ecn", Value::Switch(said));
+        }
+        let ends = (scheme.ends)(&values, &PathHints::default()).unwrap();
+        (ends.properties().ecn(), scheme.faults(&values).len())
+    };
+    assert_eq!(ecn(CeResponse::None, None), (Ecn::NotEct, 0));
+    assert_eq!(ecn(CeResponse::None, Some(true)), (Ecn::NotEct, 1));
+    assert_eq!(ecn(CeResponse::AsToLoss, None), (Ecn::Ect0, 0));
+    assert_eq!(ecn(CeResponse::AsToLoss, Some(false)), (Ecn::NotEct, 0));
+    assert_eq!(ecn(CeResponse::Own(Ecn::Ect1), None), (Ecn::Ect1, 0));
 }
 
 #[test]
@@ -33,7 +59,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
         let made = Arc::clone(&made);
         let controller = move || {
             made.fetch_add(1, Ordering::Relaxed);
-            Ok(Named { name, window: 7.0 })
+            Ok(Named { name, window: 7.0, response: CeResponse::None })
         };
         registry.add_scheme(Box::leak(Box::new(named_scheme(name, "Mine.", controller))));
     }
@@ -46,7 +72,8 @@ fn two_controllers_of_one_type_are_two_schemes() {
         let (found, written) = registry.scheme_of(&ends).unwrap();
         assert_eq!((found.name, written.said_for("segment")), (name, Some(Value::Size(Bytes::new(500)))));
     }
-    assert_eq!(made.load(Ordering::Relaxed), 2);
+    // Once to check its values, and once for both ends.
+    assert_eq!(made.load(Ordering::Relaxed), 4);
 }
 
 #[test]

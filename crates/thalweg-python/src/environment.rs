@@ -352,6 +352,7 @@ impl Environments {
     /// The duration of an episode with these changes, its warm-up and the round-trip time of the first agent's empty path, in seconds; or else the
     /// exit code and the message of the command.
     #[expect(clippy::type_complexity, reason = "Python takes it apart")]
+    #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
     fn length(
         &self,
         py: Python<'_>,

@@ -33,7 +33,7 @@ impl Table {
             .collect();
         let arrays = columns.into_iter().map(|(_, array)| array);
         let arrays: Vec<ArrayRef> = arrays.collect();
-        let rows = arrays.first().map_or(0, |array| array.len());
+        let rows = arrays.first().map_or(0, Array::len);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
         Ok(Self { batch: batch.map_err(|error| failed(&error))? })
@@ -120,6 +120,9 @@ impl Texts {
     }
 }
 
+/// The name of a column, its kind and its values.
+type Part<'py> = (String, &'static str, Vec<Bound<'py, PyAny>>);
+
 #[pymethods]
 impl Table {
     /// A table of columns as [`Self::parts`] gives them.
@@ -145,7 +148,7 @@ impl Table {
     }
 
     /// Its columns, with their kinds and values, of which the same table can be made.
-    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, &'static str, Vec<Bound<'py, PyAny>>)>> {
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Part<'py>>> {
         let kind = |array: &ArrayRef| match array.data_type() {
             DataType::Utf8 => "text",
             DataType::UInt64 => "count",

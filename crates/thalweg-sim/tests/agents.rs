@@ -4,11 +4,12 @@ mod net;
 
 use net::{direction, group, lossy, millis, pipe, run, window};
 use thalweg_catalog::{Ends, Place};
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{ControllerConfig, Decision, FixedConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
 use thalweg_queue::Limit;
-use thalweg_sim::agent::{AGENT, Episode, EpisodeError, Step, Stop};
+use thalweg_sim::agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
 use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
 
 /// The transport of an agent that begins with a window of 10.
@@ -41,6 +42,23 @@ fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
             assert!(episode.decide(0, Decision::window(10.0), Duration::ZERO));
         }
         assert_eq!(episode.finish().fingerprint, fixed.fingerprint);
+    }
+}
+
+/// The codepoint that was asked for holds whatever the scenario says, and that of the scenario without.
+#[test]
+fn packets_of_agents_leave_with_the_codepoint_that_is_asked_for() {
+    let codepoint = |spec: &Spec| spec.groups[0].transport.properties().ecn();
+    let mut spec = path(agent());
+    assert_eq!(codepoint(&spec), Ecn::NotEct);
+    for asked in [Ecn::Ect1, Ecn::Ect0] {
+        set_codepoint(&mut spec, asked);
+        assert_eq!(codepoint(&spec), asked);
+        // The seat of an episode takes none of it away.
+        let mut values = AGENT.values(Place::Simulated);
+        assert!((AGENT.write)(&spec.groups[0].transport.ends, &mut values));
+        let ends = (AGENT.ends)(&values, &thalweg_catalog::PathHints::default()).unwrap();
+        assert_eq!((ends.properties().ecn(), AGENT.faults(&values).len()), (asked, 0));
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use thalweg_catalog::Ends;
 use thalweg_proto::congestion::delivery::{Sampler, Stamp};
 use thalweg_proto::congestion::{
-    AckSample, ConfigureController, Controller, ControllerConfig, Cubic, CubicConfig, Decision, LossSample,
-    LostSample, NewReno, NewRenoConfig, Path, SentSample,
+    AckSample, ConfigureController, Controller, ControllerConfig, Cubic, CubicConfig, Decision, Fixed,
+    FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, Path, SentSample,
 };
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::BreachKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{CustomController, RelativeDelay};
@@ -67,6 +68,47 @@ fn a_custom_controller_runs_as_one_of_the_list() {
     assert!(listed.flows.iter().all(|flow| flow.retransmissions > 0), "losses are part of it");
     assert_eq!(custom.fingerprint, listed.fingerprint);
     assert_eq!(custom.flows, listed.flows);
+}
+
+/// A fixed window whose size is drawn, and told.
+#[derive(Clone, Debug)]
+struct Drawn(Arc<Mutex<Vec<f64>>>);
+
+impl PartialEq for Drawn {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl ConfigureController for Drawn {
+    type Controller = Fixed;
+    const NAME: &'static str = "drawn";
+    fn make(&self) -> Fixed {
+        Fixed::new(&FixedConfig { window: 1.0 })
+    }
+    fn draws(&self) -> bool {
+        true
+    }
+    fn make_drawing(&self, mut stream: Stream) -> Fixed {
+        let window = 2.0 + stream.unit() * 20.0;
+        self.0.lock().unwrap().push(window);
+        Fixed::new(&FixedConfig { window })
+    }
+}
+
+/// The numbers of a flow follow from the seed and the flow, and from nothing else.
+#[test]
+fn controllers_draw_from_streams_of_their_flows() {
+    let drawn = |seed, flows: usize| {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let one = ControllerConfig::Custom(CustomController::new(Drawn(Arc::clone(&told))));
+        run(&Spec { seed, ..path(vec![one; flows]) });
+        told.lock().unwrap().clone()
+    };
+    let three = drawn(1, 3);
+    assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2], "{three:?}");
+    assert_eq!((drawn(1, 3), &drawn(1, 2)[..]), (three.clone(), &three[..2]));
+    assert_ne!(drawn(2, 1)[0], three[0]);
 }
 
 /// Sends at the highest delivery rate that it has seen, and a little more: what a sampler is for.
