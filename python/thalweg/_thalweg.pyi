@@ -53,11 +53,11 @@ class Controller:
     def on_loss(self, sample: Sample) -> None:
         """A window of data met its first loss, or a mark in place of one, by `sample.kind`."""
     def on_undo(self, window: float) -> None:
-        """What was taken for lost was only late; `window` is what it was before, and is so again if this is not overridden."""
+        """A loss was none, and only late; `window` is the one before it, and holds again if this is not overridden."""
 
 @final
 class Sample:
-    """What a sender saw since the last call of `on_ack`."""
+    """The events at a sender since the last call of `on_ack`."""
 
     @property
     def kind(self) -> str:

@@ -116,7 +116,7 @@ impl Controller {
         Err(PyNotImplementedError::new_err("a controller needs a method on_loss(self, sample)"))
     }
 
-    /// What was taken for lost was only late; `window` is what it was before, and is so again if this is not overridden.
+    /// A loss was none, and only late; `window` is the one before it, and holds again if this is not overridden.
     fn on_undo(&mut self, window: f64) {
         self.window = self.window.max(window);
     }
@@ -132,7 +132,7 @@ fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
     })
 }
 
-/// What a sender saw since the last call of `on_ack`.
+/// The events at a sender since the last call of `on_ack`.
 #[pyclass(frozen, get_all, module = "thalweg")]
 pub struct Sample {
     /// "ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark".
