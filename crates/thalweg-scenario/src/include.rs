@@ -1,28 +1,36 @@
 //! Reads a scenario file with the files that it builds on, and puts them together.
 
 use super::diagnostic::Report;
-use super::source::{ReadError, Source, Span, read_text};
+use super::source::{ReadError, Reader, Source, Span};
 use super::tree::{self, Kind, Table, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The largest scenario file.
+/// The most bytes of a scenario's files in TOML, in all: what they are parsed into takes more than ten times as much.
 pub const LARGEST_FILE: u64 = 16 << 20;
 
 /// Files may build on each other to this depth.
 const DEEPEST: usize = 16;
 
 /// The most files of one scenario.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// Reads files and remembers where each came from.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Loader {
     /// For each source of the report, the directory that files named in it are relative to.
     pub directories: Vec<PathBuf>,
     /// Files that are part of the program: they are found before those on the disk.
     built_in: &'static [(&'static str, &'static str)],
     files: usize,
+    reader: Reader,
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        let reader = Reader::new(LARGEST_FILE);
+        Self { directories: Vec::new(), built_in: &[], files: 0, reader }
+    }
 }
 
 impl Loader {
@@ -66,9 +74,9 @@ impl Loader {
         let name = path.display().to_string();
         let directory = path.parent().unwrap_or(Path::new("")).to_owned();
         self.files += 1;
-        if self.files > MOST_FILES {
-            if self.files == MOST_FILES + 1 {
-                let message = format!("a scenario is made of at most {MOST_FILES} files");
+        if self.files > MAX_FILES {
+            if self.files == MAX_FILES + 1 {
+                let message = format!("a scenario is made of at most {MAX_FILES} files");
                 report.error("scenario.include", by.unwrap_or_default(), message);
             }
             return Table::default();
@@ -95,10 +103,10 @@ impl Loader {
                     None => Span::whole(self.add(Source::new(name, ""), &directory, report)),
                 };
                 match error {
-                    ReadError::TooLarge { limit } => {
-                        let message = format!("`{}` is larger than {} MiB", path.display(), limit >> 20);
+                    error @ ReadError::TooLarge { .. } => {
+                        self.files = MAX_FILES;
                         report
-                            .error("scenario.size", span, message)
+                            .error("scenario.size", span, format!("`{}`: {error}", path.display()))
                             .help("long lists belong in files of their own: `loss.file`, `trace`");
                     }
                     error => {
@@ -114,9 +122,9 @@ impl Loader {
         }
     }
 
-    fn read(&self, path: &Path) -> Result<String, ReadError> {
+    fn read(&mut self, path: &Path) -> Result<String, ReadError> {
         let built_in = self.built_in.iter().find(|(name, _)| Path::new(name) == path);
-        built_in.map_or_else(|| read_text(path, LARGEST_FILE), |(_, text)| Ok((*text).to_owned()))
+        built_in.map_or_else(|| self.reader.text(path), |(_, text)| Ok((*text).to_owned()))
     }
 
     /// The tables of a source over those of the files that it includes.

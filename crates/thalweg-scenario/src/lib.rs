@@ -38,12 +38,13 @@ pub use lint::{Memory, is_random, memory};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
 pub use schema::{schema, schema_with};
-pub use source::{Position, Source};
+pub use source::{MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use sweep::{
     Drawn, List, Listed, MOST_REPS, Placed, Range, SweepFile, Values, Varied, Way, read_sweep,
     read_sweep_text,
 };
 pub use threads::threads;
+pub use writer::text as toml_text;
 
 use diagnostic::Report;
 use include::Loader;

@@ -380,7 +380,7 @@ impl Decode for String {
 pub struct Name(pub String);
 
 /// The longest name.
-const LONGEST_NAME: usize = 64;
+pub(super) const LONGEST_NAME: usize = 64;
 
 /// The reason for which a text is no name, if it is none. Names go into file names and `--set` paths, so they have
 /// no dots.

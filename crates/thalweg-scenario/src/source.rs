@@ -126,10 +126,12 @@ impl Sources {
 pub enum ReadError {
     /// The system refused.
     Io(std::io::Error),
-    /// It holds more than `limit` bytes.
+    /// It holds more than what is left of `limit` bytes.
     TooLarge {
         /// The most that is read.
         limit: u64,
+        /// The limit is for several files, of which others were read before.
+        is_shared: bool,
     },
     /// It is not UTF-8 text.
     NotText {
@@ -138,28 +140,111 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// True where there is no such file.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == std::io::ErrorKind::NotFound)
+    }
+}
+
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Io(error) => write!(f, "{error}"),
-            Self::TooLarge { limit } => write!(f, "it is larger than {} MiB", limit >> 20),
+            Self::TooLarge { limit, is_shared: false } => {
+                write!(f, "it is larger than {} MiB", limit >> 20)
+            }
+            Self::TooLarge { limit, is_shared: true } => {
+                write!(f, "with the files before it, it is more than {} MiB", limit >> 20)
+            }
             Self::NotText { at } => write!(f, "it is not text: byte {at} is not UTF-8"),
         }
     }
 }
 
-/// Reads a text file of at most `limit` bytes; never holds more of it than that.
-pub fn read_text(path: &Path, limit: u64) -> Result<String, ReadError> {
-    let file = File::open(path).map_err(ReadError::Io)?;
-    if file.metadata().is_ok_and(|data| data.len() > limit) {
-        return Err(ReadError::TooLarge { limit });
+impl std::error::Error for ReadError {}
+
+impl From<ReadError> for std::io::Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Io(error) => error,
+            other => Self::new(std::io::ErrorKind::InvalidData, other.to_string()),
+        }
     }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
-    if bytes.len() as u64 > limit {
-        return Err(ReadError::TooLarge { limit });
+}
+
+/// The most that is read of files from elsewhere, in all, where nothing else is said.
+pub const MAX_READ: u64 = 64 << 20;
+
+/// Reads files that come from elsewhere. All of them together have at most so many bytes, and no more of them than that is ever held.
+#[derive(Debug)]
+pub struct Reader {
+    limit: u64,
+    left: u64,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::new(MAX_READ)
     }
-    String::from_utf8(bytes).map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
+}
+
+impl Reader {
+    /// Reads at most `limit` bytes in all.
+    pub const fn new(limit: u64) -> Self {
+        Self { limit, left: limit }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`]; what was read before still counts.
+    pub fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        let file = File::open(path).map_err(ReadError::Io)?;
+        if file.metadata().is_ok_and(|data| data.len() > self.left) {
+            return Err(self.too_large());
+        }
+        self.all_of(file)
+    }
+
+    /// Reads all of what is open already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::bytes`].
+    pub fn all_of(&mut self, source: impl Read) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        source.take(self.left + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+        match self.left.checked_sub(bytes.len() as u64) {
+            Some(left) => self.left = left,
+            None => return Err(self.too_large()),
+        }
+        Ok(bytes)
+    }
+
+    const fn too_large(&self) -> ReadError {
+        ReadError::TooLarge { limit: self.limit, is_shared: self.left < self.limit }
+    }
+
+    /// Reads a text file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::bytes`].
+    pub fn text(&mut self, path: &Path) -> Result<String, ReadError> {
+        String::from_utf8(self.bytes(path)?)
+            .map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
+    }
+}
+
+/// Reads one text file of at most [`MAX_READ`] bytes.
+///
+/// # Errors
+///
+/// [`ReadError`]
+pub fn read_text(path: &Path) -> Result<String, ReadError> {
+    Reader::default().text(path)
 }
 
 #[cfg(test)]
@@ -174,5 +259,24 @@ mod tests {
         assert_eq!(source.line_text(2), "µ = 1");
         assert_eq!(source.position(999), Position { line: 3, column: 5 });
         assert_eq!(Source::new("x", "").position(0), Position { line: 1, column: 1 });
+    }
+
+    /// Files share a limit: what one has taken is not there for the next, and one without an end is left at the limit.
+    #[test]
+    fn a_limit_is_for_all_files_together() {
+        let folder = std::env::temp_dir().join(format!("thalweg-reader-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (small, broken) = (folder.join("small"), folder.join("broken"));
+        std::fs::write(&small, "12345678").unwrap();
+        std::fs::write(&broken, b"ab\xff").unwrap();
+        let mut reader = Reader::new(20);
+        assert_eq!(reader.text(&small).unwrap(), "12345678");
+        assert!(matches!(reader.text(&broken), Err(ReadError::NotText { at: 2 })));
+        assert_eq!(reader.bytes(&small).unwrap().len(), 8);
+        assert!(matches!(reader.bytes(&small), Err(ReadError::TooLarge { limit: 20, is_shared: true })));
+        let endless = Reader::new(20).bytes(Path::new("/dev/zero"));
+        assert!(matches!(endless, Err(ReadError::TooLarge { limit: 20, is_shared: false })));
+        assert!(reader.bytes(&folder.join("none")).unwrap_err().is_missing());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -10,6 +10,7 @@
 
 mod link;
 
+use crate::writer;
 use core::fmt;
 use core::fmt::Write as _;
 use link::Phase;
@@ -191,7 +192,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
         if count > 1 {
             let _ = writeln!(flow, "count = {count}");
         }
-        let _ = writeln!(flow, "scheme = {{ base = \"{}\", handshake = \"quic\" }}", scheme.name);
+        let _ = writeln!(flow, "scheme = {{ base = {}, handshake = \"quic\" }}", writer::text(&scheme.name));
         let _ =
             writeln!(flow, "workload = {{ kind = \"transfer\", size = \"{size} B\" }}\nstart = \"{start}\"");
         Ok(flow)
@@ -203,7 +204,8 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     let mut scenario = beside(name, &lines, choices);
     let _ = write!(
         scenario,
-        "title = \"{name}, as C4 is tested\"\nduration = \"{duration}\"\n\n{}\n{flows}",
+        "title = {}\nduration = \"{duration}\"\n\n{}\n{flows}",
+        writer::text(&format!("{name}, as C4 is tested")),
         link.text
     );
     Ok(Imported { scenario, bound })
@@ -297,9 +299,12 @@ fn size(line: Line<'_>) -> Result<u64, Refused> {
 /// The keys there and what they are here, as comments.
 fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
     let mut out = format!(
-        "# Made of `{name}`, a specification for picoquic's simulator (private-octopus/c4, sim_specs).\n#\n"
+        "# Made of `{}`, a specification for picoquic's simulator (private-octopus/c4, sim_specs).\n#\n",
+        name.replace(char::is_control, "?")
     );
     let row = |out: &mut String, cells: [&str; 3]| {
+        // A comment ends with its line, and has no control characters.
+        let cells = cells.map(|cell| cell.replace(char::is_control, "?"));
         let _ = writeln!(out, "{}", format!("# {:<25} {:<30} {}", cells[0], cells[1], cells[2]).trim_end());
     };
     row(&mut out, ["there", "is", "here"]);

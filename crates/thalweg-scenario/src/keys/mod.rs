@@ -26,7 +26,7 @@ pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{Ends, FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{
-    Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, TopologyFile, Torus, Waxman,
+    Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman,
 };
 pub use pattern::{Nodes, Pattern};
 pub use queue::{Capacity, Queue, Threshold};

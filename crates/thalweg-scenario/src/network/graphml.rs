@@ -1,11 +1,12 @@
-//! GraphML (Brandes et al. 2002), with the attributes that the Internet Topology Zoo (Knight et al. 2011) gives nodes and edges.
+//! GraphML (Brandes et al. 2002), with the attributes that the Internet Topology Zoo (Knight et al. 2011) and SNDlib give nodes
+//! and edges.
 
 use super::map::{Map, Place, Wire};
+use super::xml::{self, degrees, elements};
 use crate::diagnostic::Report;
 use crate::source::Span;
 use roxmltree::Node;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use thalweg_proto::units::Rate;
 
 /// The first graph of a document, with `span` for the places of its elements. Numbers that are none are told.
@@ -26,11 +27,8 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     let places = elements(graph, "node").map(|node| {
         let data = data(node);
         let at = [("Latitude", 90.0), ("Longitude", 360.0)].map(|(name, most)| {
-            let words = || format!("a number of degrees from -{most} to {most}");
-            number(&data, name, -most..=most, words).unwrap_or_else(|fault| {
-                report.error("scenario.range", span(&node), fault);
-                None
-            })
+            let text = data.get(&name.to_ascii_lowercase())?;
+            degrees(name, text, most).map_err(|fault| report.error("scenario.range", span(&node), fault)).ok()
         });
         Place {
             id: node.attribute("id").unwrap_or_default().to_owned(),
@@ -48,31 +46,21 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
         let ends = ["source", "target"].map(|end| edge.attribute(end).unwrap_or_default().to_owned());
         Wire { ends, rate, span: span(&edge) }
     });
-    Map { places, wires: wires.collect() }
+    Map { places, wires: wires.collect(), is_drawn: false }
 }
 
-/// The number of an attribute, if it is given.
-fn number(
-    data: &BTreeMap<String, String>,
-    name: &str,
-    range: RangeInclusive<f64>,
-    expected: impl Fn() -> String,
-) -> Result<Option<f64>, String> {
-    let Some(text) = data.get(&name.to_ascii_lowercase()) else { return Ok(None) };
-    match text.parse() {
-        Ok(number) if range.contains(&number) => Ok(Some(number)),
-        _ => Err(format!("`{name}` must be {}, not `{text}`", expected())),
-    }
-}
-
-/// The child elements of a name.
-fn elements<'a, 'i>(of: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
-    of.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
-}
-
-/// The rate of an edge: in bit/s, or a number with a unit beside it, which may be words ("<45", "OC-3").
+/// The rate of an edge: in bit/s; a number with a unit beside it, which may be words ("<45", "OC-3") and then is none; or SNDlib's
+/// capacity in Mbit/s.
 fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
-    let raw = number(data, "LinkSpeedRaw", 1.0..=1e15, || "a rate in bit/s from 1 to 1e15".to_owned())?;
+    let number = |name: &str| match data.get(&name.to_ascii_lowercase()) {
+        None => Ok(None),
+        Some(text) => {
+            text.parse::<f64>().map(Some).map_err(|_| format!("`{name}` must be a number, not `{text}`"))
+        }
+    };
+    if let Some(raw) = number("LinkSpeedRaw")? {
+        return xml::rate("LinkSpeedRaw", raw).map(Some);
+    }
     let speed = || {
         let unit = match data.get("linkspeedunits")?.chars().next()? {
             'T' | 't' => 1e12,
@@ -83,6 +71,12 @@ fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
         };
         Some(data.get("linkspeed")?.parse::<f64>().ok()? * unit)
     };
-    let bits = raw.or_else(speed).filter(|bits| (1.0..=1e15).contains(bits));
-    Ok(bits.map(|bits| Rate::from_bits_per_sec(bits as u64)))
+    if let Some(bits) = speed().filter(|bits| (1.0..=1e15).contains(bits)) {
+        return xml::rate("LinkSpeed", bits).map(Some);
+    }
+    // There 0 is a link on which nothing is installed.
+    match number("capacity")?.filter(|capacity| *capacity != 0.0) {
+        Some(capacity) => xml::rate("capacity", capacity * 1e6).map(Some),
+        None => Ok(None),
+    }
 }

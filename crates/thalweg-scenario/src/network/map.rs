@@ -1,8 +1,9 @@
 //! Topologies as files have them, before they are links: places with ids and labels, and what joins them.
 
+use super::sphere::{delay_between, midst};
 use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
-use crate::quantity::name_fault;
+use crate::quantity::{LONGEST_NAME, name_fault};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate};
@@ -30,22 +31,97 @@ pub(super) struct Wire {
 pub(super) struct Map {
     pub places: Vec<Place>,
     pub wires: Vec<Wire>,
+    /// The coordinates of the file are those of a drawing.
+    pub is_drawn: bool,
 }
 
+/// The delay of links whose ends are at one place: 10 km of fibre, which is within a city.
+const DELAY_WITHIN: Duration = Duration::from_micros(50);
+
 impl Map {
-    /// The links, with names that scenarios can have; `None` where something is wrong with them, which is said.
-    pub fn edges(&self, span: Span, report: &mut Report) -> Option<Vec<Edge>> {
+    /// The links, with names that scenarios can have; `None` where something is wrong with them, which is reported. `has_delay` where
+    /// the scenario gives a delay, which then holds for links whose ends have no coordinates or the same.
+    pub fn edges(&self, has_delay: bool, span: Span, report: &mut Report) -> Option<Vec<Edge>> {
         let errors = report.errors();
         if is_too_large("this topology", self.places.len() as u64, self.wires.len() as u64, span, report) {
             return None;
         }
-        if self.wires.is_empty() {
+        let numbers = self.numbers(report);
+        let pairs = self.pairs(&numbers, report);
+        if pairs.is_empty() && report.errors() == errors {
             report.error("scenario.file", span, "this topology has no links");
         }
-        let numbers = self.numbers(report);
+        if report.errors() > errors {
+            return None;
+        }
         let names = self.names();
-        let mut names_of_links = BTreeSet::new();
-        let mut edges = Vec::with_capacity(self.wires.len());
+        let positions = self.positions(&pairs);
+        let mut names_of_links = Names::default();
+        let (mut amid, mut within) = (0, 0);
+        let edges = pairs.iter().map(|&(wire, [a, b])| {
+            let at = |end: usize| self.places[end].at;
+            let is_known = at(a).is_some() && at(b).is_some();
+            let found = positions[a].zip(positions[b]).map(|(a, b)| delay_between(a, b));
+            let delay = match found {
+                Some(Some(delay)) if is_known => Some(delay),
+                _ if has_delay => None,
+                Some(found) => {
+                    *(if is_known { &mut within } else { &mut amid }) += 1;
+                    Some(found.unwrap_or(DELAY_WITHIN))
+                }
+                None => None,
+            };
+            Edge {
+                name: Some(names_of_links.take(&short(&format!("{}-{}", names[a], names[b])))),
+                delay,
+                rate: wire.rate,
+                span: Some(wire.span),
+                ..Edge::new(names[a].clone(), names[b].clone(), 0)
+            }
+        });
+        let edges = edges.collect();
+        self.warn_of_delays(amid, within, span, report);
+        Some(edges)
+    }
+
+    /// The reason for which a link of this file has no delay.
+    pub fn why_no_delay(&self) -> &'static str {
+        if self.is_drawn {
+            "the coordinates of this file are those of a drawing"
+        } else if self.places.iter().all(|place| place.at.is_none()) {
+            "no node of this file has coordinates"
+        } else {
+            "neither its ends nor the nodes that they lead to have coordinates"
+        }
+    }
+
+    fn warn_of_delays(&self, amid: usize, within: usize, span: Span, report: &mut Report) {
+        let mut parts = Vec::new();
+        if amid > 0 {
+            let nowhere = self.places.iter().filter(|place| place.at.is_none()).count();
+            parts.push(format!(
+                "{nowhere} of {} nodes have no coordinates and are taken to be amid their neighbours, which gives {amid} links their delay",
+                self.places.len()
+            ));
+        }
+        if within > 0 {
+            parts.push(format!("{within} links join nodes at one place and get {DELAY_WITHIN}"));
+        }
+        if !parts.is_empty() {
+            report
+                .warn("scenario.delay", span, parts.join("; "))
+                .help("`delay` with the network, or under [defaults.link], holds for these links instead");
+        }
+    }
+
+    /// Each link with the positions of its ends, but for loops.
+    fn pairs<'a>(
+        &'a self,
+        numbers: &BTreeMap<&str, usize>,
+        report: &mut Report,
+    ) -> Vec<(&'a Wire, [usize; 2])> {
+        let mut loops: Vec<&Wire> = Vec::new();
+        let mut pairs = Vec::with_capacity(self.wires.len());
         for wire in &self.wires {
             let ends = wire.ends.each_ref().map(|id| numbers.get(id.as_str()).copied());
             for (id, _) in wire.ends.iter().zip(ends).filter(|(_, number)| number.is_none()) {
@@ -53,34 +129,21 @@ impl Map {
                     .error("scenario.unknown-name", wire.span, format!("there is no node `{id}`"))
                     .help("a link is between two nodes of the file");
             }
-            let [Some(a), Some(b)] = ends else { continue };
-            if a == b {
-                let message = format!("both ends of this link are `{}`", wire.ends[0]);
-                report.error("scenario.range", wire.span, message).help("leave the loop out of the file");
-                continue;
+            match ends {
+                [Some(a), Some(b)] if a == b => loops.push(wire),
+                [Some(a), Some(b)] => pairs.push((wire, [a, b])),
+                _ => {}
             }
-            let mut name = format!("{}-{}", names[a], names[b]);
-            // Of parallel links the second is called so.
-            for number in 2.. {
-                if names_of_links.insert(name.clone()) {
-                    break;
-                }
-                name = format!("{}-{} {number}", names[a], names[b]);
-            }
-            let places = [a, b].map(|end| self.places[end].at);
-            let delay = match places {
-                [Some(a), Some(b)] => Some(Duration::from_secs_f64(kilometres(a, b) * SECONDS_A_KILOMETRE)),
-                _ => None,
-            };
-            edges.push(Edge {
-                name: Some(short(&name)),
-                delay,
-                rate: wire.rate,
-                span: Some(wire.span),
-                ..Edge::new(names[a].clone(), names[b].clone(), 0)
-            });
         }
-        (report.errors() == errors).then_some(edges)
+        if let Some(first) = loops.first() {
+            let others = match loops.len() {
+                1 => "it is left out".to_owned(),
+                count => format!("it and {} more such links are left out", count - 1),
+            };
+            let message = format!("both ends of this link are `{}`: {others}", first.ends[0]);
+            report.warn("scenario.loop", first.span, message);
+        }
+        pairs
     }
 
     /// Positions by id.
@@ -95,28 +158,73 @@ impl Map {
         numbers
     }
 
+    /// Each node's coordinates: those of the file, or the middle of its neighbours. Nodes next to those with coordinates come first,
+    /// then their neighbours.
+    fn positions(&self, pairs: &[(&Wire, [usize; 2])]) -> Vec<Option<[f64; 2]>> {
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.places.len()];
+        for &(_, [a, b]) in pairs {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        let mut at: Vec<Option<[f64; 2]>> = self.places.iter().map(|place| place.at).collect();
+        let mut new: Vec<usize> = (0..at.len()).filter(|&node| at[node].is_some()).collect();
+        while !new.is_empty() {
+            let mut next: Vec<usize> = new.iter().flat_map(|&node| &neighbours[node]).copied().collect();
+            next.retain(|&node| at[node].is_none());
+            next.sort_unstable();
+            next.dedup();
+            let found: Vec<_> = next
+                .iter()
+                .map(|&node| midst(neighbours[node].iter().filter_map(|&other| at[other])))
+                .collect();
+            for (&node, found) in next.iter().zip(found) {
+                at[node] = found;
+            }
+            new = next;
+        }
+        at
+    }
+
     /// Each node's name: its label where that is a name and no other's, or else its id, made a name.
     fn names(&self) -> Vec<String> {
         let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
         for label in self.places.iter().filter_map(|place| place.label.as_deref()) {
-            *uses.entry(label).or_default() += 1;
+            *uses.entry(label.trim()).or_default() += 1;
         }
-        let mut taken = BTreeSet::new();
-        let mut names = Vec::with_capacity(self.places.len());
-        for place in &self.places {
+        let mut names = Names::default();
+        let name = |place: &Place| {
             let label = place.label.as_deref().map(str::trim);
             let label = label.filter(|label| uses.get(label) == Some(&1) && name_fault(label).is_none());
-            let wanted = label.map_or_else(|| as_name(&place.id), str::to_owned);
-            let mut name = wanted.clone();
-            for number in 2.. {
-                if taken.insert(name.clone()) {
-                    break;
-                }
-                name = format!("{} {number}", wanted.chars().take(48).collect::<String>());
-            }
-            names.push(name);
+            names.take(&label.map_or_else(|| as_name(&place.id), str::to_owned))
+        };
+        self.places.iter().map(name).collect()
+    }
+}
+
+/// Names that are in use.
+#[derive(Debug, Default)]
+struct Names {
+    taken: BTreeSet<String>,
+    /// The number that the next name with this beginning gets; without it each would try all numbers before its own.
+    next: BTreeMap<String, u64>,
+}
+
+impl Names {
+    /// The name itself, or what it begins with and the first number from 2 that makes it another name.
+    fn take(&mut self, wanted: &str) -> String {
+        if self.taken.insert(wanted.to_owned()) {
+            return wanted.to_owned();
         }
-        names
+        // There must be room for the number.
+        let stem: String = wanted.chars().take(LONGEST_NAME - 16).collect();
+        let next = self.next.entry(stem.clone()).or_insert(2);
+        loop {
+            let name = format!("{stem} {next}");
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 
@@ -143,30 +251,9 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Light in fibre takes so long (ITU-T G.114, annex A: 5 us a km).
-const SECONDS_A_KILOMETRE: f64 = 5e-6;
-/// The mean radius of the Earth.
-const RADIUS: f64 = 6371.0;
-
-/// The length of the great circle between two places.
-fn kilometres([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f64; 2]) -> f64 {
-    let half = |degrees: f64| libm::sin(degrees.to_radians() / 2.0);
-    let (north, east) = (half(latitude_b - latitude_a), half(longitude_b - longitude_a));
-    let cosines = libm::cos(latitude_a.to_radians()) * libm::cos(latitude_b.to_radians());
-    2.0 * RADIUS * libm::asin((north * north + cosines * east * east).clamp(0.0, 1.0).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A quarter of the way round, and Berlin to Paris: 878 km.
-    #[test]
-    fn distances_are_those_of_the_globe() {
-        assert!((kilometres([0.0, 0.0], [0.0, 90.0]) - 10_007.5).abs() < 0.1);
-        let berlin_paris = kilometres([52.52, 13.405], [48.8566, 2.3522]);
-        assert!((berlin_paris - 877.5).abs() < 2.0, "{berlin_paris}");
-    }
 
     #[test]
     fn ids_become_names() {

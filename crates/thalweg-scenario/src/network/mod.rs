@@ -10,13 +10,15 @@ mod leaf_spine;
 mod map;
 mod places;
 mod sndlib;
+mod sphere;
 mod star;
 mod topology;
 mod torus;
 mod waxman;
+mod xml;
 
 use super::diagnostic::Report;
-use super::keys::{Ends, Line, Link, NetworkTable, TopologyFile};
+use super::keys::{Ends, Line, Link, NetworkTable};
 use super::quantity::Name;
 use super::source::Span;
 use super::table::At;
@@ -55,6 +57,26 @@ struct Drawing {
     tiers: Vec<Line>,
 }
 
+/// The surroundings of a network's table.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// The scenario's seed.
+    pub seed: u64,
+    /// The source of the topology file, where that could be read.
+    pub file: Option<u32>,
+    /// The line of `[defaults.link]`.
+    pub defaults: Option<&'a Line>,
+}
+
+/// The links of a network.
+#[derive(Debug)]
+pub struct Links {
+    /// All of them.
+    pub links: Vec<At<Link>>,
+    /// The reason for which those of a file that have no delay have none.
+    pub why_no_delay: Option<&'static str>,
+}
+
 /// Says that a network would be too large; true if it would be.
 fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Report) -> bool {
     let (of, found) = if nodes > MOST { ("nodes", nodes) } else { ("links", links) };
@@ -73,14 +95,10 @@ fn is_too_small(at: Option<&At<u32>>, least: u32, what: &str, report: &mut Repor
     true
 }
 
-/// The links of a network. `seed` is that of the scenario, `source` that of a topology file which could be read.
-pub fn links(
-    network: &At<NetworkTable>,
-    seed: u64,
-    source: Option<u32>,
-    report: &mut Report,
-) -> Option<Vec<At<Link>>> {
-    let span = network.span;
+/// The links of a network; none where something is wrong with it, which is reported.
+pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
+    let (span, seed) = (network.span, given.seed);
+    let mut why_no_delay = None;
     let drawing = match &network.value {
         NetworkTable::FatTree(table) => fat_tree::draw(table, span, report),
         NetworkTable::LeafSpine(table) => leaf_spine::draw(table, span, report),
@@ -89,7 +107,13 @@ pub fn links(
         NetworkTable::Star(table) => star::draw(table, span, report),
         NetworkTable::Geometric(table) => geometric::draw(table, seed, span, report),
         NetworkTable::Waxman(table) => waxman::draw(table, seed, span, report),
-        NetworkTable::File(table) => file(table, source?, report),
+        NetworkTable::File(table) => {
+            let has_delay =
+                [Some(&table.line), given.defaults].into_iter().flatten().any(|line| line.delay.is_some());
+            let topology = topology::read(given.file?, has_delay, table.file.as_ref()?.span, report)?;
+            why_no_delay = Some(topology.why_no_delay);
+            Some(Drawing { edges: topology.edges, tiers: vec![table.line.clone()] })
+        }
     }?;
     let at = |value: Name, span: Span| At { value, span };
     let links = drawing.edges.into_iter().map(|edge| {
@@ -109,13 +133,7 @@ pub fn links(
         };
         At { value: link, span }
     });
-    Some(links.collect())
-}
-
-/// A topology from a file, of whichever format it has.
-fn file(table: &TopologyFile, source: u32, report: &mut Report) -> Option<Drawing> {
-    let edges = topology::read(source, table.file.as_ref()?.span, report)?;
-    Some(Drawing { edges, tiers: vec![table.line.clone()] })
+    Some(Links { links: links.collect(), why_no_delay })
 }
 
 /// A tier's line: what it says itself, and then what holds for all.
@@ -143,7 +161,8 @@ mod tests {
     /// The links of a network by its text, and how many each node has.
     fn made(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
         let (network, mut report) = (At { value: decoded(text), span: Span::default() }, Report::default());
-        let links = links(&network, 1, None, &mut report).expect("a network");
+        let given = Given { seed: 1, ..Given::default() };
+        let links = links(&network, given, &mut report).expect("a network").links;
         let ends = |link: &At<Link>| {
             let ends = link.between.as_ref().unwrap().value.0.clone();
             [ends[0].value.0.clone(), ends[1].value.0.clone()]

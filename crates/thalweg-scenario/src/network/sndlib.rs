@@ -1,38 +1,105 @@
 //! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with modules of capacity.
 
 use super::map::{Map, Place, Wire};
+use super::xml::{self, degrees, elements};
+use crate::diagnostic::Report;
 use crate::source::Span;
 use roxmltree::Node;
-use thalweg_proto::units::Rate;
 
-/// The network of a document, with `span` for the places of its elements.
-pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span) -> Map {
-    let all = |name: &'static str| {
-        root.descendants().filter(move |node| node.is_element() && node.tag_name().name() == name)
+/// The network of a document, with `span` for the places of its elements. What is wrong with numbers and units is reported.
+pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
+    let unit = unit(root, &span, report);
+    let within = |of: &'static str, list: &'static str, name: &'static str| {
+        elements(root, of).flat_map(move |of| elements(of, list)).flat_map(move |of| elements(of, name))
     };
+    let nodes = || elements(root, "networkStructure").flat_map(|of| elements(of, "nodes"));
     // Other coordinates are those of a drawing.
-    let is_on_earth = all("nodes").any(|nodes| nodes.attribute("coordinatesType") == Some("geographical"));
-    let places = all("node").map(|node| {
-        let degrees = |name| text(node, name)?.parse::<f64>().ok().filter(|degrees| degrees.is_finite());
+    let is_on_earth = nodes().any(|nodes| nodes.attribute("coordinatesType") == Some("geographical"));
+    let mut map = Map { is_drawn: !is_on_earth && nodes().next().is_some(), ..Map::default() };
+    for node in within("networkStructure", "nodes", "node") {
         let id = node.attribute("id").unwrap_or_default().to_owned();
-        let at = degrees("y").zip(degrees("x")).filter(|_| is_on_earth);
-        Place { label: Some(id.clone()), id, at: at.map(|(y, x)| [y, x]), span: span(&node) }
-    });
-    let wires = all("link").map(|link| {
-        let installed = link.descendants().find(|of| of.tag_name().name() == "preInstalledModule");
-        let capacity = installed.and_then(|module| text(module, "capacity")?.parse::<f64>().ok());
-        let rate = capacity.filter(|capacity| (1e-6..1e9).contains(capacity));
-        Wire {
-            ends: ["source", "target"].map(|end| text(link, end).unwrap_or_default()),
-            rate: rate.map(|capacity| Rate::from_bits_per_sec((capacity * 1e6) as u64)),
-            span: span(&link),
-        }
-    });
-    Map { places: places.collect(), wires: wires.collect() }
+        let coordinates = elements(node, "coordinates").next().filter(|_| is_on_earth);
+        let at = coordinates.and_then(|at| text(at, "y").zip(text(at, "x")));
+        let at = at.and_then(|(y, x)| {
+            match degrees("y", y, 90.0).and_then(|y| Ok([y, degrees("x", x, 360.0)?])) {
+                Ok(at) => Some(at),
+                Err(fault) => {
+                    report.error("scenario.range", span(&node), fault);
+                    None
+                }
+            }
+        });
+        map.places.push(Place { label: Some(id.clone()), id, at, span: span(&node) });
+    }
+    for link in within("networkStructure", "links", "link") {
+        let ends = ["source", "target"].map(|end| text(link, end).unwrap_or_default().to_owned());
+        let rate = match capacity(link) {
+            Ok(Some(capacity)) => xml::rate("capacity", capacity * unit).map(Some),
+            Ok(None) => Ok(None),
+            Err(fault) => Err(fault),
+        };
+        let rate = rate.unwrap_or_else(|fault| {
+            report.error("scenario.range", span(&link), fault);
+            None
+        });
+        map.wires.push(Wire { ends, rate, span: span(&link) });
+    }
+    map
 }
 
-/// The text of the first element of a name within another.
-fn text(of: Node<'_, '_>, name: &str) -> Option<String> {
-    let found = of.descendants().find(|node| node.tag_name().name() == name)?;
-    Some(found.text()?.trim().to_owned())
+/// The bit/s of a unit of capacity: `unit` among the file's `meta`, or 1 Mbit/s.
+fn unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> f64 {
+    let Some(unit) = elements(root, "meta").flat_map(|meta| elements(meta, "unit")).next() else {
+        return 1e6;
+    };
+    let name = unit.text().unwrap_or_default().trim().to_ascii_uppercase();
+    let prefix = ["BITPERSEC", "BITSPERSEC"].iter().find_map(|end| name.strip_suffix(end));
+    match prefix {
+        Some("") => 1.0,
+        Some("K") => 1e3,
+        Some("M") => 1e6,
+        Some("G") => 1e9,
+        Some("T") => 1e12,
+        _ => {
+            report
+                .error(
+                    "scenario.unit",
+                    span(&unit),
+                    format!("`{name}` is no unit of capacities that is known here"),
+                )
+                .help("SNDlib has BITPERSEC, with K, M, G or T before it; without <unit> it is MBITPERSEC");
+            1e6
+        }
+    }
+}
+
+/// The capacity of a link: what is installed, or else its smallest module; none where both are missing or 0.
+fn capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
+    let of = |module: Node<'_, '_>| match text(module, "capacity") {
+        None => Ok(0.0),
+        Some(text) => match text.parse() {
+            Ok(capacity) if (0.0..=f64::MAX).contains(&capacity) => Ok(capacity),
+            _ => Err(format!("`capacity` must be a number of at least 0, not `{text}`")),
+        },
+    };
+    let mut installed = 0.0;
+    for module in elements(link, "preInstalledModule") {
+        installed += of(module)?;
+    }
+    if installed > 0.0 {
+        return Ok(Some(installed));
+    }
+    let mut smallest: Option<f64> = None;
+    for module in elements(link, "additionalModules").flat_map(|modules| elements(modules, "addModule")) {
+        let capacity = of(module)?;
+        if capacity > 0.0 && smallest.is_none_or(|smallest| capacity < smallest) {
+            smallest = Some(capacity);
+        }
+    }
+    Ok(smallest)
+}
+
+/// The text of the first child of a name.
+fn text<'a>(of: Node<'a, '_>, name: &'static str) -> Option<&'a str> {
+    elements(of, name).next()?.text().map(str::trim)
 }

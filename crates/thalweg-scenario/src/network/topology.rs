@@ -1,22 +1,28 @@
 //! Topology files: their format is told by what is in them.
 
+use super::xml::{self, MAX_PARTS, Refused};
 use super::{Edge, graphml, sndlib};
 use crate::diagnostic::Report;
 use crate::source::{Source, Span};
-use roxmltree::{Document, Error, Node, ParsingOptions};
+use roxmltree::{Error, Node};
 use std::sync::Arc;
 
-/// The most elements, attributes and texts of a file; those of the largest network with a dozen attributes each are fewer.
-const MOST_PARTS: u32 = 1 << 22;
+/// The links of a topology file.
+#[derive(Debug)]
+pub(super) struct Topology {
+    pub edges: Vec<Edge>,
+    /// The reason for which links have no delay, where some have none.
+    pub why_no_delay: &'static str,
+}
 
-/// The links of the file that is source `source`; what is wrong with it is said, and concerns the file as a whole where `file` is named.
-pub(super) fn read(source: u32, file: Span, report: &mut Report) -> Option<Vec<Edge>> {
+/// Reads the file that is source `source`. What is wrong with it is reported, at `file` where that is the file as a whole. `has_delay`
+/// where the scenario gives its links a delay.
+pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report) -> Option<Topology> {
     let text: Arc<Source> = Arc::clone(report.source(source));
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_PARTS, entity_resolver: None };
-    let document = match Document::parse_with_options(text.text(), options) {
+    let document = match xml::parse(text.text()) {
         Ok(document) => document,
-        Err(error) => {
-            refuse(&error, &text, source, file, report);
+        Err(refused) => {
+            refuse(&refused, &text, source, file, report);
             return None;
         }
     };
@@ -27,9 +33,10 @@ pub(super) fn read(source: u32, file: Span, report: &mut Report) -> Option<Vec<E
         let first = text.text()[range.clone()].find('>').map_or(range.end, |end| range.start + end + 1);
         Span::new(source, range.start..first)
     };
+    let errors = report.errors();
     let map = match root.tag_name().name() {
         "graphml" => graphml::read(root, span, report),
-        "network" => sndlib::read(root, span),
+        "network" => sndlib::read(root, span, report),
         other => {
             report
                 .error(
@@ -41,18 +48,30 @@ pub(super) fn read(source: u32, file: Span, report: &mut Report) -> Option<Vec<E
             return None;
         }
     };
-    map.edges(file, report)
+    if report.errors() > errors {
+        return None;
+    }
+    let edges = map.edges(has_delay, file, report)?;
+    Some(Topology { edges, why_no_delay: map.why_no_delay() })
 }
 
 /// Says why a text is no XML that is read here.
-fn refuse(error: &Error, text: &Source, source: u32, file: Span, report: &mut Report) {
-    if matches!(error, Error::NodesLimitReached) {
-        let message = format!("this file has more than {MOST_PARTS} elements, attributes and texts");
-        report
-            .error("scenario.range", file, message)
-            .help("a network may have 65536 nodes and as many links");
-        return;
-    }
+fn refuse(refused: &Refused, text: &Source, source: u32, file: Span, report: &mut Report) {
+    let error = match refused {
+        Refused::TooMuch(what, most, range) => {
+            let message = format!("there are more than {most} {what}");
+            report.error("scenario.range", Span::new(source, range.clone()), message);
+            return;
+        }
+        Refused::Parser(Error::NodesLimitReached) => {
+            let message = format!("this file has more than {MAX_PARTS} elements, attributes and texts");
+            report
+                .error("scenario.range", file, message)
+                .help("a network may have 65536 nodes and as many links");
+            return;
+        }
+        Refused::Parser(error) => error,
+    };
     let at = error.pos();
     let line = text.line_range(at.row as usize);
     report
@@ -68,8 +87,8 @@ mod tests {
     fn edges(text: &str) -> Vec<Edge> {
         let mut report = Report::default();
         let source = report.add_source(Source::new("topology", text));
-        let edges = read(source, Span::whole(source), &mut report);
-        edges.unwrap_or_else(|| panic!("{}", report.take()[0].render()))
+        let topology = read(source, false, Span::whole(source), &mut report);
+        topology.map(|topology| topology.edges).unwrap_or_else(|| panic!("{}", report.take()[0].render()))
     }
 
     /// Labels that are names and unique are names; rates are in bit/s or with units; delays follow from the distance of both ends. A degree

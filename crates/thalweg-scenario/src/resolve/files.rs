@@ -2,15 +2,12 @@
 
 use super::super::keys::{Trace, TraceTable};
 use super::super::quantity::{LONGEST_LIST, Share};
-use super::super::source::{Source, Span, read_text};
+use super::super::source::{Source, Span};
 use super::super::table::{At, Fields};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_queue::{CapacityTrace, TraceError};
-
-/// The largest file that is read beside a scenario.
-const LARGEST: u64 = 64 << 20;
 
 impl Resolver<'_> {
     /// The text of a file named in the scenario, registered so that messages can point into it.
@@ -20,7 +17,7 @@ impl Resolver<'_> {
         if let Some(&id) = self.files.get(&path) {
             return id;
         }
-        let id = match read_text(&path, LARGEST) {
+        let id = match self.reader.text(&path) {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());

@@ -210,7 +210,9 @@ impl Resolver<'_> {
         };
         if line.delay.is_none() && !line.broken {
             let help = self.where_to_say("delay = \"10 ms\"", span, place);
-            self.report.error("scenario.missing", span, format!("{what} needs `delay`")).help(help);
+            let why = self.topology.as_ref().filter(|topology| topology.source == span.source);
+            let why = why.map_or_else(String::new, |topology| format!(": {}", topology.why_no_delay));
+            self.report.error("scenario.missing", span, format!("{what} needs `delay`{why}")).help(help);
         }
         let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
         line.fill(&mut spec);
@@ -235,8 +237,9 @@ impl Resolver<'_> {
     fn where_to_say(&self, key: &str, span: Span, place: Place) -> String {
         let defaults = place.defaults();
         match &self.topology {
-            Some((source, file)) if *source == span.source => format!(
-                "the file does not tell it: network = {{ kind = \"file\", file = \"{file}\", {key} }}, or {key} under {defaults}"
+            Some(topology) if topology.source == span.source => format!(
+                "the file does not give it: network = {{ kind = \"file\", file = \"{}\", {key} }}, or {key} under {defaults}",
+                topology.name
             ),
             _ => format!("such as {key}, here or under {defaults}"),
         }

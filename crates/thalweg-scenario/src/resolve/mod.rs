@@ -21,7 +21,7 @@ use super::keys::{
 };
 use super::network;
 use super::path::Paths;
-use super::source::Span;
+use super::source::{Reader, Span};
 use super::table::{At, Fields};
 use line::Pending;
 pub use scheme::SchemeInUse;
@@ -109,12 +109,22 @@ pub(super) struct Resolver<'a> {
     unsettled: Option<scheme::PendingScheme>,
     /// The load of the group at hand, where it depends on the path.
     unsettled_load: Option<load::PendingLoad>,
+    /// Reads files beside the scenario.
+    reader: Reader,
     /// Files beside the scenario, by path; none where one could not be read.
     pub files: BTreeMap<PathBuf, Option<u32>>,
-    /// The file that the network is in, where that could be read, by its source and its name.
-    topology: Option<(u32, String)>,
+    /// The file that the network is in, where that could be read.
+    topology: Option<TopologyText>,
     /// Some link's ends are not understood, so a node that is not found may be there.
     pub nodes_incomplete: bool,
+}
+
+/// The file that a network is in.
+struct TopologyText {
+    source: u32,
+    name: String,
+    /// The reason for which a link of it has no delay.
+    why_no_delay: &'static str,
 }
 
 /// A document's surroundings.
@@ -167,6 +177,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         nodes: BTreeMap::new(),
         unsettled: None,
         unsettled_load: None,
+        reader: Reader::default(),
         files: BTreeMap::new(),
         topology: None,
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len())
@@ -296,15 +307,24 @@ impl Resolver<'_> {
     fn network(&mut self, document: &Document) -> Vec<At<Link>> {
         let Some(At { value: Network(network), span }) = &document.network else { return Vec::new() };
         let network = At { value: network.clone(), span: *span };
-        let seed = document.seed.as_deref().copied().unwrap_or_default();
         if let NetworkTable::File(table) = &network.value {
-            let text = |file: &At<String>| Some((self.text(file)?, file.value.clone()));
+            let text = |file: &At<String>| {
+                Some(TopologyText { source: self.text(file)?, name: file.value.clone(), why_no_delay: "" })
+            };
             self.topology = table.file.as_ref().and_then(text);
         }
-        let text = self.topology.as_ref().map(|(source, _)| *source);
-        let links = network::links(&network, seed, text, self.report);
-        self.nodes_incomplete |= links.is_none();
-        links.unwrap_or_default()
+        let given = network::Given {
+            seed: document.seed.as_deref().copied().unwrap_or_default(),
+            file: self.topology.as_ref().map(|topology| topology.source),
+            defaults: document.defaults.as_ref().and_then(|at| at.link.as_deref()),
+        };
+        let made = network::links(&network, given, self.report);
+        self.nodes_incomplete |= made.is_none();
+        let Some(made) = made else { return Vec::new() };
+        if let (Some(topology), Some(why)) = (&mut self.topology, made.why_no_delay) {
+            topology.why_no_delay = why;
+        }
+        made.links
     }
 
     /// The nodes at a link's ends, made if they are new.

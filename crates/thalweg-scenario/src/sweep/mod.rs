@@ -9,7 +9,7 @@ pub use vary::{Drawn, List, Listed, Range, Values, Varied, Way};
 
 use super::diagnostic::{Diagnostic, Report, Severity};
 use super::include::LARGEST_FILE;
-use super::source::{Source, Span, read_text};
+use super::source::{Reader, Source, Span};
 use super::table::{At, Decode, table, wrong_type};
 use super::tree::{self, Kind, Table, Value};
 use std::path::Path;
@@ -136,7 +136,7 @@ impl SweepFile {
 /// All that is wrong with it.
 pub fn read_sweep(path: &Path) -> Result<SweepFile, Vec<Diagnostic>> {
     let name = path.display().to_string();
-    match read_text(path, LARGEST_FILE) {
+    match Reader::new(LARGEST_FILE).text(path) {
         Ok(text) => read_sweep_text(&name, &text),
         Err(error) => {
             let mut report = Report::default();

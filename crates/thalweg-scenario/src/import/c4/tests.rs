@@ -197,3 +197,17 @@ fn anything_at_all_is_imported_or_refused() {
         let _ = import("case.txt", &format!("{ALONE}{tail}"), &Choices::default());
     });
 }
+
+/// A name and values with quotes, ends of lines and escapes change nothing but the title and comments.
+#[test]
+fn names_are_text_and_nothing_else() {
+    let plain = read(ALONE);
+    let name = "a\"\n[[link]]\nname = \"evil\x1b[2J\".txt";
+    let text = format!("{ALONE}qlog_dir: x\u{1b}[2J\u{b}\"\"\"\n");
+    let imported = import(name, &text, &Choices::default()).unwrap();
+    let loaded = load_text("case.toml", &imported.scenario, Path::new(""), &[])
+        .unwrap_or_else(|found| panic!("{}\n{}", found[0].render(), imported.scenario));
+    assert_eq!(loaded.spec(), plain.spec());
+    assert_eq!(loaded.scenario.title, format!("{name}, as C4 is tested"));
+    assert!(!imported.scenario.contains('\x1b'), "{}", imported.scenario);
+}
