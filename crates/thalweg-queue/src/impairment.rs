@@ -109,7 +109,7 @@ impl Impairment {
 
 impl Parts {
     fn fate(&mut self, size: u32) -> Fate {
-        let lost = self.loss.lose() | (size > self.largest);
+        let lost = self.loss.lose(size) | (size > self.largest);
         let duplicated = self.duplicate.strikes();
         let corrupted = self.corrupt.strikes();
         let extra_delay = if self.reorder.strikes() {

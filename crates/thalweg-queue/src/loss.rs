@@ -7,7 +7,7 @@ use thalweg_proto::random::Stream;
 
 /// Decides for each packet in turn whether it is lost, as a [`LossSpec`] says.
 ///
-/// A packet that is not lost costs no random draw. In the model of Gilbert and Elliott,
+/// A packet that is not lost costs no random draw but where losses are correlated or of bits. In the model of Gilbert and Elliott,
 /// - the chain starts in its stationary distribution, as if packets had always passed, so that
 ///   [`LossSpec::mean_rate`] holds from the first packet on;
 /// - a packet is lost with the probability of the state that it meets, and then the chain steps;
@@ -25,7 +25,22 @@ enum Kind {
     None,
     Uniform(Trials),
     Chain(Chain),
-    List { packets: Arc<[u64]>, passed: usize, seen: u64 },
+    Correlated {
+        probability: f64,
+        correlation: f64,
+        last: f64,
+    },
+    Periodic {
+        every: u64,
+        seen: u64,
+    },
+    /// The logarithm of the probability that a byte arrives.
+    BitErrors(f64),
+    List {
+        packets: Arc<[u64]>,
+        passed: usize,
+        seen: u64,
+    },
 }
 
 impl LossProcess {
@@ -52,13 +67,22 @@ impl LossProcess {
         }
     }
 
-    /// True if the next packet is lost.
+    /// True if the next packet, of so many bytes, is lost.
     #[inline]
-    pub fn lose(&mut self) -> bool {
+    pub fn lose(&mut self, size: u32) -> bool {
         match &mut self.kind {
             Kind::None => false,
             Kind::Uniform(trials) => trials.succeeds(&mut self.stream),
             Kind::Chain(chain) => chain.lose(&mut self.stream),
+            Kind::Correlated { probability, correlation, last } => {
+                *last = self.stream.unit() * (1.0 - *correlation) + *last * *correlation;
+                *last < *probability
+            }
+            Kind::Periodic { every, seen } => {
+                *seen += 1;
+                *seen % *every == 0
+            }
+            Kind::BitErrors(of_byte) => self.stream.unit() < -libm::expm1(f64::from(size) * *of_byte),
             Kind::List { packets, passed, seen } => {
                 *seen += 1;
                 // Numbers that are out of order, which a check refuses, are passed over rather than waited for.
@@ -86,6 +110,11 @@ impl Kind {
                     Chain::new(good, bad, stream)
                 })
             }
+            LossSpec::Correlated { probability, correlation } => {
+                Self::Correlated { probability, correlation, last: stream.unit() }
+            }
+            LossSpec::Periodic { every } => Self::Periodic { every: every.max(1), seen: 0 },
+            LossSpec::BitErrors { rate } => Self::BitErrors(8.0 * libm::log1p(-rate)),
             LossSpec::List(ref packets) => Self::List { packets: packets.clone(), passed: 0, seen: 0 },
         }
     }
@@ -136,11 +165,16 @@ impl Chain {
 impl LossSpec {
     /// The share of packets that is lost in the long run, 0 to 1; zero for a list, which ends.
     ///
+    /// Of bit errors it is that of packets of 1500 bytes; of correlated losses the probability, which they miss the more the less
+    /// it is like one half, as their numbers are not uniform.
+    ///
     /// For the chain it is `(r·loss_good + p·loss_bad) / (p + r)` with p = `good_to_bad`, r = `bad_to_good`.
     pub fn mean_rate(&self) -> f64 {
         match *self {
             Self::None | Self::List(_) => 0.0,
-            Self::Uniform { probability } => probability,
+            Self::Uniform { probability } | Self::Correlated { probability, .. } => probability,
+            Self::Periodic { every } => 1.0 / every.max(1) as f64,
+            Self::BitErrors { rate } => -libm::expm1(12_000.0 * libm::log1p(-rate)),
             Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
                 let bad = stationary_bad(good_to_bad, bad_to_good);
                 (1.0 - bad) * loss_good + bad * loss_bad
@@ -166,6 +200,8 @@ impl LossSpec {
                 let after_bad = r * loss_good + (1.0 - r) * loss_bad;
                 (1.0 - bad) * (1.0 - loss_good) * after_good + bad * (1.0 - loss_bad) * after_bad
             }
+            // Each is alone.
+            Self::Periodic { every } if every > 1 => rate,
             _ => rate * (1.0 - rate),
         };
         rate / begin
@@ -187,7 +223,7 @@ mod tests {
 
     fn lost(spec: &LossSpec, n: u64) -> Vec<u64> {
         let mut process = LossProcess::new(spec, Stream::new(1, "loss", 0));
-        (1..=n).filter(|_| process.lose()).collect()
+        (1..=n).filter(|_| process.lose(1500)).collect()
     }
 
     #[test]
@@ -243,7 +279,7 @@ mod tests {
         let pattern: Vec<u64> = (1..=100)
             .filter(|_| {
                 process.set(&spec);
-                process.lose()
+                process.lose(1500)
             })
             .collect();
         assert_eq!(pattern, lost(&spec, 100));
@@ -257,5 +293,48 @@ mod tests {
             let (a, b) = (bad, bad);
             lost(&LossSpec::GilbertElliott { good_to_bad: a, bad_to_good: b, loss_good: a, loss_bad: b }, 10);
         }
+    }
+
+    #[test]
+    fn periodic_losses_are_those_of_their_numbers() {
+        assert_eq!(lost(&LossSpec::Periodic { every: 4 }, 13), [4, 8, 12]);
+        assert_eq!(lost(&LossSpec::Periodic { every: 1 }, 3), [1, 2, 3]);
+        let spec = LossSpec::Periodic { every: 4 };
+        assert_eq!((spec.mean_rate(), spec.mean_burst()), (0.25, 1.0));
+        assert!(LossSpec::Periodic { every: 0 }.check().is_err());
+    }
+
+    /// A packet of n bytes arrives with (1 - rate)^(8 n): the counts of 100,000 are within 5 standard deviations.
+    #[test]
+    fn a_packet_is_lost_with_any_of_its_bits() {
+        let rate = 2e-5;
+        for size in [40u32, 1500, 9000] {
+            let mut process = LossProcess::new(&LossSpec::BitErrors { rate }, Stream::new(3, "loss", 0));
+            let found = (0..100_000).filter(|_| process.lose(size)).count() as f64 / 1e5;
+            let expected = 1.0 - (1.0f64 - rate).powi(8 * size as i32);
+            let deviation = (expected * (1.0 - expected) / 1e5).sqrt();
+            assert!((found - expected).abs() < 5.0 * deviation, "{size}: {found} for {expected}");
+        }
+        assert_eq!(lost(&LossSpec::BitErrors { rate: 1.0 }, 3), [1, 2, 3]);
+        assert_eq!(lost(&LossSpec::BitErrors { rate: 0.0 }, 1000), []);
+    }
+
+    /// The numbers x(k) = (1 - rho) u(k) + rho x(k - 1) have the mean 1/2, the variance (1 - rho) / (1 + rho) / 12 and the
+    /// correlation rho from one to the next. At the probability 1/2 half of the packets are lost, and after one that is lost the
+    /// next one is so with the probability 1/2 + asin(rho) / pi where they are normal, as they nearly are at 0.9.
+    #[test]
+    fn correlated_losses_are_those_of_netem() {
+        let of = |correlation| lost(&LossSpec::Correlated { probability: 0.5, correlation }, 200_000);
+        for (correlation, expected, near) in
+            [(0.0, 0.5, 0.01), (0.9, 0.5 + libm::asin(0.9) / core::f64::consts::PI, 0.02)]
+        {
+            let lost = of(correlation);
+            let share = lost.len() as f64 / 2e5;
+            assert!((share - 0.5).abs() < 0.03, "{correlation}: {share}");
+            let again =
+                lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64 / lost.len() as f64;
+            assert!((again - expected).abs() < near, "{correlation}: {again} for {expected}");
+        }
+        assert_eq!(lost(&LossSpec::Correlated { probability: 0.0, correlation: 0.5 }, 1000), []);
     }
 }

@@ -50,6 +50,24 @@ pub enum LossSpec {
         /// The loss probability in the bad state.
         loss_bad: f64,
     },
+    /// Each with this probability, and the more alike its neighbours as netem (Linux) has it: its number is that of the packet before
+    /// by the share `correlation`, and for the rest uniform in 0 to 1; it is lost where that is below the probability.
+    Correlated {
+        /// The probability, 0 to 1.
+        probability: f64,
+        /// The correlation, 0 to 1.
+        correlation: f64,
+    },
+    /// Those whose number, from 1, is a multiple of this.
+    Periodic {
+        /// The distance of two lost packets, at least 1.
+        every: u64,
+    },
+    /// Those of which a bit is damaged: a packet of n bytes arrives with the probability (1 - rate)^(8 n).
+    BitErrors {
+        /// The probability of each bit, 0 to 1.
+        rate: f64,
+    },
     /// Exactly these packets, numbered from 1 in the order in which they enter the wire, or, where the list comes
     /// into force later, from the first packet that enters from then on; ascending.
     List(Arc<[u64]>),
@@ -102,6 +120,12 @@ impl LossSpec {
                 probability("loss.loss_good", loss_good)?;
                 probability("loss.loss_bad", loss_bad)
             }
+            Self::Correlated { probability: p, correlation } => {
+                probability("loss.probability", p)?;
+                share("loss.correlation", correlation)
+            }
+            Self::Periodic { every } => above_zero("loss.every", every as f64),
+            Self::BitErrors { rate } => probability("loss.rate", rate),
             Self::List(ref packets) => {
                 let mut last = 0;
                 for (position, &found) in packets.iter().enumerate() {

@@ -195,6 +195,12 @@ fn workload(workload: &WorkloadSpec) -> String {
         WorkloadSpec::RequestResponse { request, response, think } => {
             format!("requests of {request}, answers of {}, {think} to think", sizes(response))
         }
+        WorkloadSpec::List(list) => {
+            let bytes = list.all().iter().fold(0u64, |sum, (_, size)| sum.saturating_add(size.get()));
+            let bytes = Bytes::new(bytes);
+            let last = list.all().iter().map(|(at, _)| *at).max().unwrap_or_default();
+            format!("{} transfers from a list, {bytes} in all, the last after {last}", list.all().len())
+        }
         WorkloadSpec::Trace(writes) => format!("{} recorded writes", writes.len()),
     }
 }
@@ -371,6 +377,21 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
             let _ = write!(text, "; loses {} %", (probability * 1e10).round() / 1e8);
         }
         LossSpec::GilbertElliott { .. } => text.push_str("; loses packets in bursts"),
+        LossSpec::Correlated { probability, correlation } => {
+            let percent = |share: &f64| (share * 1e10).round() / 1e8;
+            let _ = write!(
+                text,
+                "; loses packets by {} %, correlated by {} %",
+                percent(probability),
+                percent(correlation)
+            );
+        }
+        LossSpec::Periodic { every } => {
+            let _ = write!(text, "; loses one packet of {every}");
+        }
+        LossSpec::BitErrors { rate } => {
+            let _ = write!(text, "; loses packets by bit errors of {rate:e}");
+        }
         LossSpec::List(packets) => {
             let _ = write!(text, "; loses {} packets of a list", packets.len());
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a scenario's files in TOML, in all: what they are parsed into takes more than ten times as much.
-pub const LARGEST_FILE: u64 = 16 << 20;
+pub const LARGEST_FILE: u64 = 32 << 20;
 
 /// Files may build on each other to this depth.
 const DEEPEST: usize = 16;

@@ -393,7 +393,7 @@ fn take_seat(
     let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
     let Some(&AgentConfig { initial_window, l4s, .. }) = custom.config() else { return Ok(None) };
     let has_several =
-        matches!(group.workload, WorkloadSpec::Poisson { .. } | WorkloadSpec::RequestResponse { .. });
+        group.workload.has_transfers() || matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     if group.count != 1 || has_several {
         return Err(EpisodeError::NotOne { group: group.name.clone() });
     }

@@ -321,7 +321,7 @@ impl<'a> Builder<'a> {
             }
             let start = group.start_of(i, &mut spread);
             let seed = self.spec.seed;
-            let workload = Workload::new(&group.workload, |purpose| {
+            let workload = Workload::new(&group.workload, i, |purpose| {
                 Stream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))
             });
             let piece = u64::from(group.transport.properties().segment());

@@ -106,6 +106,7 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         WorkloadSpec::ConstantRate { packet, rate } if rate.transmission_time(*packet).is_zero() => {
             zero("packet size")
         }
+        WorkloadSpec::List(list) if list.all().iter().any(|(_, size)| *size == Bytes::ZERO) => zero("size"),
         WorkloadSpec::RequestResponse { request, .. } if *request == Bytes::ZERO => zero("request size"),
         WorkloadSpec::RequestResponse { response: size, .. } | WorkloadSpec::Poisson { size, .. } => {
             check_size(size).map_or(Ok(()), zero)

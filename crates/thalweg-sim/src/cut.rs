@@ -214,12 +214,15 @@ fn is_separable(group: &GroupSpec) -> bool {
     let (is_acknowledged, is_plain) =
         (matches!(group.transport.ends, Ends::Window(_)), matches!(group.transport.ends, Ends::Datagram(_)));
     let is_own = match &group.workload {
-        WorkloadSpec::Poisson { .. } if opens(group) => has_ends_apart(&group.transport),
+        WorkloadSpec::Poisson { .. } | WorkloadSpec::List(_) if opens(group) => {
+            has_ends_apart(&group.transport)
+        }
         WorkloadSpec::Bulk
         | WorkloadSpec::Telnet { .. }
         | WorkloadSpec::OnOff { .. }
         | WorkloadSpec::ConstantRate { .. }
-        | WorkloadSpec::Poisson { .. } => is_acknowledged || is_plain && group.stop.is_none(),
+        | WorkloadSpec::Poisson { .. }
+        | WorkloadSpec::List(_) => is_acknowledged || is_plain && group.stop.is_none(),
         WorkloadSpec::Transfer(_) | WorkloadSpec::Trace(_) => is_acknowledged,
         WorkloadSpec::Deliver(_) | WorkloadSpec::RequestResponse { .. } => false,
     };
@@ -526,6 +529,10 @@ fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
             rate.unwrap_or(Rate::MAX).as_f64() * share
         }
         WorkloadSpec::Poisson { gap, size } => per_time(size.mean(), *gap),
+        WorkloadSpec::List(list) => {
+            let bytes: f64 = list.all().iter().map(|(_, size)| size.get() as f64).sum();
+            per_time(bytes / f64::from(list.flows().max(1)), duration)
+        }
         WorkloadSpec::Trace(writes) => {
             let bytes: Bytes = writes.iter().fold(Bytes::ZERO, |sum, (_, size)| sum + *size);
             per_time(bytes.get() as f64, duration)

@@ -303,7 +303,7 @@ impl GroupSpec {
         if let Some(why) = self.transport.properties().no_slow_reader() {
             return Some(why);
         }
-        if matches!(self.workload, WorkloadSpec::Poisson { .. }) {
+        if self.workload.has_transfers() {
             return Some("each of its transfers has a connection, but one application reads one connection");
         }
         let announces = reading.changes.iter().any(|change| change.announced);
@@ -507,6 +507,8 @@ pub enum WorkloadSpec {
         /// The size of each transfer.
         size: SizeSpec,
     },
+    /// Finite transfers that arrive at given times, each a connection of its own as with Poisson arrivals.
+    List(Arc<ArrivalList>),
     /// The source asks, the sink answers, the source thinks, and again, one connection each way.
     RequestResponse {
         /// The size of a question.
@@ -518,6 +520,56 @@ pub enum WorkloadSpec {
     },
     /// Writes recorded elsewhere: when (from the flow's start) and how much.
     Trace(Arc<[(Duration, Bytes)]>),
+}
+
+impl WorkloadSpec {
+    /// True where each flow has many transfers, with a connection for each.
+    pub const fn has_transfers(&self) -> bool {
+        matches!(self, Self::Poisson { .. } | Self::List(_))
+    }
+}
+
+/// Transfers of the flows of a group: when each arrives, from its flow's start, and its size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArrivalList {
+    /// Ordered by flow, and within a flow by time.
+    transfers: Box<[(Duration, Bytes)]>,
+    /// For each flow the end of its transfers.
+    ends: Box<[u32]>,
+}
+
+impl ArrivalList {
+    /// Transfers by the flow (from 0) that they are of, in any order; those of a flow at one time keep theirs.
+    pub fn new(mut transfers: Vec<(u32, Duration, Bytes)>) -> Self {
+        transfers.sort_by_key(|&(flow, at, _)| (flow, at));
+        let flows = transfers.last().map_or(0, |&(flow, ..)| flow as usize + 1);
+        let mut ends = vec![0; flows];
+        for (&(flow, ..), end) in transfers.iter().zip(1..) {
+            ends[flow as usize] = end;
+        }
+        for flow in 1..flows {
+            ends[flow] = ends[flow].max(ends[flow - 1]);
+        }
+        let transfers = transfers.into_iter().map(|(_, at, size)| (at, size)).collect();
+        Self { transfers, ends: ends.into() }
+    }
+
+    /// The transfers of a flow, in order of time.
+    pub fn of(&self, flow: u32) -> &[(Duration, Bytes)] {
+        let end = |flow: usize| self.ends.get(flow).copied().unwrap_or(self.transfers.len() as u32) as usize;
+        let begin = (flow as usize).checked_sub(1).map_or(0, end);
+        &self.transfers[begin..end(flow as usize)]
+    }
+
+    /// All transfers, those of the first flow first.
+    pub fn all(&self) -> &[(Duration, Bytes)] {
+        &self.transfers
+    }
+
+    /// The number of flows up to the last that has transfers.
+    pub fn flows(&self) -> u32 {
+        self.ends.len() as u32
+    }
 }
 
 /// The measurements to record along the way.

@@ -32,6 +32,34 @@ table! {
 }
 
 table! {
+    /// Losses like those before them, as netem (Linux) computes them: a packet's number is that of the one before by the share
+    /// `correlation` and for the rest drawn, uniform in 0 to 1, and the packet is lost where it is below `probability`. As there, the share
+    /// of packets lost is not the probability, but the less the further that is from 50 % (and above 50 % the more).
+    CorrelatedLoss "correlated loss" for LossSpec::Correlated {
+        /// The probability.
+        probability: Probability = "probability" (required) => probability;
+        /// The correlation, from 0, for none, to 1.
+        correlation: Probability = "correlation" (required) => correlation;
+    }
+}
+
+table! {
+    /// Every so many packets one is lost, in the order in which they enter the wire.
+    PeriodicLoss "periodic loss" for LossSpec::Periodic {
+        /// The distance of two that are lost, at least 1: with 100 packets 100, 200, 300 ....
+        every: u64 = "every" (required) => every;
+    }
+}
+
+table! {
+    /// Bits are damaged, each independently: a packet of n bytes arrives with the probability (1 - rate)^(8 n).
+    BitErrorLoss "bit errors" for LossSpec::BitErrors {
+        /// The bit error rate, such as 1e-6.
+        rate: Probability = "rate" (required) => rate;
+    }
+}
+
+table! {
     /// Exactly the packets listed are lost.
     ListLoss "list of losses" for LossSpec::List(packets) {
         /// Packets by number, from 1, in the order in which they enter the wire.
@@ -46,6 +74,9 @@ choice! {
     LossTable "loss" by "model" for LossSpec {
         "uniform" => Uniform(UniformLoss),
         "gilbert-elliott" => GilbertElliott(GilbertElliott),
+        "correlated" => Correlated(CorrelatedLoss),
+        "periodic" => Periodic(PeriodicLoss),
+        "bit-errors" => BitErrors(BitErrorLoss),
         "list" => List(ListLoss),
     }
 }

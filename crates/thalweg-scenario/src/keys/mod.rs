@@ -25,17 +25,15 @@ pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{Ends, FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, NO_REORDER, Reorder};
-pub use network::{
-    Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman,
-};
+pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use pattern::{Nodes, Pattern};
 pub use queue::{Capacity, Queue, Threshold};
 pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
 pub use workload::{
-    Load, Poisson, SizeChoice, SizeTable, TableSize, Trace, TraceTable, TraceWorkload, Workload,
-    WorkloadTable,
+    ListWorkload, Load, Poisson, SizeChoice, SizeTable, TableSize, Trace, TraceTable, TraceWorkload,
+    Workload, WorkloadTable,
 };
 
 use super::bound::FieldOf;

@@ -115,11 +115,13 @@ table! {
 }
 
 table! {
-    /// A topology from a file: GraphML, as of the Internet Topology Zoo, or the XML of SNDlib.
+    /// A topology from a file: GraphML, as of the Internet Topology Zoo, or the XML or GraphML of SNDlib.
     TopologyFile "topology file" {
         /// The file, beside the scenario file. Its nodes go by their labels, or by their ids where labels are missing, no names or not
-        /// unique. A link has the rate that the file gives (`LinkSpeedRaw`, or `LinkSpeed` with its units, in GraphML; the installed
-        /// capacity, in Mbit/s, of SNDlib), and 5 us a km between the places of its ends; `rate` and `delay` hold for the others.
+        /// unique. A link has the rate that the file gives (`LinkSpeedRaw`, or `LinkSpeed` with its units, in GraphML; of SNDlib the capacity
+        /// that is installed, or else that of the smallest module, in the unit of the file or in Mbit/s), and 5 us a km between the places
+        /// of its ends; `rate` and `delay` hold for the others. Without `delay` a node that has no coordinates is amid its neighbours,
+        /// and a link within one place takes 50 us. A link from a node to itself is left out.
         file: String = "file" (required);
         ..line: Line;
     }

@@ -2,13 +2,14 @@
 
 use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
-use super::super::quantity::{Number, Share};
+use super::super::quantity::{LONGEST_LIST, Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use serde_json::json;
+use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
+use thalweg_sim::spec::{ArrivalList, SizeSpec, WorkloadSpec};
 
 table! {
     /// Sends a fixed amount and ends.
@@ -76,6 +77,78 @@ table! {
 }
 
 table! {
+    /// Transfers at given times, each a connection of its own. Give `file` or `transfers`.
+    ListWorkload "list workload" for WorkloadSpec::List(list) {
+        /// A file beside the scenario file, of which each line is a transfer between one of the nodes of `from` and one of `to`: CSV of
+        /// start, from, to and size, in this order or as its first line names them, a time from the flow's start (in seconds where it
+        /// has no unit) and a size (in bytes); the connection matrices of htsim (`.cm`); or the flow files of ns-3 as HPCC has
+        /// them (`flow.txt`). Numbers stand for nodes in the order of `from` and `to`, from 0.
+        file: String = "file";
+        /// The same as one text, in which `;` stands between transfers: the position of the pair of nodes among those of the flow, from
+        /// 1, the time and the size, `"1 0.5s 10kB; 2 0.6s 1MB"`.
+        transfers: Listed = "transfers" => list;
+    }
+}
+
+/// Transfers of the flows of a group.
+#[derive(Clone, Debug)]
+pub struct Listed(pub Arc<ArrivalList>);
+
+impl FieldOf<Listed> for Arc<ArrivalList> {
+    fn of(given: Option<&Listed>) -> Option<Self> {
+        given.map(|Listed(list)| Self::clone(list))
+    }
+    fn toml(&self) -> Option<String> {
+        let mut text = String::new();
+        for flow in 0..self.flows() {
+            for (at, size) in self.of(flow) {
+                let end = if text.is_empty() { "" } else { "; " };
+                let [at, size] = [at.to_string(), size.to_string()].map(|of| of.replace(' ', ""));
+                text.push_str(&format!("{end}{} {at} {size}", flow + 1));
+            }
+        }
+        Some(format!("\"{text}\""))
+    }
+}
+
+impl Decode for Listed {
+    fn expected() -> String {
+        "a text of transfers, each a position, a time and a size, such as \"1 0.5s 10kB; 2 0.6s 1MB\""
+            .to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::String(text) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        let transfer = |entry: &str| {
+            let mut words = entry.split_whitespace();
+            let flow = words.next()?.parse::<u32>().ok()?.checked_sub(1)?;
+            let (at, size) = (words.next()?.parse().ok()?, words.next()?.parse::<Bytes>().ok()?);
+            (words.next().is_none() && flow < MAX_LISTED_FLOWS && size > Bytes::ZERO)
+                .then_some((flow, at, size))
+        };
+        let mut transfers = Vec::new();
+        for entry in text.split(';').filter(|entry| !entry.trim().is_empty()) {
+            let Some(transfer) = transfer(entry).filter(|_| transfers.len() < LONGEST_LIST) else {
+                let message = format!("transfer {} is `{}`", transfers.len() + 1, entry.trim());
+                let help = format!("expected {}; at most {LONGEST_LIST} of them", Self::expected());
+                report.error("scenario.value", value.span, message).help(help);
+                return None;
+            };
+            transfers.push(transfer);
+        }
+        Some(Self(Arc::new(ArrivalList::new(transfers))))
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "string", "examples": ["1 0.5s 10kB; 2 0.6s 1MB"] })
+    }
+}
+
+/// The most flows that a list may have transfers of.
+const MAX_LISTED_FLOWS: u32 = 1 << 20;
+
+table! {
     /// The source asks, the sink answers, the source thinks, and again.
     RequestResponse "request-response workload" for WorkloadSpec::RequestResponse {
         /// The size of a question.
@@ -106,6 +179,7 @@ choice! {
         "on-off" => OnOff(OnOff),
         "cbr" => ConstantRate(ConstantRate),
         "poisson" => Poisson(Poisson),
+        "list" => List(ListWorkload),
         "request-response" => RequestResponse(RequestResponse),
         "trace" => Trace(TraceWorkload),
     }
@@ -206,7 +280,9 @@ table! {
 table! {
     /// Sizes by their cumulative distribution, linear between two. Give `file` or `sizes`.
     TableSize "table of sizes" for SizeSpec::Table(sizes) {
-        /// A file beside the scenario file: a size and the share of transfers that are not larger on each line, `10 kB, 15 %`.
+        /// A file beside the scenario file: a size and the share of transfers that are not larger on each line, `10 kB, 15 %`. Files
+        /// of published distributions are read as they are: sizes in bytes and shares of 1 or 100 with blanks between them, and with
+        /// three columns, as ns-2 has them, sizes in packets of 1460 B with shares of 1 behind.
         file: String = "file";
         /// The same as a list of pairs, `["10 kB", "15 %"]`.
         sizes: Vec<At<SizePoint>> = "sizes" => sizes;

@@ -25,7 +25,8 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
             continue;
         }
         let at_once = behind.clone().find(|(group, _)| {
-            let is_sized = matches!(group.workload, WorkloadSpec::Transfer(_) | WorkloadSpec::Poisson { .. });
+            let is_sized =
+                matches!(group.workload, WorkloadSpec::Transfer(_)) || group.workload.has_transfers();
             is_sized && group.transport.properties().is_unbounded()
         });
         if let Some((group, _)) = at_once {

@@ -199,7 +199,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     let sent = sent.saturating_add(first_window(&group.transport));
     let properties = group.transport.properties();
     // Each arrival is a connection of its own.
-    if matches!(group.workload, WorkloadSpec::Poisson { .. }) && properties.is_reliable() {
+    if group.workload.has_transfers() && properties.is_reliable() {
         return u64::MAX;
     }
     let segment = u64::from(properties.segment().max(1));

@@ -43,9 +43,9 @@ pub(super) fn random_packets(line: &DirectionSpec) -> bool {
 fn random_impairment(impairment: &ImpairmentSpec) -> bool {
     let chance = |p: f64| p > 0.0 && p < 1.0;
     let loss = match impairment.loss {
-        LossSpec::None | LossSpec::List(_) => false,
-        LossSpec::Uniform { probability } => chance(probability),
-        LossSpec::GilbertElliott { .. } => true,
+        LossSpec::None | LossSpec::List(_) | LossSpec::Periodic { .. } => false,
+        LossSpec::Uniform { probability } | LossSpec::BitErrors { rate: probability } => chance(probability),
+        LossSpec::GilbertElliott { .. } | LossSpec::Correlated { .. } => true,
     };
     loss || chance(impairment.duplicate) || chance(impairment.corrupt) || impairment.reorder.is_some()
 }
@@ -61,6 +61,7 @@ pub(super) fn random_workload(workload: &WorkloadSpec) -> bool {
         | WorkloadSpec::Transfer(_)
         | WorkloadSpec::Deliver(_)
         | WorkloadSpec::ConstantRate { .. }
+        | WorkloadSpec::List(_)
         | WorkloadSpec::Trace(_) => false,
     }
 }

@@ -33,7 +33,7 @@ impl Resolver<'_> {
 
     /// The lines of a file that say something, trimmed, each with its place. Empty lines and those that begin with
     /// `#` are left out.
-    fn lines(&mut self, file: &At<String>) -> Vec<(String, Span)> {
+    pub(super) fn lines(&mut self, file: &At<String>) -> Vec<(String, Span)> {
         let Some(id) = self.text(file) else { return Vec::new() };
         let source = Arc::clone(self.report.source(id));
         let mut lines = Vec::new();
@@ -109,8 +109,12 @@ impl Resolver<'_> {
 
     /// A cumulative distribution of sizes, a point a line: a size and a share, separated by a comma.
     pub(super) fn sizes_file(&mut self, file: &At<String>) -> Vec<((Bytes, f64), Span)> {
+        let lines = self.lines(file);
+        if let Some(points) = plain_sizes(&lines) {
+            return points;
+        }
         let mut points = Vec::new();
-        for (line, span) in self.lines(file) {
+        for (line, span) in lines {
             let pair = line.split_once(',');
             let pair =
                 pair.map(|(size, share)| (size.trim().parse::<Bytes>(), share.trim().parse::<Share>()));
@@ -121,7 +125,7 @@ impl Resolver<'_> {
                     break;
                 }
                 None => {
-                    let help = "such as: 10 kB, 15 %";
+                    let help = "such as: 10 kB, 15 %; or numbers alone, as published distributions have them: 10000 0.15";
                     self.report.error("scenario.file", span, "expected a size and a share").help(help);
                     break;
                 }
@@ -187,4 +191,29 @@ impl Resolver<'_> {
             }
         }
     }
+}
+
+/// The bytes of a packet of ns-2, in which its distributions count.
+const NS2_PACKET: f64 = 1460.0;
+
+/// The points of a published distribution, which has nothing but numbers: a size in bytes and a share of 1 or, where the last one is so,
+/// of 100; in three columns, of which the first is the size in packets, a share of 1. What begins at 0 begins at 1 B.
+fn plain_sizes(lines: &[(String, Span)]) -> Option<Vec<((Bytes, f64), Span)>> {
+    let rows = lines.iter().map(|(line, span)| {
+        let words = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
+        let numbers: Option<Vec<f64>> = words.map(|word| word.parse().ok()).collect();
+        let size_and_share = match *numbers? {
+            [size, share] => (size, share),
+            [packets, _, share] => (packets * NS2_PACKET, share),
+            _ => return None,
+        };
+        Some((size_and_share, *span))
+    });
+    let rows: Vec<((f64, f64), Span)> = rows.collect::<Option<_>>()?;
+    let whole = if rows.last()?.0.1 > 1.0 { 100.0 } else { 1.0 };
+    let point = |((size, share), span): ((f64, f64), Span)| {
+        let bytes = if share == 0.0 { size.max(1.0) } else { size };
+        ((Bytes::new(bytes as u64), share / whole), span)
+    };
+    Some(rows.into_iter().map(point).collect())
 }

@@ -52,7 +52,18 @@ impl Resolver<'_> {
         match &loss.value {
             Loss::Probability(probability) => uniform(probability.0),
             Loss::Table(LossTable::Uniform(table)) => uniform(p(table.probability.as_ref())),
-            Loss::Table(table @ LossTable::GilbertElliott(_)) => table.spec().unwrap_or_default(),
+            Loss::Table(
+                table @ (LossTable::GilbertElliott(_)
+                | LossTable::Correlated(_)
+                | LossTable::Periodic(_)
+                | LossTable::BitErrors(_)),
+            ) => {
+                let spec: LossSpec = table.spec().unwrap_or_default();
+                if let Err(fault) = spec.check() {
+                    self.report.error("scenario.range", loss.span, fault.to_string());
+                }
+                spec
+            }
             Loss::Table(LossTable::List(table)) => {
                 let packets = match (&table.packets, &table.file) {
                     (Some(packets), None) => {

@@ -6,6 +6,7 @@ mod gate;
 mod impairment;
 mod jitter;
 mod line;
+mod list;
 mod load;
 mod pattern;
 mod queue;

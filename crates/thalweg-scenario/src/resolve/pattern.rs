@@ -64,7 +64,7 @@ impl Resolver<'_> {
     }
 
     /// The nodes of these names, those of a pattern in the order in which they came.
-    fn nodes_of(&mut self, names: &At<Nodes>) -> Option<Vec<NodeId>> {
+    pub(super) fn nodes_of(&mut self, names: &At<Nodes>) -> Option<Vec<NodeId>> {
         let mut found = Vec::new();
         let mut is_complete = true;
         for name in &names.value.0 {

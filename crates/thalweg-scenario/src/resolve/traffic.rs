@@ -13,6 +13,7 @@ use super::load::PendingLoad;
 use super::pattern::MOST_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
@@ -98,7 +99,19 @@ impl Resolver<'_> {
         merge_access(&mut keys.access, &shared.access);
         keys.inherit(shared);
         let seed = document.seed.as_deref().copied().unwrap_or_default();
-        let pairs = self.pairs(flow, &name, seed);
+        let list = match keys.workload.as_deref() {
+            Some(Workload::Table(WorkloadTable::List(table))) => {
+                table.file.as_ref().map(|file| (table, file))
+            }
+            _ => None,
+        };
+        let (pairs, listed) = match list {
+            Some((table, file)) => {
+                let (pairs, list) = self.listed(flow, table, file)?;
+                (Some(pairs), Some(WorkloadSpec::List(Arc::new(list))))
+            }
+            None => (self.pairs(flow, &name, seed), None),
+        };
         if pairs.iter().flatten().any(|[from, to]| from == to) && keys.access.is_none() {
             let span = flow.to.as_ref().map_or(flow.span, |to| to.span);
             let message = format!("the flow `{name}` ends where it begins");
@@ -114,7 +127,7 @@ impl Resolver<'_> {
         let transport = scheme.and_then(|scheme| self.transport(scheme, former.flatten().as_ref(), document));
         pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
         self.schemes_in_use.extend(self.in_use.take().map(|scheme| (number, scheme)));
-        let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
+        let workload = listed.or_else(|| self.workload(keys.workload.as_ref()?));
         pending.loads.extend(self.unsettled_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
@@ -144,6 +157,18 @@ impl Resolver<'_> {
         keys.fill(&mut group);
         group.access = access;
         group.reading = keys.reading.as_ref().and_then(|reading| self.reading(reading));
+        if let WorkloadSpec::List(list) = &group.workload
+            && list.flows() > group.count
+        {
+            let message = format!(
+                "there are transfers of flow {}, but `{}` has {} flows",
+                list.flows(),
+                group.name,
+                group.count
+            );
+            let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
+            self.report.error("scenario.range", own(span, flow.span), message);
+        }
         if let Some(fault) = group.reading_fault() {
             self.report.error("scenario.reading", origin.reading, format!("`{}`: {fault}", group.name));
         }
@@ -254,6 +279,11 @@ impl Resolver<'_> {
             WorkloadTable::ConstantRate(table) => {
                 self.written(table.packet.as_ref())?;
                 self.sends(table.rate.as_ref())?;
+            }
+            WorkloadTable::List(table) => {
+                if table.transfers.is_none() && !table.broken {
+                    self.report.error("scenario.missing", workload.span, "give either `file` or `transfers`");
+                }
             }
             WorkloadTable::Poisson(table) => return self.poisson(table, workload.span),
             WorkloadTable::RequestResponse(table) => {

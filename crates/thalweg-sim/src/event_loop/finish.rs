@@ -311,7 +311,7 @@ impl<T: Tracing> EventLoop<T> {
             fairness_variance: fairness_variance(&kbits),
             has_many: matches!(
                 self.flows[first].workload,
-                Workload::Poisson(_) | Workload::RequestResponse(_)
+                Workload::Poisson(_) | Workload::List(_) | Workload::RequestResponse(_)
             ),
             transfers: group.completions.result(unfinished),
             sizes: group.completions.by_size(),

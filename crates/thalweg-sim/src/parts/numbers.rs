@@ -7,14 +7,14 @@
 //! were connections at a time.
 
 use crate::parts::packet::EndpointId;
-use crate::spec::{GroupSpec, TransportSpec, WorkloadSpec};
+use crate::spec::{GroupSpec, TransportSpec};
 use crate::wheel::ENTITY_BITS;
 use std::sync::Arc;
 use thalweg_catalog::Ends;
 
 /// True for a group whose flows open connections as the run goes on: datagrams have none to open and close.
 pub(crate) fn opens(group: &GroupSpec) -> bool {
-    matches!(group.workload, WorkloadSpec::Poisson { .. }) && group.transport.properties().is_reliable()
+    group.workload.has_transfers() && group.transport.properties().is_reliable()
 }
 
 /// True if the ends of such a connection know no more of each other than packets tell: its receiver begins with the first packet that

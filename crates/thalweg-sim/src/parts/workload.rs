@@ -1,6 +1,6 @@
 //! The work of applications: the clockwork behind each [`WorkloadSpec`].
 
-use crate::spec::{SizeSpec, WorkloadSpec};
+use crate::spec::{ArrivalList, SizeSpec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -48,6 +48,7 @@ pub(crate) enum Workload {
     OnOff(Box<OnOff>),
     ConstantRate(Box<ConstantRate>),
     Poisson(Box<Poisson>),
+    List(Box<List>),
     RequestResponse(Box<RequestResponse>),
     Trace(Box<Trace>),
 }
@@ -85,6 +86,14 @@ pub(crate) struct Trace {
 }
 
 #[derive(Clone, Debug)]
+pub(crate) struct List {
+    list: Arc<ArrivalList>,
+    flow: u32,
+    next: usize,
+    start: Time,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct Poisson {
     gap: Duration,
     size: SizeSpec,
@@ -107,8 +116,9 @@ pub(crate) struct RequestResponse {
 }
 
 impl Workload {
-    /// The application that `spec` describes; `stream` makes the random stream for a purpose, where one is needed.
-    pub fn new(spec: &WorkloadSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
+    /// The application of the group's flow number `flow` that `spec` describes; `stream` makes the random stream for a purpose, where
+    /// one is needed.
+    pub fn new(spec: &WorkloadSpec, flow: u32, stream: impl Fn(&'static str) -> Stream) -> Self {
         match spec {
             WorkloadSpec::Bulk => Self::Bulk,
             WorkloadSpec::Transfer(size) => Self::Transfer(size.get()),
@@ -135,6 +145,10 @@ impl Workload {
                 arrivals: stream("arrivals"),
                 sizes: stream("sizes"),
             })),
+            WorkloadSpec::List(list) => {
+                let list = Arc::clone(list);
+                Self::List(Box::new(List { list, flow, next: 0, start: Time::ZERO }))
+            }
             WorkloadSpec::RequestResponse { request, response, think } => {
                 Self::RequestResponse(Box::new(RequestResponse {
                     request: request.get(),
@@ -161,6 +175,10 @@ impl Workload {
             Self::Transfer(size) => Reaction { write: *size, finish: true, ..Reaction::default() },
             Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
             Self::Poisson(poisson) => Reaction { timer: Some(poisson.next(now)), ..Reaction::default() },
+            Self::List(list) => {
+                list.start = now;
+                Reaction { timer: list.next(), ..Reaction::default() }
+            }
             Self::RequestResponse(exchange) => exchange.ask(now),
             Self::Trace(trace) => {
                 trace.start = now;
@@ -183,6 +201,7 @@ impl Workload {
                 let size = poisson.size.draw(&mut poisson.sizes);
                 Reaction { open: Some(size), timer: Some(poisson.next(now)), ..Reaction::default() }
             }
+            Self::List(list) => list.step(),
             Self::RequestResponse(exchange) => exchange.ask(now),
             Self::Trace(trace) => trace.step(now),
         }
@@ -237,6 +256,19 @@ impl Trace {
         }
         let timer = self.writes.get(self.next).map(|(at, _)| start + *at);
         Reaction { write, timer, finish: timer.is_none(), ..Reaction::default() }
+    }
+}
+
+impl List {
+    /// The time of the next transfer.
+    fn next(&self) -> Option<Time> {
+        self.list.of(self.flow).get(self.next).map(|(at, _)| self.start + *at)
+    }
+
+    fn step(&mut self) -> Reaction {
+        let open = self.list.of(self.flow).get(self.next).map(|(_, size)| size.get());
+        self.next += 1;
+        Reaction { open, timer: self.next(), ..Reaction::default() }
     }
 }
 
@@ -362,6 +394,27 @@ mod tests {
         }
         let mean = draws.iter().sum::<u64>() as f64 / 1e5;
         assert!((mean - size.mean()).abs() < 4.0 * 2_900.0 / 316.0, "{mean}");
+    }
+
+    /// Each flow has its own, in order of time; those at one time are opened at that time, in order of the list.
+    #[test]
+    fn a_list_opens_what_it_says_when_it_says() {
+        let of = |flow, ms, size| (flow, Duration::from_millis(ms), Bytes::new(size));
+        let list = ArrivalList::new(vec![of(2, 5, 50), of(0, 9, 90), of(2, 1, 10), of(2, 5, 51)]);
+        assert_eq!((list.flows(), list.of(1), list.of(3), list.all().len()), (3, &[][..], &[][..], 4));
+        let spec = WorkloadSpec::List(Arc::new(list));
+        let start = Time::ZERO + Duration::from_secs(1);
+        let mut opened = Vec::new();
+        for flow in 0..4 {
+            let mut workload = Workload::new(&spec, flow, |_| unreachable!("nothing is drawn"));
+            let mut next = workload.on_start(start).timer;
+            while let Some(now) = next {
+                let reaction = workload.on_timer(now);
+                opened.push((flow, now.since(start).as_millis_f64(), reaction.open.unwrap()));
+                next = reaction.timer;
+            }
+        }
+        assert_eq!(opened, [(0, 9.0, 90), (2, 1.0, 10), (2, 5.0, 50), (2, 5.0, 51)]);
     }
 
     #[test]
