@@ -15,7 +15,7 @@ pub fn printable_within(bytes: &[u8], most: usize) -> String {
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             let start = shown.len();
-            if character.is_control() || is_format(character) {
+            if is_hidden(character) {
                 shown.extend(character.escape_default());
             } else {
                 shown.push(character);
@@ -59,6 +59,12 @@ const FORMATS: [(char, char); 20] = [
     ('\u{e0001}', '\u{e0001}'),
     ('\u{e0020}', '\u{e007f}'),
 ];
+
+/// True for characters that are not to be seen themselves and drive a terminal or change how others are: controls and those of the
+/// categories Cf, Zl and Zp.
+pub fn is_hidden(character: char) -> bool {
+    character.is_control() || is_format(character)
+}
 
 fn is_format(character: char) -> bool {
     let place = FORMATS.partition_point(|(_, last)| *last < character);

@@ -1,11 +1,13 @@
 //! Standard output and standard error.
 
 use crate::wall;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_catalog::Registry;
+use thalweg_net::transfer::is_hidden;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::Diagnostic;
@@ -148,6 +150,7 @@ impl Console {
 
     /// Writes a line to standard error. When that is closed nobody is left to tell.
     fn tell(&self, text: &str) {
+        let text = &*harmless(text, self.style);
         match &self.kept {
             Some(kept) => {
                 let mut said = kept.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,6 +170,7 @@ impl Console {
 
     /// Prints a result.
     pub fn print(&self, text: &str) -> Result<(), Error> {
+        let text = harmless(text, self.style);
         self.write(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
@@ -180,7 +184,7 @@ impl Console {
 
     /// Prints results as JSON.
     pub fn print_document(&self, document: &Document) -> Result<(), Error> {
-        self.write(|out| document.write_json(out))
+        self.write(|out| document.write_json(Harmless { out, style: self.style, rest: Vec::new() }))
     }
 
     /// Says something that is not a result.
@@ -219,6 +223,63 @@ impl Console {
     }
 }
 
+/// `text` without what could drive a terminal, whatever file or peer it is from: control and format characters are written as JSON
+/// escapes them (`\u001b`), so that documents stay what they are. Lines, tabs and the codes of `style` remain.
+fn harmless(text: &str, style: Style) -> Cow<'_, str> {
+    let is_escaped = |c: char| !matches!(c, '\n' | '\t') && is_hidden(c);
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(is_escaped) {
+        let (before, from) = rest.split_at(at);
+        shown.push_str(before);
+        if let Some(code) = style.codes().iter().find(|code| from.starts_with(**code)) {
+            shown.push_str(code);
+            rest = &from[code.len()..];
+            continue;
+        }
+        let mut characters = from.chars();
+        let mut units = [0; 2];
+        for unit in characters.next().unwrap_or_default().encode_utf16(&mut units) {
+            shown.push_str(&format!("\\u{unit:04x}"));
+        }
+        rest = characters.as_str();
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// An output that gets [`harmless`] text.
+struct Harmless<W> {
+    out: W,
+    style: Style,
+    /// The beginning of a character whose end was not written yet.
+    rest: Vec<u8>,
+}
+
+impl<W: io::Write> io::Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rest.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.rest) {
+            Ok(text) => text,
+            // Nothing but the beginning of a character may be left.
+            Err(error) if error.error_len().is_none() => {
+                std::str::from_utf8(&self.rest[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        };
+        let length = whole.len();
+        self.out.write_all(harmless(whole, self.style).as_bytes())?;
+        self.rest.drain(..length);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 impl Error {
     /// The exit code of a command that ends so.
     pub fn exit_code(&self) -> u8 {
@@ -241,5 +302,43 @@ impl fmt::Display for Error {
             }
             Self::Output(error) => write!(f, "cannot write results: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLOURS: Style = Style { colour: true, ..Style::PLAIN };
+
+    #[test]
+    fn nothing_drives_a_terminal() {
+        let attack = "a\x1b]0;title\x07b\r\u{9b}2J\u{202e}\u{e0041}\n\tc\x7f";
+        let shown = harmless(attack, COLOURS);
+        assert_eq!(shown, "a\\u001b]0;title\\u0007b\\u000d\\u009b2J\\u202e\\udb40\\udc41\n\tc\\u007f");
+        assert_eq!(harmless("Ängström, 東京 – ±1\n", Style::PLAIN), "Ängström, 東京 – ±1\n");
+    }
+
+    #[test]
+    fn headings_are_bold_where_the_style_is() {
+        let heading = format!("{}\n", COLOURS.bold("Flows"));
+        assert_eq!(harmless(&heading, COLOURS), heading);
+        assert!(!harmless(&heading, Style::PLAIN).contains('\x1b'));
+        // Other codes are nobody's.
+        assert!(!harmless("\x1b[31mred", COLOURS).contains('\x1b'));
+    }
+
+    /// An escaped document reads as it did before, however it is cut into pieces.
+    #[test]
+    fn documents_stay_what_they_are() {
+        let value = serde_json::json!({ "name": "a\u{9b}\u{202e}\u{e0041}µ\u{1b}\u{7f}" });
+        let text = value.to_string();
+        let mut out = Vec::new();
+        let mut to = Harmless { out: &mut out, style: Style::PLAIN, rest: Vec::new() };
+        for byte in text.bytes() {
+            to.write_all(&[byte]).unwrap();
+        }
+        assert!(!String::from_utf8(out.clone()).unwrap().contains(is_hidden));
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), value);
     }
 }

@@ -16,6 +16,9 @@ pub struct Style {
 /// The width of lines at most where no terminal says less.
 pub const COLUMNS: usize = 100;
 
+const BOLD: &str = "\x1b[1m";
+const NORMAL: &str = "\x1b[0m";
+
 impl Style {
     /// The style that can be shown everywhere; that of files.
     pub const PLAIN: Self = Self { unicode: false, colour: false, columns: COLUMNS };
@@ -24,7 +27,12 @@ impl Style {
 
     /// `text` set off as a heading.
     pub fn bold(self, text: &str) -> String {
-        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour { format!("{BOLD}{text}{NORMAL}") } else { text.to_owned() }
+    }
+
+    /// The control codes that texts of this style have.
+    pub const fn codes(self) -> &'static [&'static str] {
+        if self.colour { &[BOLD, NORMAL] } else { &[] }
     }
 
     /// The sign between a value and its tolerance.
