@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Diagnostic, Instead, Loaded, load_built_in_instead, load_instead};
+use thalweg_scenario::{Diagnostic, Instead, Loaded, load_built_in_instead, load_instead, read_text};
 
 macro_rules! files {
     ($($name:literal,)+) => {
@@ -106,8 +106,7 @@ impl Files {
             }
             Self::Folder(folder) => {
                 let path = folder.join(name);
-                fs::read_to_string(&path)
-                    .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+                read_text(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
             }
         }
     }

@@ -3,11 +3,10 @@
 use crate::evaluate::{NoScore, read, run, words};
 use crate::goal::Goal;
 use serde::Deserialize;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::toml_as_json;
+use thalweg_scenario::{read_text, toml_as_json, toml_text};
 
 /// The list in a folder of cases.
 pub const LIST: &str = "cases.toml";
@@ -59,8 +58,7 @@ impl Looked {
 pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
     let path = folder.join(LIST);
     let shown = path.display().to_string();
-    let text =
-        fs::read_to_string(&path).map_err(|error| format!("`{shown}`: {error}; --keep makes such a list"))?;
+    let text = read_text(&path).map_err(|error| format!("`{shown}`: {error}; --keep makes such a list"))?;
     let value = toml_as_json(&shown, &text)?;
     let list: List = serde_json::from_value(value).map_err(|error| format!("`{shown}`: {error}"))?;
     for case in &list.cases {
@@ -83,7 +81,7 @@ pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
 pub fn look(case: &Case, folder: &Path, registry: &Arc<Registry>) -> Looked {
     let score = || {
         let path = folder.join(&case.file);
-        let text = fs::read_to_string(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+        let text = read_text(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
         let goal = Goal::named(&case.goal).ok_or_else(|| format!("there is no goal `{}`", case.goal))?;
         score_of(&path.display().to_string(), &text, folder, goal, registry)
     };
@@ -114,5 +112,5 @@ pub fn score_of(
 pub fn entry(file: &str, goal: Goal, score: f64) -> String {
     // What is bad by chance of a build's rounding is not asked for: a twentieth less will do.
     let least = (score * 0.95 * 100.0).floor() / 100.0;
-    format!("[[case]]\nfile = \"{file}\"\ngoal = \"{}\"\nat-least = {least:?}\n", goal.name())
+    format!("[[case]]\nfile = {}\ngoal = \"{}\"\nat-least = {least:?}\n", toml_text(file), goal.name())
 }

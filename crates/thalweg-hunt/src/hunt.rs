@@ -7,13 +7,12 @@ use crate::scenario::{MOST_LINES, Schemes};
 use crate::search::{FAULT, GENERATION, Score, Search, WORST};
 use crate::space::Space;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_proto::random::Stream;
 use thalweg_report::batch;
-use thalweg_scenario::Diagnostic;
+use thalweg_scenario::{Diagnostic, Reader};
 use thalweg_sweep::{Status, Store, StoreError};
 
 /// Seeds under which the worst ones are looked at again: what is bad by chance is no finding.
@@ -142,7 +141,7 @@ impl Hunt<'_> {
             }
             let name = self.name(number);
             let candidates = search.ask();
-            let kept = fs::read(store.path(&name)).ok();
+            let kept = Reader::default().bytes(&store.path(&name)).ok();
             let kept = kept.and_then(|text| serde_json::from_slice::<Generation>(&text).ok());
             let kept = kept.filter(|kept| kept.scores.len() == candidates.len());
             let was_there = kept.is_some();

@@ -6,7 +6,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use thalweg_report::output::MAX_RESULTS;
 use thalweg_report::results::Run;
+use thalweg_scenario::{Reader, read_text};
 
 /// A folder of runs, each under a name that follows from what was simulated.
 #[derive(Debug)]
@@ -79,7 +81,7 @@ impl Store {
             return Err(StoreError::Foreign(folder.to_owned()));
         }
         let Purpose { mark, about } = purpose;
-        let is_ours = fs::read_to_string(&readme).is_ok_and(|text| text.starts_with(mark));
+        let is_ours = read_text(&readme).is_ok_and(|text| text.starts_with(mark));
         if !is_ours {
             if folder.exists() && fs::read_dir(folder).map_err(io)?.next().is_some() {
                 return Err(StoreError::Foreign(folder.to_owned()));
@@ -110,15 +112,19 @@ impl Store {
         self.folder.join("points").join(folder).join(format!("{file}.json"))
     }
 
+    fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        Reader::new(MAX_RESULTS).bytes(&self.place(name)).ok()
+    }
+
     /// The run of that name; none where there is none, and where a crash of the system left half of it.
     pub fn get(&self, name: &str) -> Option<Run> {
-        serde_json::from_slice(&fs::read(self.place(name)).ok()?).ok()
+        serde_json::from_slice(&self.bytes(name)?).ok()
     }
 
     /// True if there is a whole file of a run that came to its end, of that seed. This takes a fraction of what reading the run takes.
     pub fn has_whole(&self, name: &str, seed: u64) -> bool {
         let whole = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
-        fs::read(self.place(name)).ok().and_then(whole).is_some_and(|run| run.complete && run.seed == seed)
+        self.bytes(name).and_then(whole).is_some_and(|run| run.complete && run.seed == seed)
     }
 
     /// Keeps a run. It is there as a whole or not at all, also after `kill -9`.

@@ -200,7 +200,7 @@ fn find(name: &str) -> Result<(Files, Pack), Error> {
 fn margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Margins, Error> {
     let (name, text) = match &arguments.margins {
         Some(path) => {
-            let text = std::fs::read_to_string(path);
+            let text = thalweg_scenario::read_text(path);
             let text =
                 text.map_err(|error| Error::Usage(format!("cannot read `{}`: {error}", path.display())))?;
             (path.display().to_string(), text)

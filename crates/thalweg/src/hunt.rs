@@ -16,7 +16,7 @@ use thalweg_hunt::{
     score_of,
 };
 use thalweg_report::output::counted;
-use thalweg_scenario::{Diagnostic, Severity};
+use thalweg_scenario::{Diagnostic, Severity, read_text};
 use thalweg_sweep::{Purpose, Store};
 
 /// `thalweg hunt`.
@@ -226,8 +226,7 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
         return Err(Error::Usage("--keep takes one --goal, by which the finding is judged".to_owned()));
     };
     let shown = file.display().to_string();
-    let text =
-        fs::read_to_string(file).map_err(|error| Error::Usage(format!("cannot read `{shown}`: {error}")))?;
+    let text = read_text(file).map_err(|error| Error::Usage(format!("cannot read `{shown}`: {error}")))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = file.parent().unwrap_or(Path::new(""));
     let score = score_of(&shown, &text, beside, *goal, &console.registry).map_err(Error::Failed)?;
@@ -237,7 +236,12 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
         return Err(Error::Usage(format!("`{}` has `{name}` already", list.display())));
     }
     let failed = |error: std::io::Error| Error::Failed(format!("`{}`: {error}", folder.display()));
-    let before = fs::read_to_string(&list).unwrap_or_default();
+    let before = match read_text(&list) {
+        Err(error) if !error.is_missing() => {
+            return Err(Error::Usage(format!("cannot read `{}`: {error}", list.display())));
+        }
+        before => before.unwrap_or_default(),
+    };
     let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
     fs::create_dir_all(folder).map_err(failed)?;
     fs::write(folder.join(&name), text).map_err(failed)?;

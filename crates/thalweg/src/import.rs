@@ -11,7 +11,7 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::output::{Align, Table};
 use thalweg_scenario::import::c4::{self, Choices, Imported};
-use thalweg_scenario::load_with;
+use thalweg_scenario::{load_with, read_text};
 use thalweg_sim::RunResult;
 use thalweg_sim::trace::NoTrace;
 
@@ -73,7 +73,7 @@ pub fn import(import: &Import, console: &Console) -> Done {
     let Import::C4(arguments) = import;
     let C4Arguments { file, out, scheme, skip, reps, seed, json, .. } = arguments;
     let of_file = |error: &dyn std::fmt::Display| Error::Usage(format!("{}: {error}", file.display()));
-    let text = fs::read_to_string(file).map_err(|error| of_file(&error))?;
+    let text = read_text(file).map_err(|error| of_file(&error))?;
     let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let choices = Choices { schemes: scheme.clone(), skip: skip.clone() };
     let Imported { scenario, bound } = c4::import(&name, &text, &choices).map_err(|error| of_file(&error))?;

@@ -12,7 +12,7 @@ use thalweg_catalog::Registry;
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::infer::{Losses, Path, Recording, scenario};
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::{check_host, load_with};
+use thalweg_scenario::{ReadError, Reader, check_host, load_with};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
@@ -40,6 +40,9 @@ pub struct InferArguments {
     pub quiet: bool,
 }
 
+/// The most bytes of a recording: some two million packets.
+const MAX_RECORDING: u64 = 512 << 20;
+
 /// The outcome of a run, recorded or simulated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
@@ -53,8 +56,13 @@ struct Outcome {
 pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let InferArguments { recording: file, out, host, seed, json, .. } = arguments;
     let host = host.as_deref().map(host_of).transpose()?;
-    let text =
-        fs::read_to_string(file).map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
+    let text = Reader::new(MAX_RECORDING).text(file).map_err(|error| {
+        let help = match error {
+            ReadError::NotText { .. } => "; expected a file that --record wrote (qlog, as JSON)",
+            _ => "",
+        };
+        Error::Usage(format!("{}: {error}{help}", file.display()))
+    })?;
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
     let recording = Recording::read(&text).map_err(|error| unusable(&error))?;
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;

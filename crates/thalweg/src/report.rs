@@ -4,10 +4,10 @@ use crate::arguments::ReportArguments;
 use crate::console::{Console, Done, Error};
 use crate::version::version;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use thalweg_report::output::{Folder, REPORT, Stored, png};
+use thalweg_report::output::{Folder, MAX_RESULTS, REPORT, Stored, png};
 use thalweg_report::report::{AllSeries, View, figure, report as page};
+use thalweg_scenario::Reader;
 use thalweg_studies::paper;
 use thalweg_studies::paper::paper_report;
 
@@ -141,10 +141,10 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
 fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result<String, Error> {
     let stored = Stored::open(folder)?;
     let path = folder.join("series.csv");
-    let series = match fs::read_to_string(&path) {
+    let series = match Reader::new(MAX_RESULTS).text(&path) {
         Ok(text) => AllSeries::from_csv(&text)
             .map_err(|error| Error::Usage(format!("`{}`: {error}", path.display())))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.is_missing() => {
             console.say("note: the folder has no series.csv, so that the report has no plots");
             AllSeries::default()
         }

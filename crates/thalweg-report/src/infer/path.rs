@@ -57,6 +57,8 @@ impl core::error::Error for NoPath {}
 const LEAST: usize = 20;
 /// The rate is measured over spans of at least so many seconds.
 const SPAN: f64 = 0.1;
+/// No more spans than this, however long the recording is.
+const MAX_SPANS: f64 = 1e6;
 /// Round trips longer than the shortest by this share of it, and by this many seconds, show that there is a queue. Hosts
 /// answer late, too.
 const LONGER: (f64, f64) = (0.05, 0.002);
@@ -89,7 +91,7 @@ impl Path {
         let mut sorted: Vec<f64> = trips.iter().map(|trip| trip.1).collect();
         sorted.sort_by(f64::total_cmp);
         let shortest = sorted[0];
-        let length = SPAN.max(2.0 * shortest);
+        let length = SPAN.max(2.0 * shortest).max(recording.seconds / MAX_SPANS);
         let spans = spans(recording, &trips, length);
         let has_queue =
             |span: &Span| span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + LONGER.0) + LONGER.1);
@@ -168,6 +170,9 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
         let begin = (end * 1e3) as u64;
         end += length;
         for millis in begin..(end * 1e3) as u64 {
+            if opportunities.len() == MOST_OPPORTUNITIES {
+                break;
+            }
             credit += rate / 1e3;
             while credit >= f64::from(BYTES) * 8.0 && opportunities.len() < MOST_OPPORTUNITIES {
                 credit -= f64::from(BYTES) * 8.0;
@@ -212,7 +217,7 @@ fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> 
     let run = lost as f64 / (runs.max(1)) as f64;
     let by_chance = 1.0 / (1.0 - share).max(1e-9);
     let losses = if runs >= RUNS.1 && run > RUNS.0 * by_chance && share < 1.0 {
-        Losses::Gilbert { good_to_bad: share / (run * (1.0 - share)), bad_to_good: 1.0 / run }
+        Losses::Gilbert { good_to_bad: (share / (run * (1.0 - share))).min(1.0), bad_to_good: 1.0 / run }
     } else {
         Losses::Independent(share)
     };

@@ -1,8 +1,8 @@
 //! A sender's log, read from qlog.
 
 use core::fmt;
-use core::ops::RangeInclusive;
-use serde_json::Value;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// A sender's packets with what became of them, and its round-trip times.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,7 +50,10 @@ impl fmt::Display for RecordingError {
         match self {
             Self::Json(error) => write!(f, "it is not a qlog file: {error}"),
             Self::NoTrace => f.write_str("it has no trace of a sender; expected a file that --record wrote"),
-            Self::Event(number) => write!(f, "event {number} is not as --record writes it"),
+            Self::Event(number) => write!(
+                f,
+                "event {number} is not as --record writes it: packets are numbered from 0 and acknowledged after they were sent, within seven days"
+            ),
         }
     }
 }
@@ -64,61 +67,14 @@ impl Recording {
     ///
     /// [`RecordingError`]
     pub fn read(text: &str) -> Result<Self, RecordingError> {
-        let file: Value =
+        let file: File =
             serde_json::from_str(text).map_err(|error| RecordingError::Json(error.to_string()))?;
-        let trace = &file["traces"][0];
-        let events = trace["events"].as_array().ok_or(RecordingError::NoTrace)?;
-        let mut recording =
-            Self { scheme: trace["description"].as_str().unwrap_or("").to_owned(), ..Self::default() };
-        let first = events.first().and_then(|event| event["time"].as_f64()).unwrap_or(0.0);
-        let mut after_loss = None;
-        for (number, event) in events.iter().enumerate() {
-            let millis = event["time"].as_f64().ok_or(RecordingError::Event(number))?;
-            let time = (millis - first) / 1e3;
-            recording.seconds = recording.seconds.max(time);
-            let taken = recording.take(time, event, after_loss == Some(millis));
-            taken.ok_or(RecordingError::Event(number))?;
-            // What is sent at the moment of a loss is sent for it.
-            let is_loss = event["name"] == "recovery:packet_lost";
-            after_loss = is_loss.then_some(millis);
+        let Trace { description, events } = file.traces.into_iter().next().ok_or(RecordingError::NoTrace)?;
+        let read = events.ok_or(RecordingError::NoTrace)?.0?;
+        if read.packets.is_empty() {
+            return Err(RecordingError::NoTrace);
         }
-        if recording.packets.is_empty() { Err(RecordingError::NoTrace) } else { Ok(recording) }
-    }
-
-    /// Takes an event; `None` where it makes no sense.
-    fn take(&mut self, time: f64, event: &Value, again: bool) -> Option<()> {
-        let data = &event["data"];
-        let number = || data["header"]["packet_number"].as_u64();
-        let small = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        match event["name"].as_str()? {
-            "transport:packet_sent" => {
-                if number()? != self.packets.len() as u64 {
-                    return None;
-                }
-                let size = small(&data["raw"]["length"])?;
-                let length = small(&data["frames"][0]["length"])?;
-                self.packets.push(Packet { sent: time, size, length, again, ..Packet::default() });
-            }
-            "recovery:packet_lost" => self.packet(number()?)?.lost = true,
-            "transport:packet_received" => {
-                for range in data["frames"][0]["acked_ranges"].as_array()? {
-                    for number in numbers(range, self.packets.len())? {
-                        self.packet(number)?.acknowledged.get_or_insert(time);
-                    }
-                }
-            }
-            "recovery:metrics_updated" => {
-                if let Some(millis) = data["smoothed_rtt"].as_f64() {
-                    self.smoothed.push((time, millis / 1e3));
-                }
-            }
-            _ => {}
-        }
-        Some(())
-    }
-
-    fn packet(&mut self, number: u64) -> Option<&mut Packet> {
-        self.packets.get_mut(usize::try_from(number).ok()?)
+        Ok(Self { scheme: description.unwrap_or_default(), ..read })
     }
 
     /// Payload that was acknowledged, each byte once, in bytes.
@@ -146,8 +102,192 @@ impl Recording {
     }
 }
 
-/// A range of packets that have been sent.
-fn numbers(range: &Value, sent: usize) -> Option<RangeInclusive<u64>> {
-    let (from, to) = (range[0].as_u64()?, range[1].as_u64()?);
-    (from <= to && to < sent as u64).then_some(from..=to)
+/// A qlog file. What is not read is not kept.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    traces: Vec<Trace>,
 }
+
+#[derive(Deserialize)]
+struct Trace {
+    description: Option<String>,
+    events: Option<Events>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    /// In milliseconds.
+    time: f64,
+    name: String,
+    #[serde(default)]
+    data: Data,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Data {
+    header: Header,
+    raw: Raw,
+    frames: First,
+    smoothed_rtt: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Header {
+    packet_number: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Raw {
+    length: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Frame {
+    length: Option<u32>,
+    acked_ranges: Option<Vec<(u64, u64)>>,
+}
+
+/// The first of a list of frames; the others are passed over.
+#[derive(Default)]
+struct First(Option<Frame>);
+
+impl<'de> Deserialize<'de> for First {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Frames;
+        impl<'de> Visitor<'de> for Frames {
+            type Value = First;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of frames")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First, A::Error> {
+                let first = list.next_element()?;
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+        }
+        from.deserialize_seq(Frames)
+    }
+}
+
+/// The events of a trace, taken one after the other.
+struct Events(Result<Recording, RecordingError>);
+
+impl<'de> Deserialize<'de> for Events {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Events;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of events")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
+                let mut taker = Taker::default();
+                let mut number = 0;
+                while let Some(event) = list.next_element::<Event>()? {
+                    if taker.take(&event).is_none() {
+                        while list.next_element::<IgnoredAny>()?.is_some() {}
+                        return Ok(Events(Err(RecordingError::Event(number))));
+                    }
+                    number += 1;
+                }
+                Ok(Events(Ok(taker.recording)))
+            }
+        }
+        from.deserialize_seq(List)
+    }
+}
+
+/// The state of a reader of events.
+#[derive(Default)]
+struct Taker {
+    recording: Recording,
+    /// The time of the first event, in milliseconds.
+    first: Option<f64>,
+    /// The time of the event before, if that was a loss.
+    loss: Option<f64>,
+    /// For each packet one at or behind it that was not acknowledged, or a packet behind it where one has to go on.
+    open: Vec<usize>,
+}
+
+impl Taker {
+    /// Takes an event; `None` where it makes no sense.
+    fn take(&mut self, event: &Event) -> Option<()> {
+        let time = (event.time - *self.first.get_or_insert(event.time)) / 1e3;
+        if !(0.0..=MAX_SECONDS).contains(&time) {
+            return None;
+        }
+        // What is sent at the moment of a loss is sent for it.
+        let again = self.loss.take() == Some(event.time);
+        let recording = &mut self.recording;
+        recording.seconds = recording.seconds.max(time);
+        let Data { header, raw, frames, smoothed_rtt } = &event.data;
+        let frame = frames.0.as_ref();
+        let number = header.packet_number.map(usize::try_from);
+        match event.name.as_str() {
+            "transport:packet_sent" => {
+                if number?.ok()? != recording.packets.len() {
+                    return None;
+                }
+                self.open.push(recording.packets.len());
+                let (size, length) = (raw.length?, frame?.length?);
+                recording.packets.push(Packet { sent: time, size, length, again, ..Packet::default() });
+            }
+            "recovery:packet_lost" => {
+                recording.packets.get_mut(number?.ok()?)?.lost = true;
+                self.loss = Some(event.time);
+            }
+            "transport:packet_received" => {
+                for &(from, to) in frame?.acked_ranges.as_ref()? {
+                    self.acknowledge(usize::try_from(from).ok()?, usize::try_from(to).ok()?, time)?;
+                }
+            }
+            "recovery:metrics_updated" => {
+                if let Some(millis) = *smoothed_rtt {
+                    let smoothed = Some(millis / 1e3).filter(|rtt| (0.0..=MAX_SECONDS).contains(rtt))?;
+                    recording.smoothed.push((time, smoothed));
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Takes the acknowledgement of a range of packets, of which each counts once. Those that were acknowledged before are stepped
+    /// over, however often a range has them.
+    fn acknowledge(&mut self, from: usize, to: usize, time: f64) -> Option<()> {
+        if from > to || to >= self.open.len() {
+            return None;
+        }
+        let mut at = self.next_open(from);
+        while at <= to {
+            let packet = &mut self.recording.packets[at];
+            if time < packet.sent {
+                return None;
+            }
+            packet.acknowledged = Some(time);
+            self.open[at] = at + 1;
+            at = self.next_open(at + 1);
+        }
+        Some(())
+    }
+
+    /// The first packet from `from` on that was not acknowledged.
+    fn next_open(&mut self, from: usize) -> usize {
+        let mut at = from;
+        while at < self.open.len() && self.open[at] != at {
+            // Half of the way is skipped next time.
+            let next = self.open[at];
+            self.open[at] = self.open.get(next).copied().unwrap_or(next);
+            at = next;
+        }
+        at
+    }
+}
+
+/// The longest recording: seven days.
+const MAX_SECONDS: f64 = 7.0 * 86_400.0;

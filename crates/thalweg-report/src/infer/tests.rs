@@ -1,7 +1,7 @@
 //! Infers paths from recordings of known ones.
 
 use super::scenario::scenario;
-use super::{Losses, Path, Recording, RecordingError};
+use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Kind, PathHints, Place, Registry, SCHEMES, Value};
 use thalweg_proto::random::Stream;
@@ -192,14 +192,96 @@ fn what_is_no_recording_is_told() {
             "{{\"traces\":[{{\"events\":[{{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{data}}}]}}]}}"
         )
     };
-    for bad in [
-        "{}",
-        "7",
-        "{\"header\":{\"packet_number\":7}}",
-        "{\"header\":{\"packet_number\":0},\"raw\":{\"length\":-1}}",
-    ] {
+    for bad in ["{}", "{\"header\":{\"packet_number\":7}}"] {
         assert_eq!(Recording::read(&event(bad)), Err(RecordingError::Event(0)), "{bad}");
+    }
+    for bad in ["7", "{\"header\":{\"packet_number\":0},\"raw\":{\"length\":-1}}"] {
+        let Err(RecordingError::Json(why)) = Recording::read(&event(bad)) else { panic!("{bad}") };
+        assert!(why.contains("line 1"), "{why}");
     }
     let few = event("{\"header\":{\"packet_number\":0},\"raw\":{\"length\":9},\"frames\":[{\"length\":1}]}");
     assert!(Path::infer(&Recording::read(&few).unwrap()).is_err());
+}
+
+/// A recording with these events, each as (time in ms, name, data).
+fn of_events(events: &[(&str, &str, &str)]) -> Result<Recording, RecordingError> {
+    let events: Vec<String> = events
+        .iter()
+        .map(|(time, name, data)| format!("{{\"time\":{time},\"name\":\"{name}\",\"data\":{data}}}"))
+        .collect();
+    Recording::read(&format!("{{\"traces\":[{{\"events\":[{}]}}]}}", events.join(",")))
+}
+
+/// Times and numbers beyond all sense are refused with their event; none of them is computed with.
+#[test]
+fn numbers_beyond_sense_are_refused() {
+    const SENT: &str = "transport:packet_sent";
+    let sent = |number: &str| {
+        format!(
+            "{{\"header\":{{\"packet_number\":{number}}},\"raw\":{{\"length\":1500}},\"frames\":[{{\"length\":1460}}]}}"
+        )
+    };
+    let first = sent("0");
+    let ranges = |text: &str| format!("{{\"frames\":[{{\"acked_ranges\":[{text}]}}]}}");
+    for time in ["1e308", "-1e308", "-1", "6.1e11"] {
+        let found = of_events(&[("0", SENT, &first), (time, SENT, &sent("1"))]);
+        assert_eq!(found, Err(RecordingError::Event(1)), "{time}");
+    }
+    for number in ["18446744073709551615", "18446744073709551616", "1e308", "4294967296"] {
+        let found = of_events(&[("0", SENT, &first), ("1", SENT, &sent(number))]);
+        assert!(
+            matches!(found, Err(RecordingError::Event(1) | RecordingError::Json(_))),
+            "{number}: {found:?}"
+        );
+        let range = ranges(&format!("[0,{number}]"));
+        let found = of_events(&[("0", SENT, &first), ("1", "transport:packet_received", &range)]);
+        assert!(
+            matches!(found, Err(RecordingError::Event(1) | RecordingError::Json(_))),
+            "{number}: {found:?}"
+        );
+    }
+    // Acknowledged before it was sent.
+    let early =
+        [("0", SENT, &*first), ("9", SENT, &sent("1")), ("5", "transport:packet_received", &ranges("[1,1]"))];
+    assert_eq!(of_events(&early), Err(RecordingError::Event(2)));
+    let metrics =
+        of_events(&[("0", SENT, &first), ("1", "recovery:metrics_updated", "{\"smoothed_rtt\":1e308}")]);
+    assert_eq!(metrics, Err(RecordingError::Event(1)));
+    // The first time is where the others count from, whatever it is.
+    assert!(of_events(&[("1e308", SENT, &first), ("1e308", SENT, &sent("1"))]).is_ok());
+}
+
+/// Each of 20,000 acknowledgements has all packets: 400 million in all, of which 20,000 are the first of theirs.
+#[test]
+fn acknowledgements_of_the_same_again_cost_nothing() {
+    let count = 20_000;
+    let mut events: Vec<(String, &str, String)> = (0..count)
+        .map(|number| {
+            let data = format!("{{\"header\":{{\"packet_number\":{number}}},\"raw\":{{\"length\":9}},\"frames\":[{{\"length\":1}}]}}");
+            (number.to_string(), "transport:packet_sent", data)
+        })
+        .collect();
+    for number in 0..count {
+        let data = format!("{{\"frames\":[{{\"acked_ranges\":[[0,{}]]}}]}}", count - 1);
+        events.push(((count + number).to_string(), "transport:packet_received", data));
+    }
+    let events: Vec<_> = events.iter().map(|(time, name, data)| (&**time, *name, &**data)).collect();
+    let recording = of_events(&events).unwrap();
+    assert!(recording.packets.iter().all(|packet| packet.acknowledged == Some(f64::from(count) / 1e3)));
+}
+
+/// Events at a rest of a day make a long recording of few packets: a path or none, and no more memory than there are packets.
+#[test]
+fn a_long_recording_is_no_large_one() {
+    let trip = |number: u32| Packet {
+        sent: f64::from(number) * 20_000.0,
+        size: 1500,
+        length: 1460,
+        acknowledged: Some(f64::from(number) * 20_000.0 + 0.04),
+        ..Packet::default()
+    };
+    let recording =
+        Recording { packets: (0..30).map(trip).collect(), seconds: 600_000.0, ..Recording::default() };
+    let path = Path::infer(&recording).unwrap();
+    assert!((path.round_trip.as_millis_f64() - 40.0).abs() < 0.1, "{path:?}");
 }

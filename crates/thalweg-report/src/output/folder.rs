@@ -7,6 +7,7 @@ use core::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use thalweg_scenario::{Reader, read_text};
 
 /// A results folder that is being written.
 ///
@@ -147,13 +148,7 @@ impl Folder {
     /// The name of the paper and its results as JSON, if `folder` holds those of a paper.
     pub fn paper_results(folder: &Path) -> Result<Option<(String, String)>, FolderError> {
         let path = folder.join(RESULTS);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(FolderError::NoResults(folder.to_owned()));
-            }
-            Err(error) => return Err(FolderError::Io(path, error)),
-        };
+        let text = results(folder, &path)?;
         let head: Head = serde_json::from_str(&text).unwrap_or_default();
         Ok(head.paper.map(|name| (name, text)))
     }
@@ -246,16 +241,21 @@ impl Stored {
     /// Reads the results in `folder`.
     pub fn open(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join(RESULTS);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(FolderError::NoResults(folder.to_owned()));
-            }
-            Err(error) => return Err(FolderError::Io(path, error)),
-        };
+        let text = results(folder, &path)?;
         let document = Document::from_json(&text).map_err(|error| FolderError::Results(path, error))?;
         Ok(Self { document, scenario: folder.join(SCENARIO) })
     }
+}
+
+/// The most bytes of results or of a table of series, which are as large as their runs were many and long.
+pub const MAX_RESULTS: u64 = 1 << 30;
+
+/// The text of the results in `folder`.
+fn results(folder: &Path, path: &Path) -> Result<String, FolderError> {
+    Reader::new(MAX_RESULTS).text(path).map_err(|error| match error.is_missing() {
+        true => FolderError::NoResults(folder.to_owned()),
+        false => FolderError::Io(path.to_owned(), error.into()),
+    })
 }
 
 /// Nothing would be lost if `target` were replaced.
@@ -279,7 +279,7 @@ fn check(target: &Path) -> Result<(), FolderError> {
     let foreign =
         |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name) && name != RUNS;
     let runs = names.iter().any(|name| name == RUNS);
-    let ours = fs::read_to_string(target.join(README)).is_ok_and(|text| text.starts_with(MARK));
+    let ours = read_text(&target.join(README)).is_ok_and(|text| text.starts_with(MARK));
     let found = if ours { names.into_iter().find(foreign) } else { names.into_iter().next() };
     if let Some(found) = found {
         return Err(FolderError::Foreign { target: target.to_owned(), found });

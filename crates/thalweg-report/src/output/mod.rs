@@ -23,7 +23,7 @@ mod verdict;
 
 pub(crate) use columns::{Datum, words};
 pub use columns::{heads_of, means, value};
-pub use folder::{FIGURE, Folder, FolderError, IMAGE, REPORT, Stored};
+pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored};
 pub use parquet::ParquetSeries;
 pub use png::{PngError, png};
 pub use rows::{Cells, Column, ParquetRows, Rows};

@@ -5,11 +5,12 @@
 
 use crate::console::{Console, Error};
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
+use thalweg_scenario::Reader;
 
 /// The folder that holds the keys.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ impl Keys {
 
 /// Reads a file of this user's, which gives others none of the permissions in `forbidden`.
 fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
-    let mut file = fs::File::open(path)?;
+    let file = fs::File::open(path)?;
     let metadata = file.metadata()?;
     let owner = metadata.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
@@ -109,9 +110,8 @@ fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
         let right = mode & !forbidden;
         return Err(io::Error::other(format!("{why} (mode {mode:03o}): chmod {right:03o} mends it")));
     }
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(text)
+    let text = Reader::default().all_of(file)?;
+    String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text"))
 }
 
 impl Peers {
