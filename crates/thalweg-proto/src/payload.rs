@@ -38,6 +38,11 @@ pub trait Queue<P>: Default + Debug {
     /// Takes up to `max` bytes from the front; `None` when empty or `max` is zero. A piece that was written as a
     /// whole is cut, and never joined with the next.
     fn take(&mut self, max: u32) -> Option<P>;
+    /// The same of a stream of bytes, in which it does not matter what was written at once: pieces are joined, so that `max` bytes
+    /// come wherever so many wait. Many small writes would make as many packets otherwise, of which a window counts each.
+    fn fill(&mut self, max: u32) -> Option<P> {
+        self.take(max)
+    }
     /// The number of bytes that wait.
     fn len(&self) -> u64;
     /// True when nothing waits.
@@ -217,8 +222,28 @@ impl Queue<Slice> for SliceQueue {
     }
 
     #[inline]
+    fn fill(&mut self, max: u32) -> Option<Slice> {
+        let is_full = self.pieces.len() < 2 || self.pieces.front().is_some_and(|first| first.len() >= max);
+        if is_full { self.take(max) } else { self.join(max) }
+    }
+
+    #[inline]
     fn len(&self) -> u64 {
         self.len
+    }
+}
+
+impl SliceQueue {
+    /// Copies several pieces together.
+    #[inline(never)]
+    fn join(&mut self, max: u32) -> Option<Slice> {
+        let length = u32::try_from(self.len).unwrap_or(u32::MAX).min(max);
+        let mut joined = Vec::with_capacity(length as usize);
+        // No more than `length` bytes, which is a number of 32 bits.
+        while let Some(piece) = self.take(length - joined.len() as u32) {
+            joined.extend_from_slice(piece.as_bytes());
+        }
+        (!joined.is_empty()).then(|| Slice::new(joined))
     }
 }
 
@@ -328,6 +353,28 @@ mod tests {
         assert_eq!(text, b"hello world!");
         assert_eq!(pieces.iter().map(Payload::len).collect::<Vec<_>>(), [4, 4, 3, 1]);
         assert_eq!(Queue::len(&queue), 0);
+    }
+
+    /// What several writes brought leaves in full pieces, and in order.
+    #[test]
+    fn small_writes_are_joined() {
+        let queue = || {
+            let mut queue = SliceQueue::default();
+            for piece in [&b"hello "[..], b"w", b"o", b"", b"rld", b"!"] {
+                queue.push(Slice::new(piece));
+            }
+            queue
+        };
+        for max in 1..14 {
+            let mut queue = queue();
+            let pieces: Vec<_> = core::iter::from_fn(|| queue.fill(max)).collect();
+            let text: Vec<u8> = pieces.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
+            assert_eq!((text.as_slice(), Queue::len(&queue)), (&b"hello world!"[..], 0));
+            assert!(pieces.iter().rev().skip(1).all(|piece| piece.len() == max), "{pieces:?}");
+        }
+        // Messages are not joined, and no bytes are none.
+        assert_eq!(queue().take(13).unwrap().as_bytes(), b"hello ");
+        assert_eq!(queue().fill(0), None);
     }
 
     #[test]

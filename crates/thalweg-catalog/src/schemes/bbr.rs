@@ -19,6 +19,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
 /// none.
 const USUAL: &[(&str, &str)] = &[
     ("recovery", "sack"),
+    // Its rules count bytes: of small packets a window has more.
+    ("counting", "bytes"),
     ("rack", "true"),
     ("prr", "false"),
     ("idle-restart", "false"),

@@ -17,6 +17,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
 /// Usual values of a controller that paces, measures one-way delays, and to which single losses say little.
 const USUAL: &[(&str, &str)] = &[
     ("recovery", "sack"),
+    // Its rules count bytes: of small packets a window has more.
+    ("counting", "bytes"),
     ("rack", "true"),
     ("prr", "false"),
     ("ecn", "true"),

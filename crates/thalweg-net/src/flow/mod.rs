@@ -74,7 +74,7 @@ pub enum FlowInput {
         /// The network set the congestion mark on the packet that carried it (ECN's CE).
         ecn: Ecn,
     },
-    /// The application writes. Pieces are cut into segments, but never joined: large ones make full segments.
+    /// The application writes. A stream is cut into segments wherever it was written; `udp` keeps each piece in datagrams of its own.
     Write(Slice),
     /// The application will write no more; what is still queued is sent.
     Finish,

@@ -240,7 +240,7 @@ pub struct SendStream {
 
 impl SendStream {
     /// Writes a piece without copying it, and waits until there is room for all of it: no more waits than moves in a tenth
-    /// of a second, within bounds. Pieces of 64 KiB and more make full packets.
+    /// of a second, within bounds. Small pieces that wait are joined in packets.
     ///
     /// # Errors
     /// [`NetError::Closed`] once the connection has ended, [`NetError::Finished`] once this stream has;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::Waker;
 use thalweg_proto::payload::{Payload, Slice};
 
-/// A piece is not cut into parts shorter than this, in bytes: they would make packets that are not full.
+/// A piece is not cut into parts shorter than this, in bytes: each costs a call, and a copy where it ends.
 pub(super) const PART: u64 = 32 << 10;
 
 /// Datagrams that wait, each way. When there are more, the oldest is dropped.

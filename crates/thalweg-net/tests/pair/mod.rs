@@ -105,8 +105,11 @@ pub struct Pair {
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
     /// Somebody on the path, who sends from this address what the client sends, and is faster.
     pub thief: Option<SocketAddr>,
-    /// A line that the client's datagrams pass through in place of the channel's delay.
+    /// A line that the client's datagrams pass through in place of the channel's delay, and one for the server's.
     pub bottleneck: Option<Line>,
+    pub way_back: Option<Line>,
+    /// The time at which a test wants to do something; it is set anew each time.
+    pub wake: Time,
     seed: u64,
 }
 
@@ -244,6 +247,8 @@ impl Pair {
             record: None,
             thief: None,
             bottleneck: None,
+            way_back: None,
+            wake: Time::MAX,
             seed,
         }
     }
@@ -291,9 +296,8 @@ impl Pair {
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
             let ecn = if self.random.chance(channel.marks) { Ecn::Ce } else { ecn };
-            if from == self.ends[0].address
-                && let Some(line) = &mut self.bottleneck
-            {
+            let is_clients = from == self.ends[0].address;
+            if let Some(line) = if is_clients { &mut self.bottleneck } else { &mut self.way_back } {
                 line.arrive(self.now, Parcel { bytes, header: 28, flow: 0, ecn });
                 continue;
             }
@@ -305,6 +309,12 @@ impl Pair {
 
     /// Lets both ends do what is due, and moves to the next moment at which something is. False when nothing ever will be.
     pub fn step(&mut self) -> bool {
+        self.act();
+        self.advance()
+    }
+
+    /// Lets both ends do what is due.
+    fn act(&mut self) {
         let mut batch = Batch::new();
         for index in 0..2 {
             for turn in 0.. {
@@ -337,17 +347,27 @@ impl Pair {
             }
             self.ends[index].application(self.now);
         }
+    }
+
+    fn advance(&mut self) -> bool {
         let arrival = self.wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
-        let through = self.bottleneck.as_ref().and_then(Line::next).unwrap_or(Time::MAX);
-        let next = arrival.min(through).min(self.ends[0].wake).min(self.ends[1].wake);
+        let lines = [&self.bottleneck, &self.way_back];
+        let through = lines.into_iter().flatten().filter_map(Line::next).min().unwrap_or(Time::MAX);
+        let next = arrival.min(through).min(self.ends[0].wake).min(self.ends[1].wake).min(self.wake);
         if next == Time::MAX {
             return false;
         }
         self.now = self.now.max(next);
-        let [from, to] = [self.ends[0].address, self.ends[1].address];
-        while let Some(parcel) = self.bottleneck.as_mut().and_then(|line| line.poll(self.now)) {
-            self.count += 1;
-            self.wire.insert((self.now, self.count), (from, to, parcel.bytes, parcel.ecn));
+        if self.wake <= self.now {
+            self.wake = Time::MAX;
+        }
+        let [client, server] = [self.ends[0].address, self.ends[1].address];
+        let ways = [(&mut self.bottleneck, client, server), (&mut self.way_back, server, client)];
+        for (line, from, to) in ways {
+            while let Some(parcel) = line.as_mut().and_then(|line| line.poll(self.now)) {
+                self.count += 1;
+                self.wire.insert((self.now, self.count), (from, to, parcel.bytes, parcel.ecn));
+            }
         }
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let (from, to, bytes, ecn) = entry.remove();
@@ -363,7 +383,12 @@ impl Pair {
     /// Steps until `done`, for at most `span` of simulated time.
     pub fn run(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) {
         let end = self.now + span;
-        while !done(self) {
+        loop {
+            // What has come is seen at once, and may be answered at once.
+            self.act();
+            if done(self) {
+                return;
+            }
             assert!(self.now < end, "not done after {span}: {}", self.describe());
             let goes_on = self.step();
             assert!(goes_on || done(self), "nothing will ever happen: {}", self.describe());

@@ -246,7 +246,7 @@ impl<P: Payload> Transmitter<P> {
             return Err(Limit::CongestionWindow);
         }
         let sequence = self.next();
-        let payload = self.queue.take(self.config.segment).ok_or(Limit::Application)?;
+        let payload = self.queue.fill(self.config.segment).ok_or(Limit::Application)?;
         self.kept.push_back(Kept { payload: payload.clone(), sent_at: now, waiting: false, repeated: false });
         self.writable |= self.queue.is_empty() && !self.finishing;
         Ok(Data { sequence, payload })

@@ -215,7 +215,10 @@ impl Sampler {
     /// The application has nothing more to send; `window` is the controller's, in segments. Samples of what is in flight
     /// say what the application wanted, unless the window is full.
     pub fn on_app_limited(&mut self, path: &Path, window: f64) {
-        if f64::from(path.in_flight) < window {
+        // Of small packets there are more in a window that counts bytes.
+        let segment = u64::from(path.segment);
+        let has_room = path.in_flight_bytes + segment <= (window as u64).saturating_mul(segment);
+        if f64::from(path.in_flight) < window || has_room {
             self.mark_app_limited(path.in_flight_bytes);
         }
     }

@@ -153,7 +153,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.sscop.state() == State::Ready && self.sscop.queued() == 0 {
             self.opened = true;
-            if let Some(mu) = self.queue.take(self.segment) {
+            if let Some(mu) = self.queue.fill(self.segment) {
                 // The segment is within k, and the state is right.
                 let _ = request(&mut self.sscop, Request::Data(mu));
             }

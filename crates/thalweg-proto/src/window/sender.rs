@@ -46,6 +46,10 @@ pub enum SenderReason {
     TailProbe,
 }
 
+/// Segments that leave without pacing where an application goes on after all that it had written was acknowledged (RFC 9002, section
+/// 7.7: a burst of an initial window). What an application limits has no other rate than its own, and would be spread over a round trip.
+const UNPACED: u8 = 10;
+
 /// The counts and beliefs of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowStats {
@@ -117,6 +121,8 @@ pub struct Sender<P: Payload, C: Controller> {
     /// The first lost segment goes out whatever the window says (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
     repair_now: bool,
     probe_now: bool,
+    /// Segments that may leave without pacing.
+    unpaced: u8,
     timer: Time,
     /// Expiries of the timer since the last acknowledgement.
     silent: u32,
@@ -160,6 +166,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             checks: 0,
             repair_now: false,
             probe_now: false,
+            unpaced: 0,
             timer: Time::MAX,
             silent: 0,
             next_send: Time::ZERO,
@@ -472,7 +479,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let open = self.phase == Phase::Open;
             return wait(if open { Limit::CongestionWindow } else { Limit::Network });
         }
-        if let Some(rate) = decision.pacing_rate {
+        if self.goes_on() {
+            self.unpaced = UNPACED;
+        }
+        if let Some(rate) = decision.pacing_rate.filter(|_| !self.leaves_unpaced()) {
             let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
             let burst = u64::from(decision.burst.max(1));
             // The debt of earlier segments is never more than a burst at today's rate, however low the rate was then.
@@ -485,6 +495,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.next_send = self.next_send.max(now) + segment_time;
         }
         action
+    }
+
+    /// True if the application has written again, and nothing of what it had written before is outstanding.
+    fn goes_on(&self) -> bool {
+        self.scoreboard.is_empty() && self.sent > 0 && self.limits.own() == Some(Limit::Application)
+    }
+
+    /// Takes one of the segments that need not wait for the pace.
+    fn leaves_unpaced(&mut self) -> bool {
+        let is_free = self.unpaced > 0;
+        self.unpaced = self.unpaced.saturating_sub(1);
+        is_free
     }
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
@@ -522,7 +544,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.end_idleness(now);
         }
         let path = self.path(now);
-        let payload = self.queue.take(length)?;
+        let payload = self.queue.fill(length)?;
         let bytes = payload.len();
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
         let start = self.scoreboard.next();

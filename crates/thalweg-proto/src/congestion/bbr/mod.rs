@@ -20,6 +20,7 @@
 //! | --- | --- | --- | --- |
 //! | losses are marked before the acknowledgement that tells of them is dealt with ("Per-ACK Steps") | after | senders tell controllers so | what the acknowledgement itself found lost counts with the next one; the answer to a lost packet is not later |
 //! | the first pacing rate assumes a round trip of 1 ms until the next is known ("Pacing Rate" in code) | it is set anew with the first round-trip time, as the section's prose has it | a rate that only grows would pace nothing in Startup | bursts of the initial window, not of every window |
+//! | every packet is paced ("Pacing") | up to ten leave unpaced when the application goes on after all was acknowledged | RFC 9002, section 7.7 | answers of a few packets take no second round trip |
 //! | the first packet is paced | sent at once | the size of segments is known with it | none |
 //! | state is saved for undoing at the first loss of each round trip (`NoteLoss`) and on entering recovery | at the first loss of an episode | "before the loss episode"; the first loss may have ended a probe by the time that recovery is entered | an episode of several round trips is undone as a whole |
 //! | `SaveCwnd` follows the change to ProbeRTT | it precedes it | what it saves is the window before | none |

@@ -29,6 +29,7 @@ where
             departed,
             checks,
             repair_now,
+            unpaced,
             probe_now,
             timer,
             silent,
@@ -56,7 +57,7 @@ where
         let told = told.as_deref().cloned().unwrap_or_else(|| Told::new(config.pause));
         told.pause.digest(now, into);
         feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
-        feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
+        feed(into, (duplicates, limited, departed, checks, repair_now, probe_now, unpaced));
         // Expiries count only for a sender that gives up.
         feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
         // What is due already is due, however long.

@@ -1,0 +1,146 @@
+//! What the application limits, in simulated time over a long path: it is not the scheme that makes it slow.
+
+mod pair;
+
+use pair::{Channel, Pair, pattern};
+use std::collections::VecDeque;
+use thalweg_net::flow::Registry;
+use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_proto::payload::Slice;
+use thalweg_proto::units::{Duration, Time};
+
+/// Schemes with a congestion window that look for the path's rate by themselves.
+const SCHEMES: [&str; 9] =
+    ["newreno", "vegas", "cubic", "dctcp", "prague", "copa", "ledbat-plus-plus", "bbr", "thalweg"];
+
+/// Those of them that start from ten segments and more, and double in each round trip: 140 kB take others several round trips of slow start.
+const QUICK: [&str; 7] = ["newreno", "cubic", "dctcp", "prague", "copa", "bbr", "thalweg"];
+
+/// How many times as slow as the fastest any scheme may be.
+const SLOWEST: f64 = 1.3;
+/// The same where schemes differ by their initial windows, of 10 and of 32 segments.
+const SLOWEST_START: f64 = 1.6;
+
+/// Connected ends, 300 ms apart, over 20 Mbit/s each way.
+fn connected(scheme: &str) -> Pair {
+    let mut pair = Pair::new(1, Channel::default());
+    let mut spec = DirectionSpec::default();
+    spec.set_all("rate=20Mbit/s,delay=300ms,mtu=1500B", &Registry::default()).unwrap();
+    (pair.bottleneck, pair.way_back) = (Some(Line::new(&spec, 1, 0)), Some(Line::new(&spec, 1, 1)));
+    pair.connect(scheme);
+    pair.run(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
+    pair
+}
+
+/// Answers each `question` bytes that an end has received since `answered` were with a piece of `answer` bytes.
+fn answer(end: &mut pair::End, answered: &mut usize, question: usize, answer: usize) {
+    while end.received.len() >= *answered + question {
+        *answered += question;
+        end.to_write.push_back(Slice::new(pattern(9, answer)));
+    }
+}
+
+/// The seconds that a tree of small files takes: names are offered together, each is wanted, sent and confirmed by itself.
+fn tree(scheme: &str, files: usize) -> f64 {
+    let mut pair = connected(scheme);
+    let start = pair.now;
+    pair.ends[0].to_write = pattern(7, files * 32).chunks(8192).map(Slice::new).collect();
+    let (mut offered, mut wanted, mut stored) = (0, 0, 0);
+    pair.run(Duration::from_secs(600), |pair| {
+        let server = &mut pair.ends[1];
+        if offered < files * 32 {
+            let whole = server.received.len().min(files * 32);
+            while whole >= offered + 32 {
+                offered += 32;
+                server.to_write.push_back(Slice::new(*b"want"));
+            }
+        }
+        while server.received.len() >= files * 32 + stored + 64 {
+            stored += 64;
+            server.to_write.push_back(Slice::new(*b"here"));
+        }
+        let client = &mut pair.ends[0];
+        while wanted < files && client.received.len() >= 4 * (wanted + 1) {
+            wanted += 1;
+            client.to_write.push_back(Slice::new([7; 64]));
+        }
+        client.received.len() == files * 8
+    });
+    pair.now.since(start).as_secs_f64()
+}
+
+/// The seconds that a hundred questions take, each asked when the answer to the one before has come.
+fn dialogue(scheme: &str, question: usize, length: usize) -> f64 {
+    const QUESTIONS: usize = 100;
+    let mut pair = connected(scheme);
+    let start = pair.now;
+    pair.ends[0].to_write.push_back(Slice::new(pattern(1, question)));
+    let (mut asked, mut answered) = (1, 0);
+    pair.run(Duration::from_secs(600), |pair| {
+        answer(&mut pair.ends[1], &mut answered, question, length);
+        let client = &mut pair.ends[0];
+        if asked < QUESTIONS && client.received.len() == asked * length {
+            asked += 1;
+            client.to_write.push_back(Slice::new(pattern(1, question)));
+        }
+        client.received.len() == QUESTIONS * length
+    });
+    pair.now.since(start).as_secs_f64()
+}
+
+/// The mean time in seconds that messages of `length` bytes take, of which one is written each `interval` for a minute.
+fn messages(scheme: &str, length: usize, interval: Duration) -> f64 {
+    let count = (60.0 / interval.as_secs_f64()) as usize;
+    let mut pair = connected(scheme);
+    let (mut next, mut written, mut waits) = (pair.now, 0, VecDeque::<Time>::new());
+    let (mut arrived, mut sum) = (0, 0.0);
+    pair.run(Duration::from_secs(600), |pair| {
+        while written < count && next <= pair.now {
+            pair.ends[0].to_write.push_back(Slice::new(pattern(3, length)));
+            waits.push_back(next);
+            written += 1;
+            next += interval;
+        }
+        if written < count {
+            pair.wake = next;
+        }
+        while pair.ends[1].received.len() >= (arrived + 1) * length
+            && let Some(at) = waits.pop_front()
+        {
+            arrived += 1;
+            sum += pair.now.since(at).as_secs_f64();
+        }
+        arrived == count
+    });
+    sum / count as f64
+}
+
+/// No scheme takes more than `most` times as long as the fastest.
+fn compare(what: &str, schemes: &[&str], most: f64, took: impl Fn(&str) -> f64) {
+    let took: Vec<_> = schemes.iter().map(|scheme| (scheme, took(scheme))).collect();
+    let fastest = took.iter().map(|(_, took)| *took).fold(f64::INFINITY, f64::min);
+    println!("{what}: {took:.2?}");
+    assert!(took.iter().all(|(_, took)| *took <= most * fastest), "{what}: {took:.2?}");
+}
+
+/// Each small message was a packet of its own, of which a window allows some dozen a round trip, and which were paced as full ones: `thalweg` and `bbr`
+/// took minutes.
+#[test]
+fn trees_of_small_files() {
+    compare("a tree of 2000", &QUICK, SLOWEST_START, |scheme| tree(scheme, 2000));
+    compare("a tree of 500", &QUICK, SLOWEST_START, |scheme| tree(scheme, 500));
+}
+
+#[test]
+fn questions_and_answers() {
+    compare("short answers", &SCHEMES, SLOWEST, |scheme| dialogue(scheme, 300, 1000));
+    compare("answers of several packets", &SCHEMES, SLOWEST, |scheme| dialogue(scheme, 300, 20_000));
+}
+
+#[test]
+fn messages_now_and_then() {
+    let messages =
+        |length, millis| move |scheme: &str| messages(scheme, length, Duration::from_millis(millis));
+    compare("10 messages a second", &SCHEMES, SLOWEST, messages(100, 100));
+    compare("100 messages a second", &SCHEMES, SLOWEST, messages(100, 10));
+}
