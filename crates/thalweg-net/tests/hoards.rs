@@ -166,6 +166,7 @@ fn what_is_kept_of_datagrams_that_came_together_holds_on_to_little_else() {
                 payload: Slice::new(vec![b'x'; 1300]),
                 retransmission: false,
                 sent_at: None,
+                ack_now: false,
             };
             let mut together = hostile.sealed_pdu(&segment_bytes(segment));
             let stride = together.len();

@@ -104,7 +104,7 @@ proptest! {
     ) {
         let mut ends = Ends::new();
         let delay = Duration::from_millis(40);
-        let delayed_ack = every.map(|every| DelayedAck { delay, every });
+        let delayed_ack = every.map(|every| DelayedAck { delay, every, adaptive: false });
         let mut receiver = Receiver::new(Arc::new(ReceiverConfig { delayed_ack, ..ReceiverConfig::default() }));
         let (mut marks, mut last) = (0, None);
         let mut segments = ends.tell(Input::Write(Length(1_000_000)));

@@ -191,6 +191,7 @@ fn segment<P: Payload>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value =
         sequence,
         payload: make(length),
         retransmission,
+        ack_now: retransmission,
         sent_at: (sequence % 3 == 0).then(|| Timestamp::from_bits(sequence as u32)),
     })
 }
@@ -283,6 +284,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     ecn,
                     timestamps,
                     max_retransmissions,
+                    ack_requests: max_retransmissions,
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }
             },
@@ -290,10 +292,10 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
 }
 
 fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
-    let delayed_ack = prop::option::of(
-        (0u64..400, 0u32..4)
-            .prop_map(|(delay, every)| DelayedAck { delay: Duration::from_millis(delay), every }),
-    );
+    let delayed_ack = prop::option::of((0u64..400, 0u32..4).prop_map(|(delay, every)| {
+        let adaptive = every % 2 == 0;
+        DelayedAck { delay: Duration::from_millis(delay), every, adaptive }
+    }));
     let window = prop_oneof![Just(64_000u64), 0u64..5000, Just(u64::MAX)];
     (window, delayed_ack, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(window, delayed_ack, sack, keep_out_of_order, wait_for_consumption)| ReceiverConfig {

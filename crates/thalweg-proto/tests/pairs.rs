@@ -82,6 +82,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 ecn,
                 timestamps: fine_timer,
                 max_retransmissions: None,
+                ack_requests: nagle.then_some(2),
                 pause: PauseConfig::default(),
             }
         },
@@ -91,7 +92,11 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
 fn receiver() -> impl Strategy<Value = ReceiverConfig> {
     let delayed_ack = prop_oneof![
         Just(None),
-        (millis(0..300), 0u32..5).prop_map(|(delay, every)| Some(DelayedAck { delay, every }))
+        (millis(0..300), 0u32..5).prop_map(|(delay, every)| Some(DelayedAck {
+            delay,
+            every,
+            adaptive: false
+        }))
     ];
     let window = prop_oneof![Just(1u64 << 30), 100u64..20_000];
     (window, delayed_ack, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(

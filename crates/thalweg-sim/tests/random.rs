@@ -331,7 +331,7 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
 
 fn transport() -> impl Strategy<Value = TransportSpec> {
     let recovery = prop::sample::select(Recovery::ALL.to_vec());
-    let delayed = prop::option::of(Just(DelayedAck { delay: millis(40), every: 2 }));
+    let delayed = prop::option::of(Just(DelayedAck { delay: millis(40), every: 2, adaptive: false }));
     let window = (controller(), recovery, any::<bool>(), delayed, 1u32..1460).prop_map(
         |(controller, recovery, count_bytes, delayed_ack, segment)| {
             TransportSpec::new(

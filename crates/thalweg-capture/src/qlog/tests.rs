@@ -87,6 +87,7 @@ fn segment(sequence: u64) -> Pdu {
         payload: Length(1000),
         retransmission: false,
         sent_at: None,
+        ack_now: false,
     }))
 }
 

@@ -74,6 +74,7 @@ pub(crate) const BOTH: List = &[
     // RFC 5681, section 4.2.
     ("delayed-ack", "true"),
     ("delayed-ack.every", "2"),
+    ("delayed-ack.adaptive", "false"),
     ("keep-out-of-order", "true"),
 ];
 

@@ -1,6 +1,6 @@
 //! Vegas (Brakmo and Peterson 1995).
 
-use super::window::{self, SACK};
+use super::window;
 use super::{INITIAL_THRESHOLD, initial_window, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
@@ -10,9 +10,18 @@ use thalweg_proto::congestion::VegasConfig;
 /// Vegas (Brakmo and Peterson 1995).
 pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
-    window::keys(KEYS, SACK).with_presets(presets::RENO),
+    window::keys(KEYS, USUAL).with_presets(presets::RENO),
 )
 .checked(check);
+
+/// Its window answers a queue of two to four packets, which bursts of more than two would look like.
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "sack"),
+    ("delayed-ack.adaptive", "false"),
+    ("nagle", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
 
 const KEYS: &[Key] = &[
     initial_window("2 pkt"),

@@ -200,6 +200,15 @@ static DELAYED_ACK: Table = Table {
         key("delayed-ack.every", Kind::Count, "2", "At the latest after so many packets in order.")
             .within(Range::at_least(1.0), "")
             .peer(Range::between(1.0, 65_536.0)),
+        key(
+            "delayed-ack.adaptive",
+            Kind::Switch,
+            "false",
+            "The sender asks for acknowledgements: some five in a round trip, up to 40 packets apart, and fewer where they are lost, so that \
+             they do not fill a narrow return path (RFC 5690). `every` is then the fewest packets that are acknowledged together. Gaps and marks \
+             are acknowledged at once.",
+        )
+        .usual_live("true", "the return path may be much narrower than the forward path"),
     ],
     switch: true,
 };
@@ -259,7 +268,11 @@ impl Bound for RttConfig {
     }
 }
 
-bind!(DelayedAck { delay: "delayed-ack.delay", every: "delayed-ack.every" });
+bind!(DelayedAck {
+    delay: "delayed-ack.delay",
+    every: "delayed-ack.every",
+    adaptive: "delayed-ack.adaptive"
+});
 
 /// The keys of a window scheme: its own, and those of all with these usual values.
 pub const fn keys(own: &'static [Key], usual: &'static [(&'static str, &'static str)]) -> Keys {
@@ -470,13 +483,17 @@ const LEAST_WINDOW: u64 = 1 << 20;
 /// reorder, it is on unless somebody says otherwise.
 fn rack(values: &Values) -> Option<RackConfig> {
     let is_on = values.take("rack").unwrap_or(values.place() == Place::Live);
-    let delayed = values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values));
     let config = RackConfig {
         undo: values.take("undo").unwrap_or(true),
         tail_probe: values.take("tail-probe").unwrap_or(true),
-        max_ack_delay: delayed.map_or(Duration::ZERO, |delayed| delayed.delay),
+        max_ack_delay: delayed_ack(values).map_or(Duration::ZERO, |delayed| delayed.delay),
     };
     (is_on && values.take("recovery") == Some(Recovery::Sack)).then_some(config)
+}
+
+/// The rule for waiting with acknowledgements, if there is one.
+fn delayed_ack(values: &Values) -> Option<DelayedAck> {
+    values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values))
 }
 
 /// Finds faults of keys for finding losses by time, where that is off or cannot be.
@@ -536,6 +553,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         // What holds for all schemes is for those that can.
         ecn: values.need::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
         timestamps,
+        ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.need("max-retransmissions"),
         rack: rack(values),
         // What holds for all schemes is for those that can.
@@ -547,7 +565,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
     let window = values.take("receive-window").unwrap_or(path.memory);
     let receiver = ReceiverConfig {
         window: if is_live { window.min(path.memory) } else { window },
-        delayed_ack: values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values)),
+        delayed_ack: delayed_ack(values),
         sack: recovery == Recovery::Sack,
         keep_out_of_order: values.need("keep-out-of-order"),
         wait_for_consumption: is_live,

@@ -97,8 +97,13 @@ fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
         for at in 0..90 {
             let sequence = 2 * (round * 90 + at) + 1;
             let mut pdu = vec![0];
-            let segment =
-                Segment { sequence, payload: Slice::new(*b"x"), retransmission: false, sent_at: None };
+            let segment = Segment {
+                sequence,
+                payload: Slice::new(*b"x"),
+                retransmission: false,
+                sent_at: None,
+                ack_now: false,
+            };
             wire::encode(&Pdu::Segment(segment), &mut pdu);
             // A PDU of given length.
             frames.extend_from_slice(&[9, 0, 0]);
@@ -132,7 +137,13 @@ fn strangers_have_little_kept_and_keep_nobody_out() {
             let mut pdu = Vec::new();
             let payload = Slice::new(vec![7; 1000]);
             wire::encode(
-                &Pdu::Segment(Segment { sequence: at * 1000, payload, retransmission: false, sent_at: None }),
+                &Pdu::Segment(Segment {
+                    sequence: at * 1000,
+                    payload,
+                    retransmission: false,
+                    sent_at: None,
+                    ack_now: false,
+                }),
                 &mut pdu,
             );
             hostile.pdu(endpoint, now, &pdu);

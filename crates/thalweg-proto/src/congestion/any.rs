@@ -94,6 +94,10 @@ impl Controller for Any {
         each!(self, controller => controller.retransmits_reported_drops())
     }
 
+    fn needs_each_ack_in_repair(&self) -> bool {
+        each!(self, controller => controller.needs_each_ack_in_repair())
+    }
+
     fn on_idle(&mut self, path: &Path) {
         each!(self, controller => controller.on_idle(path));
     }

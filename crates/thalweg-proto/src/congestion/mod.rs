@@ -246,6 +246,13 @@ pub trait Controller: Clone {
         false
     }
 
+    /// True if the controller counts, at each acknowledgement, what is lost of a flight, so that it takes losses for more than they are where
+    /// one acknowledgement tells of many: while losses are repaired each segment is acknowledged then, as far as the return path
+    /// takes that.
+    fn needs_each_ack_in_repair(&self) -> bool {
+        false
+    }
+
     /// The sender was idle for longer than its retransmission time-out and is about to send again.
     fn on_idle(&mut self, path: &Path) {
         let _ = path;

@@ -137,6 +137,9 @@ pub struct SenderConfig {
     /// Segments say when they leave, and acknowledgements how long they took, so that controllers see
     /// [one-way delays](crate::congestion::AckSample::one_way_delay) (RFC 6817, section 2.3).
     pub timestamps: bool,
+    /// Segments ask for acknowledgements, a few in a round trip, and no closer than this many segments. `None` leaves it to the
+    /// receiver to acknowledge when it will.
+    pub ack_requests: Option<u32>,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
     /// The effect of a pause on the retransmission timer.
@@ -173,6 +176,7 @@ impl Default for SenderConfig {
             fine_timer: false,
             ecn: false,
             timestamps: false,
+            ack_requests: None,
             max_retransmissions: None,
             pause: PauseConfig::default(),
         }
@@ -186,6 +190,8 @@ pub struct DelayedAck {
     pub delay: Duration,
     /// Acknowledge at the latest after this many in-order segments (2 in RFC 5681).
     pub every: u32,
+    /// The sender [asks](SenderConfig::ack_requests) for acknowledgements, in place of one after every so many segments.
+    pub adaptive: bool,
 }
 
 /// The settings of a [`Receiver`](super::Receiver).

@@ -274,6 +274,10 @@ impl<C: Controller> Controller for Checked<C> {
         self.inner.retransmits_reported_drops()
     }
 
+    fn needs_each_ack_in_repair(&self) -> bool {
+        self.inner.needs_each_ack_in_repair()
+    }
+
     fn on_idle(&mut self, path: &Path) {
         self.inner.on_idle(path);
         self.look();

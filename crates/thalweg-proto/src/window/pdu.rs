@@ -24,6 +24,8 @@ pub struct Segment<P> {
     pub retransmission: bool,
     /// The time at which it left by the sender's clock, where the sender [says it](super::SenderConfig::timestamps).
     pub sent_at: Option<Timestamp>,
+    /// The receiver acknowledges it at once, where it may wait with others.
+    pub ack_now: bool,
 }
 
 impl<P: Payload> Segment<P> {

@@ -1,5 +1,7 @@
 //! The receiving end.
 
+mod waiting;
+
 use super::background::Background;
 use super::misbehaving::{Misbehaving, REPEATED};
 use super::ranges::Ranges;
@@ -63,8 +65,9 @@ pub struct Receiver<P: Payload> {
     /// In-order segments not yet acknowledged.
     delayed: u32,
     ack_deadline: Time,
-    /// Segments that came with CE.
+    /// Segments that came with CE, and whether the newest did.
     ce: u16,
+    was_ce: bool,
     /// The arrival that the next acknowledgement tells of, and the lower half of where that segment starts.
     arrival: Arrival,
     arrival_at: u32,
@@ -101,6 +104,7 @@ impl<P: Payload> Receiver<P> {
             delayed: 0,
             ack_deadline: Time::MAX,
             ce: 0,
+            was_ce: false,
             arrival: Arrival::Plain,
             arrival_at: 0,
             delay: None,
@@ -222,7 +226,7 @@ impl<P: Payload> Receiver<P> {
         self.consumed += missing;
         self.expected = end;
         self.new_segments += 1;
-        self.acknowledge_in_order(now);
+        self.acknowledge_in_order(now, segment.ack_now);
     }
 
     #[inline(always)]
@@ -236,6 +240,9 @@ impl<P: Payload> Receiver<P> {
     #[inline(always)]
     fn accept(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
+        // The first mark, and the end of marks, are news (RFC 8257, section 3.2).
+        let ack_now = segment.ack_now || self.was_ce != ecn.is_ce() && self.is_asked();
+        self.was_ce = ecn.is_ce();
         if let Some(sent_at) = segment.sent_at {
             let delay = sent_at.until(now);
             self.delay = Some(delay);
@@ -256,7 +263,7 @@ impl<P: Payload> Receiver<P> {
             self.expected = end;
             self.new_segments += 1;
             self.keep_in_order(start, segment.payload);
-            self.acknowledge_in_order(now);
+            self.acknowledge_in_order(now, ack_now);
             return;
         }
         if whole <= self.expected {
@@ -273,7 +280,7 @@ impl<P: Payload> Receiver<P> {
             self.owed += 1;
             return;
         }
-        self.hold(&segment, end);
+        self.hold(now, &segment, end, ack_now);
     }
 
     /// Keeps what the arrival of the segment at `start` tells for the next acknowledgement.
@@ -290,7 +297,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Stores what is new of `segment` up to `end` and moves on over what is now in order.
     #[inline(always)]
-    fn hold(&mut self, segment: &Segment<P>, end: u64) {
+    fn hold(&mut self, now: Time, segment: &Segment<P>, end: u64, ack_now: bool) {
         let start = segment.sequence.max(self.expected);
         let mut new = 0;
         let is_late = start < self.held.end();
@@ -323,6 +330,13 @@ impl<P: Payload> Receiver<P> {
         }
         if self.config.sack {
             self.report(start);
+        }
+        let is_news = is_late || segment.retransmission || self.ahead.0 <= waiting::DISORDERED;
+        if !is_news && self.config.report_arrivals && self.is_asked() {
+            if self.is_due(now, ack_now) {
+                self.owed = self.owed.max(1);
+            }
+            return;
         }
         // Out of order: each one is worth a duplicate acknowledgement.
         self.owed += 1;
@@ -381,17 +395,9 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    fn acknowledge_in_order(&mut self, now: Time) {
-        match self.config.delayed_ack {
-            None => self.owed = 1,
-            Some(rule) => {
-                self.delayed += 1;
-                if self.delayed >= rule.every || self.owed > 0 {
-                    self.owed = 1;
-                } else if self.ack_deadline == Time::MAX {
-                    self.ack_deadline = now + rule.delay;
-                }
-            }
+    fn acknowledge_in_order(&mut self, now: Time, ack_now: bool) {
+        if self.is_due(now, ack_now) {
+            self.owed = 1;
         }
     }
 
@@ -465,6 +471,7 @@ impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         feed(into, (self.recent, self.fresh, self.owed, self.delayed, until(self.ack_deadline, now)));
         feed(into, self.special.as_deref().map(|special| &special.unreported));
+        feed(into, self.was_ce);
         feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at, self.delay));
     }
 }
@@ -529,7 +536,8 @@ mod tests {
     }
 
     fn take<P: Payload>(receiver: &mut Receiver<P>, sequence: u64, payload: P) {
-        let pdu = Pdu::Segment(Segment { sequence, payload, retransmission: false, sent_at: None });
+        let pdu =
+            Pdu::Segment(Segment { sequence, payload, retransmission: false, sent_at: None, ack_now: false });
         receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 

@@ -1,5 +1,6 @@
 //! The sending end.
 
+mod asking;
 mod digest;
 mod f_rto;
 mod feedback;
@@ -368,6 +369,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair(now, advanced, duplicate, outcome.segments);
         }
         if self.extensions.is_some() {
+            self.note_answer(outcome.segments);
             self.advance_prr(now, outcome.bytes, advanced);
             self.note_delivered(now, outcome.bytes);
         }
@@ -524,7 +526,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.retransmissions += 1;
         self.checks = 2;
-        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None })
+        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
 
     /// The last segment, once more.
@@ -534,7 +536,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
         let (record, payload) = self.scoreboard.resend_last(now, self.config.segment, info)?;
         self.retransmissions += 1;
-        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None })
+        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
 
     // Also for probes, which are rare: without a hint it would not be part of polling any more.
@@ -557,13 +559,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.probe_now = false;
         self.limited += u32::from(self.phase == Phase::Open && self.duplicates > 0);
         self.writable |= self.queue.is_empty() && !self.finishing;
-        Some(Segment { sequence: start, payload, retransmission: false, sent_at: None })
+        Some(Segment { sequence: start, payload, retransmission: false, sent_at: None, ack_now: false })
     }
 
     #[inline(always)]
     fn transmit(&mut self, now: Time, mut segment: Segment<P>) -> Pdu<P> {
         if self.config.timestamps {
             segment.sent_at = Some(Timestamp::of(now));
+        }
+        if self.config.ack_requests.is_some() && !segment.retransmission {
+            segment.ack_now = self.asks_for_ack();
         }
         self.sent += 1;
         self.last_sent = now;

@@ -6,7 +6,7 @@
 //! | bytes | segment | acknowledgement |
 //! | --- | --- | --- |
 //! | 0, upper half | 1 | 2, or 3 where it ends with a delay |
-//! | 0, lower half | 1 for a retransmission, plus 2 with a timestamp | 1 where CE is counted, plus 2 for each SACK block, plus 8 where an arrival is told of |
+//! | 0, lower half | 1 for a retransmission, plus 2 with a timestamp, plus 4 where an acknowledgement is asked for at once | 1 where CE is counted, plus 2 for each SACK block, plus 8 where an arrival is told of |
 //! | 1-8 | sequence number | cumulative |
 //! | 9-16 | payload from here, behind a timestamp (4) where there is one | window |
 //! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
@@ -32,6 +32,7 @@ const ACK: u8 = 2;
 const ACK_WITH_DELAY: u8 = 3;
 const RETRANSMISSION: u8 = 1;
 const TIMESTAMP: u8 = 2;
+const ACK_NOW: u8 = 4;
 const CE: u8 = 1;
 const ARRIVAL: u8 = 8;
 
@@ -89,7 +90,8 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
         Pdu::Segment(segment) => {
             let again = if segment.retransmission { RETRANSMISSION } else { 0 };
             let stamped = if segment.sent_at.is_some() { TIMESTAMP } else { 0 };
-            bytes.push((SEGMENT << 4) | again | stamped);
+            let now = if segment.ack_now { ACK_NOW } else { 0 };
+            bytes.push((SEGMENT << 4) | again | stamped | now);
             bytes.extend_from_slice(&segment.sequence.to_be_bytes());
             if let Some(sent_at) = segment.sent_at {
                 bytes.extend_from_slice(&sent_at.bits().to_be_bytes());
@@ -143,7 +145,7 @@ pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
     let (&first, rest) = bytes.as_bytes().split_first().ok_or(DecodeError::TooShort)?;
     let (kind, flags) = (first >> 4, first & 0xf);
     match kind {
-        SEGMENT if flags & !(RETRANSMISSION | TIMESTAMP) != 0 => Err(DecodeError::Flags(flags)),
+        SEGMENT if flags & !(RETRANSMISSION | TIMESTAMP | ACK_NOW) != 0 => Err(DecodeError::Flags(flags)),
         SEGMENT => {
             let (sequence, payload) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
             let sequence = u64::from_be_bytes(*sequence);
@@ -162,7 +164,8 @@ pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
             }
             let payload = bytes.into_part(start, end);
             let retransmission = flags & RETRANSMISSION != 0;
-            Ok(Pdu::Segment(Segment { sequence, payload, retransmission, sent_at }))
+            let ack_now = flags & ACK_NOW != 0;
+            Ok(Pdu::Segment(Segment { sequence, payload, retransmission, sent_at, ack_now }))
         }
         ACK => decode_ack(flags, rest).map(Pdu::Ack),
         ACK_WITH_DELAY => {
@@ -249,7 +252,13 @@ mod tests {
     }
 
     fn segment(sequence: u64, bytes: Vec<u8>, retransmission: bool) -> Pdu<Slice> {
-        Pdu::Segment(Segment { sequence, payload: Slice::new(bytes), retransmission, sent_at: None })
+        Pdu::Segment(Segment {
+            sequence,
+            payload: Slice::new(bytes),
+            retransmission,
+            sent_at: None,
+            ack_now: false,
+        })
     }
 
     fn number(number: u8) -> [u8; 8] {
@@ -346,12 +355,13 @@ mod tests {
         let data = (
             0u64..u64::MAX - 40,
             prop::collection::vec(any::<u8>(), 1..40),
-            any::<bool>(),
+            any::<[bool; 2]>(),
             any::<Option<u32>>(),
         )
-            .prop_map(|(sequence, bytes, retransmission, stamp)| {
+            .prop_map(|(sequence, bytes, [retransmission, ack_now], stamp)| {
                 let sent_at = stamp.map(Timestamp::from_bits);
-                Pdu::Segment(Segment { sequence, payload: Slice::new(bytes), retransmission, sent_at })
+                let payload = Slice::new(bytes);
+                Pdu::Segment(Segment { sequence, payload, retransmission, sent_at, ack_now })
             });
         let block = (any::<u32>(), any::<u32>()).prop_map(|(start, end)| SackBlock { start, end });
         let arrival = (1u8..4, -1000i32..i32::MAX);

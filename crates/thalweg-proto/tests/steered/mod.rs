@@ -133,6 +133,10 @@ impl Controller for Steered {
         each!(&self.inner, controller => controller.retransmits_reported_drops())
     }
 
+    fn needs_each_ack_in_repair(&self) -> bool {
+        each!(&self.inner, controller => controller.needs_each_ack_in_repair())
+    }
+
     fn on_idle(&mut self, path: &Path) {
         assert!(path.outstanding == 0, "idle with something outstanding");
         each!(&mut self.inner, controller => controller.on_idle(path));

@@ -47,6 +47,7 @@ pub(crate) enum Cargo {
         sequence: u64,
         length: u32,
         retransmission: bool,
+        ack_now: bool,
     },
     Ack {
         cumulative: u64,
@@ -227,7 +228,8 @@ impl Packets {
                 payload: Length(length),
                 retransmission,
                 sent_at: None,
-            })) => Cargo::Segment { sequence, length, retransmission },
+                ack_now,
+            })) => Cargo::Segment { sequence, length, retransmission, ack_now },
             Pdu::Window(window::Pdu::Ack(Ack {
                 cumulative,
                 window,
@@ -275,12 +277,13 @@ impl Packets {
     #[inline(always)]
     pub fn unpack(&self, cargo: Cargo) -> Pdu {
         match cargo {
-            Cargo::Segment { sequence, length, retransmission } => {
+            Cargo::Segment { sequence, length, retransmission, ack_now } => {
                 Pdu::Window(window::Pdu::Segment(Segment {
                     sequence,
                     payload: Length(length),
                     retransmission,
                     sent_at: None,
+                    ack_now,
                 }))
             }
             Cargo::Ack { cumulative, window, ce } => Pdu::Window(window::Pdu::Ack(Ack {
@@ -474,12 +477,14 @@ mod tests {
                 payload: Length(u32::MAX),
                 retransmission: true,
                 sent_at: None,
+                ack_now: true,
             })),
             Pdu::Window(window::Pdu::Segment(Segment {
                 sequence: 7,
                 payload: Length(9),
                 retransmission: false,
                 sent_at: Some(Timestamp::from_bits(u32::MAX)),
+                ack_now: false,
             })),
             Pdu::Window(window::Pdu::Ack(ack(7, 0))),
             Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),

@@ -230,6 +230,7 @@ impl Attacker {
                 payload: Slice::new(vec![b'x'; length]),
                 retransmission: false,
                 sent_at: None,
+                ack_now: false,
             };
             wire::encode(&Pdu::Segment(segment), &mut pdu);
             frames.extend_from_slice(&[9, 0, 0]);

@@ -312,6 +312,10 @@ impl Controller for Bbr {
         }
     }
 
+    fn needs_each_ack_in_repair(&self) -> bool {
+        true
+    }
+
     fn congestion_state(&self) -> Option<CongestionState> {
         let packets = |bytes: f64| bytes / self.smss.max(1.0);
         Some(CongestionState {

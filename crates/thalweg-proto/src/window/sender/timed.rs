@@ -1,5 +1,6 @@
 //! Loss repair where losses are found by time: what RACK, tail probes and undoing have in common.
 
+use super::asking::Asking;
 use super::f_rto::FRto;
 use super::losses::tell_lost;
 use super::prr::Prr;
@@ -26,6 +27,7 @@ pub(super) struct Extensions<C> {
     pub window_use: Option<Use>,
     /// The reduction of the window while losses are repaired.
     pub prr: Option<Prr>,
+    pub asking: Option<Asking>,
 }
 
 impl<C> Extensions<C> {
@@ -33,18 +35,28 @@ impl<C> Extensions<C> {
     pub fn new(config: &SenderConfig, initial: f64) -> Option<Box<Self>> {
         let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
         let f_rto = config.f_rto && config.recovery == Recovery::Sack;
-        (rack.is_some() || config.prr || f_rto || config.validation.is_some()).then(|| {
+        let asking = config.ack_requests.map(Asking::new);
+        let is_any = rack.is_some() || config.prr || f_rto || config.validation.is_some() || asking.is_some();
+        is_any.then(|| {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
             let f_rto = f_rto.then(FRto::new);
             let window_use = config.validation.map(|validation| Use::new(validation, initial));
             let rack = rack.map(Rack::new);
-            Box::new(Self { renewed: Time::ZERO, rack, undo, f_rto, window_use, prr: None })
+            Box::new(Self { renewed: Time::ZERO, rack, undo, f_rto, window_use, prr: None, asking })
         })
     }
 
     /// For a sender that has a new path, and nothing else.
     pub fn renewed(now: Time) -> Box<Self> {
-        Box::new(Self { renewed: now, rack: None, undo: None, f_rto: None, window_use: None, prr: None })
+        Box::new(Self {
+            renewed: now,
+            rack: None,
+            undo: None,
+            f_rto: None,
+            window_use: None,
+            prr: None,
+            asking: None,
+        })
     }
 
     /// The path is another from `now` on.
@@ -94,6 +106,9 @@ impl<C> Extensions<C> {
         }
         if let Some(prr) = &self.prr {
             prr.digest(now, into);
+        }
+        if let Some(asking) = &self.asking {
+            asking.digest(into);
         }
     }
 }

@@ -155,7 +155,7 @@ impl Path {
         let bbr = Arc::new(Mutex::new(Bbr::new(&setup.config)));
         let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
         let sender = SenderConfig { segment: setup.segment, rack: Some(rack), ..SenderConfig::default() };
-        let delayed = DelayedAck { delay: Duration::from_millis(40), every: 2 };
+        let delayed = DelayedAck { delay: Duration::from_millis(40), every: 2, adaptive: false };
         let receiver = ReceiverConfig {
             report_arrivals: true,
             window: 1 << 40,
