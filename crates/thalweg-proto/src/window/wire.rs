@@ -325,7 +325,8 @@ mod tests {
         assert_eq!(data(|bytes| bytes.truncate(8)), Err(DecodeError::TooShort));
         assert_eq!(data(|bytes| bytes.truncate(9)), Err(DecodeError::Empty));
         assert_eq!(data(|bytes| bytes[0] = 0x12), Err(DecodeError::TooShort));
-        assert_eq!(data(|bytes| bytes[0] = 0x14), Err(DecodeError::Flags(4)));
+        assert_eq!(data(|bytes| bytes[0] = 0x14), Ok(()));
+        assert_eq!(data(|bytes| bytes[0] = 0x18), Err(DecodeError::Flags(8)));
         assert_eq!(data(|bytes| bytes[0] = 0x40), Err(DecodeError::Kind(4)));
         assert_eq!(data(|bytes| bytes[1..9].fill(0xff)), Err(DecodeError::Range));
         assert_eq!(ack(|_| ()), Ok(()));

@@ -221,8 +221,9 @@ mod tests {
         for _ in 0..10 {
             round(&mut asking, flight, true);
         }
-        assert_eq!(asking.apart(flight), 60, "two in a round trip are left");
-        assert_eq!(asking.apart(Flight { is_repairing: true, ..flight }), 60);
+        let fewer = asking.apart(flight);
+        assert!((30..=60).contains(&fewer), "{fewer}: no more than half of a flight apart");
+        assert_eq!(asking.apart(Flight { is_repairing: true, ..flight }), fewer);
         for _ in 0..40 {
             round(&mut asking, flight, false);
         }
