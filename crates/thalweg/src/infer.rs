@@ -12,7 +12,7 @@ use thalweg_catalog::Registry;
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::infer::{Losses, Path, Recording, scenario};
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::{ReadError, Reader, check_host, load_with};
+use thalweg_scenario::{Reader, check_host, load_with};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
@@ -56,15 +56,11 @@ struct Outcome {
 pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let InferArguments { recording: file, out, host, seed, json, .. } = arguments;
     let host = host.as_deref().map(host_of).transpose()?;
-    let text = Reader::new(MAX_RECORDING).text(file).map_err(|error| {
-        let help = match error {
-            ReadError::NotText { .. } => "; expected a file that --record wrote (qlog, as JSON)",
-            _ => "",
-        };
-        Error::Usage(format!("{}: {error}{help}", file.display()))
-    })?;
+    let bytes = Reader::new(MAX_RECORDING)
+        .bytes(file)
+        .map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
-    let recording = Recording::read(&text).map_err(|error| unusable(&error))?;
+    let recording = Recording::read(&bytes).map_err(|error| unusable(&error))?;
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
     let scenario = write(&folder, &recording, &path, host.as_deref(), &console.registry)?;

@@ -156,4 +156,10 @@ fn what_cannot_be_recorded_or_read_is_told() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no trace of a sender"));
     let output = thalweg(&["infer", folder.join("none.qlog").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
+    let file = folder.join("x.pcap");
+    std::fs::write(&file, [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0]).unwrap();
+    let output = thalweg(&["infer", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("packet capture") && said.contains("--record"), "{said}");
 }

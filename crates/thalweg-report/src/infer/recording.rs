@@ -37,6 +37,8 @@ pub struct Packet {
 /// The reason for which a file is no recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingError {
+    /// It is a packet capture.
+    Capture,
     /// It is not JSON.
     Json(String),
     /// It has no trace of a sender.
@@ -48,8 +50,12 @@ pub enum RecordingError {
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(error) => write!(f, "it is not a qlog file: {error}"),
-            Self::NoTrace => f.write_str("it has no trace of a sender; expected a file that --record wrote"),
+            Self::Capture => write!(
+                f,
+                "it is a packet capture, which does not say what the sender took for lost; {WANTED}"
+            ),
+            Self::Json(error) => write!(f, "it is no recording ({error}); {WANTED}"),
+            Self::NoTrace => write!(f, "it has no trace of a sender; {WANTED}"),
             Self::Event(number) => write!(
                 f,
                 "event {number} is not as --record writes it: packets are numbered from 0 and acknowledged after they were sent, within seven days"
@@ -60,15 +66,30 @@ impl fmt::Display for RecordingError {
 
 impl core::error::Error for RecordingError {}
 
+/// The files that can be read, and how they are made.
+const WANTED: &str = "expected a recording: run `thalweg send` or `thalweg bench client` with --record FILE over the path, and give that file";
+
+/// The first bytes of packet captures: pcap in either order of bytes, with micro- or nanoseconds, and pcapng.
+const CAPTURES: [[u8; 4]; 5] = [
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x0a, 0x0d, 0x0d, 0x0a],
+];
+
 impl Recording {
     /// Reads a qlog file of one sender, as `LiveLog` of `thalweg-capture` writes it.
     ///
     /// # Errors
     ///
     /// [`RecordingError`]
-    pub fn read(text: &str) -> Result<Self, RecordingError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, RecordingError> {
+        if CAPTURES.iter().any(|start| bytes.starts_with(start)) {
+            return Err(RecordingError::Capture);
+        }
         let file: File =
-            serde_json::from_str(text).map_err(|error| RecordingError::Json(error.to_string()))?;
+            serde_json::from_slice(bytes).map_err(|error| RecordingError::Json(error.to_string()))?;
         let Trace { description, events } = file.traces.into_iter().next().ok_or(RecordingError::NoTrace)?;
         let read = events.ok_or(RecordingError::NoTrace)?.0?;
         if read.packets.is_empty() {

@@ -35,7 +35,7 @@ fn recorded(queue: f64, lost: impl Fn(u64) -> bool, rate: impl Fn(f64) -> f64) -
     log.metrics(at(now), &metrics);
     let mut file = Vec::new();
     log.write(&mut file, "test", "cubic:initial-window=20pkt").unwrap();
-    Recording::read(std::str::from_utf8(&file).unwrap()).unwrap()
+    Recording::read(&file).unwrap()
 }
 
 fn within(rate: Rate, megabits: f64, share: f64) {
@@ -185,22 +185,30 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
 
 #[test]
 fn what_is_no_recording_is_told() {
-    assert!(matches!(Recording::read("{"), Err(RecordingError::Json(_))));
-    assert_eq!(Recording::read("{}"), Err(RecordingError::NoTrace));
+    assert!(matches!(Recording::read(b"{"), Err(RecordingError::Json(_))));
+    assert_eq!(Recording::read(b"{}"), Err(RecordingError::NoTrace));
+    for capture in [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0]] {
+        assert_eq!(Recording::read(capture), Err(RecordingError::Capture));
+    }
+    // Bytes that are no text, and captures: both errors say what to do.
+    for unreadable in [&[0xff, 0xfe, 0x00][..], &[0xa1, 0xb2, 0xc3, 0xd4]] {
+        let said = Recording::read(unreadable).unwrap_err().to_string();
+        assert!(said.contains("--record FILE"), "{said}");
+    }
     let event = |data: &str| {
         format!(
             "{{\"traces\":[{{\"events\":[{{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{data}}}]}}]}}"
         )
     };
     for bad in ["{}", "{\"header\":{\"packet_number\":7}}"] {
-        assert_eq!(Recording::read(&event(bad)), Err(RecordingError::Event(0)), "{bad}");
+        assert_eq!(Recording::read(event(bad).as_bytes()), Err(RecordingError::Event(0)), "{bad}");
     }
     for bad in ["7", "{\"header\":{\"packet_number\":0},\"raw\":{\"length\":-1}}"] {
-        let Err(RecordingError::Json(why)) = Recording::read(&event(bad)) else { panic!("{bad}") };
+        let Err(RecordingError::Json(why)) = Recording::read(event(bad).as_bytes()) else { panic!("{bad}") };
         assert!(why.contains("line 1"), "{why}");
     }
     let few = event("{\"header\":{\"packet_number\":0},\"raw\":{\"length\":9},\"frames\":[{\"length\":1}]}");
-    assert!(Path::infer(&Recording::read(&few).unwrap()).is_err());
+    assert!(Path::infer(&Recording::read(few.as_bytes()).unwrap()).is_err());
 }
 
 /// A recording with these events, each as (time in ms, name, data).
@@ -209,7 +217,7 @@ fn of_events(events: &[(&str, &str, &str)]) -> Result<Recording, RecordingError>
         .iter()
         .map(|(time, name, data)| format!("{{\"time\":{time},\"name\":\"{name}\",\"data\":{data}}}"))
         .collect();
-    Recording::read(&format!("{{\"traces\":[{{\"events\":[{}]}}]}}", events.join(",")))
+    Recording::read(format!("{{\"traces\":[{{\"events\":[{}]}}]}}", events.join(",")).as_bytes())
 }
 
 /// Times and numbers beyond all sense are refused with their event; none of them is computed with.

@@ -2,6 +2,7 @@
 
 use super::columns::{self, Datum, Row};
 use super::comparison;
+use super::losses::losses;
 use super::settling::settling;
 use super::table::{Align, Table, shorten, telling};
 use super::text::{Scale, Style, plain_seconds, seconds};
@@ -30,7 +31,8 @@ pub fn summary(document: &Document, style: Style) -> String {
         text.push_str(&style.folded(&until_text(until, document, style)));
         text.push('\n');
     }
-    text.extend(settling(document, style).iter().map(|sentence| style.folded(sentence) + "\n"));
+    let remarks = losses(document, style).into_iter().chain(settling(document, style));
+    text.extend(remarks.map(|sentence| style.folded(&sentence) + "\n"));
     text
 }
 

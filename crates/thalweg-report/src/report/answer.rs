@@ -5,8 +5,8 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MOST_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, heads_of, rate, seconds, settling, unlike_warning,
-    verdicts, words,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, heads_of, losses, rate, seconds, settling,
+    unlike_warning, verdicts, words,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
@@ -31,7 +31,7 @@ pub(super) fn answer(document: &Document) -> String {
         Body::Run { runs } => run(&mut html, runs, None),
         Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
     }
-    for sentence in settling(document, Style::PLAIN) {
+    for sentence in losses(document, Style::PLAIN).into_iter().chain(settling(document, Style::PLAIN)) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(&sentence));
     }
     html.push_str("</section>\n");

@@ -1,0 +1,84 @@
+//! The words on groups of flows that lost much of what they sent.
+
+use super::text::{Scale, Style};
+use crate::results::{Body, Document, Group, Metric, Run};
+
+/// A sentence for each group, of each scheme, that lost a large share of its packets.
+pub(crate) fn losses(document: &Document, style: Style) -> Vec<String> {
+    let all: Vec<(Option<&str>, &[Run])> = match &document.body {
+        Body::Run { runs } | Body::Replications { runs, .. } => vec![(None, runs)],
+        Body::Comparison { schemes, .. } => {
+            schemes.iter().map(|of| (Some(of.scheme.as_str()), of.runs.as_slice())).collect()
+        }
+    };
+    let seconds = document.duration_s - document.warmup_s;
+    let mut sentences: Vec<(f64, String)> =
+        all.into_iter().flat_map(|(scheme, runs)| of_scheme(scheme, runs, seconds, style)).collect();
+    sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
+    sentences.into_iter().take(MAX_SENTENCES).map(|(_, sentence)| sentence).collect()
+}
+
+/// The share that each group of a scheme lost, where it is large, with its sentence.
+fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> Vec<(f64, String)> {
+    let complete = || runs.iter().filter(|run| run.complete);
+    let count = complete().count() as f64;
+    let names = complete().next().map_or(&[][..], |run| run.groups.as_slice());
+    let one = |(number, first): (usize, &Group)| {
+        let groups = || complete().filter_map(|run| run.groups.get(number));
+        let sum = |metric: Metric| groups().map(|group| group.or_zero(metric)).sum::<f64>();
+        let (sent, lost) = (sum(Metric::Sent), sum(Metric::Lost));
+        let share = if sent > 0.0 { (lost / sent).min(1.0) } else { 0.0 };
+        let rate = |packets: f64| {
+            let rate = packets / count / seconds;
+            format!("{rate:.digits$}", digits = usize::from(rate < 10.0))
+        };
+        let is_live_media = first.get(Metric::Jitter).is_some();
+        let help = if is_live_media {
+            "give its source a lower rate"
+        } else {
+            "a scheme that losses slow down, such as `cubic`, keeps to what arrives"
+        };
+        let whose = match scheme {
+            Some(scheme) => format!("{}, `{}`", style.clean(scheme), style.clean(&first.name)),
+            None => format!("`{}` ({})", style.clean(&first.name), style.clean(&first.scheme)),
+        };
+        (share > LARGE && seconds > 0.0).then(|| {
+            let sentence = format!(
+                "{} of the packets of {whose} were lost: it sent {} a second, and {} arrived; {help}.",
+                Scale::PERCENT.fixed(share, 1),
+                rate(sent),
+                rate(sent - lost)
+            );
+            (share, sentence)
+        })
+    };
+    names.iter().enumerate().filter_map(one).collect()
+}
+
+/// The share of its packets from which on a sender does more than probe its path.
+const LARGE: f64 = 0.25;
+/// Groups that are named, those that lost most.
+const MAX_SENTENCES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::samples::{header, result};
+
+    /// Of 1000 packets of each flow so many of the last group are lost.
+    fn told(lost: u64) -> Vec<String> {
+        let mut result = result(1, 75);
+        let last = result.flows.last_mut().unwrap();
+        last.counts.lost_data = lost;
+        losses(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN)
+    }
+
+    #[test]
+    fn much_that_was_lost_is_told_with_what_was_sent_and_arrived() {
+        assert!(told(250).is_empty());
+        // 1000 packets in the 25 s that count.
+        let expected = "99.8 % of the packets of `bold` (cubic) were lost: it sent 40 a second, and 0.1 arrived; \
+                        a scheme that losses slow down, such as `cubic`, keeps to what arrives.";
+        assert_eq!(told(998), [expected]);
+    }
+}
