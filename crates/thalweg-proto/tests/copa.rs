@@ -5,7 +5,7 @@ mod samples;
 
 use samples::{ack, loss};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, Copa, CopaConfig, LossKind, Path,
+    AckSample, CeResponse, ConfigureController, Controller, Copa, CopaConfig, LossKind, LostSample, Path,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
 
@@ -223,6 +223,41 @@ fn an_unused_window_grows_back_by_slow_start() {
         flow.round(MS(101));
     }
     assert!((190.0..=210.0).contains(&flow.window()), "{}", flow.window());
+}
+
+/// The authors' code, `ReduceOnLoss`: above three in ten of the packets of two round trips lost. What arrived is left of the
+/// window; fewer losses change nothing.
+#[test]
+fn heavy_losses_leave_what_arrived_of_the_window() {
+    let lost = |flow: &Flow| {
+        let path = flow.sample(MS(100), 1).path;
+        LostSample { path, sequence: 0, bytes: 1000, sent_at: flow.now, named: false }
+    };
+    for (of_ten, left) in [(2, None), (5, Some(0.5)), (9, Some(0.1))] {
+        let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 1000.0);
+        let mut cuts = Vec::new();
+        for number in 0..900 {
+            flow.now += MS(1);
+            let before = flow.window();
+            if number % 10 < of_ten {
+                let sample = lost(&flow);
+                flow.controller.on_packet_lost(&sample, ());
+            } else {
+                let sample = AckSample { sent_at: flow.now, ..flow.sample(MS(100), 1) };
+                flow.controller.on_ack(&sample, ());
+            }
+            if flow.window() < before {
+                cuts.push(flow.window() / before);
+                assert_eq!(flow.controller.velocity(), 1.0);
+            }
+        }
+        // Two round trips of packets lie between the first cut and the second.
+        match (left, cuts.get(1)) {
+            (None, None) => assert!(flow.window() > 1000.0, "{}", flow.window()),
+            (Some(left), Some(share)) => assert!((share - left).abs() < 0.02, "{share} for {left}"),
+            _ => panic!("{cuts:?} for {of_ten} of ten"),
+        }
+    }
 }
 
 /// Marks are no sign to it, so none may be set on its packets.

@@ -24,16 +24,19 @@
 //! | the velocity is not bounded (2.1) | no segment moves the window by more than one segment | a window should not more than double, or vanish, within a round trip | none in equilibrium |
 //! | nearly empty is less than a tenth of the range of round trips (2.2) | or equal to it | without any queue both are nothing | an empty path is no competitor |
 //! | the time for which the shortest and the longest round trip count is exact | to an eighth of it | bounded memory | none to be seen |
+//! | nothing bounds the window where a queue is always full, or drops and never delays: the shortest round trip is the standing one then (2.1) | more than 0.3 of the packets of two round trips lost leave the share of the window that arrived, 0.7 at most, with a velocity of 1, and so many let it not grow | the authors' code (`ReduceOnLoss`) leaves 0.7 of it then; mvfst cuts at persistent congestion alone | without, 99.8 % of what goes through a policer is lost; a path that loses more than 0.3 by itself is not filled |
 //! | says nothing of a loss in slow start (2.1) | it ends slow start | whatever is lost, the path has no room for twice as much | less overshoot where buffers are short |
 //! | says nothing of time-outs, idle times and windows that the application does not use | two segments after a time-out, the first window after an idle time, what is left of an unused one, in slow start again | RFC 5681, sections 3.1 and 4.1; RFC 2861 and RFC 7661, but for the threshold, which it does not have | none on a path that works and is used |
 //! | says nothing of marks | packets are Not-ECT | losses are no sign of congestion to it in default mode, so that marks would not be | a queue that marks drops its packets |
 //! | one-way or round-trip delays are not told apart | round trips | what is queued on the way back cannot be helped | less throughput where the way back is congested |
 
+mod losses;
 mod mode;
 
 use super::recent::Recent;
-use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, LostSample, Path};
 use crate::units::{Duration, Rate, Time};
+use losses::Losses;
 use mode::Mode;
 
 /// The least window in segments.
@@ -71,8 +74,9 @@ pub struct Copa {
     longest: Recent<true>,
     velocity: f64,
     round: Round,
-    /// Time-outs so far.
-    timeouts: u32,
+    losses: Losses,
+    /// Time-outs so far, and cuts for heavy losses.
+    cuts: u32,
     pacing_rate: Option<Rate>,
 }
 
@@ -103,7 +107,8 @@ impl Copa {
             longest: Recent::default(),
             velocity: 1.0,
             round: Round { window, ..Round::default() },
-            timeouts: 0,
+            losses: Losses::default(),
+            cuts: 0,
             pacing_rate: None,
         }
     }
@@ -138,6 +143,15 @@ impl Copa {
             _ => self.velocity,
         };
         (self.round.start, self.round.window) = (now, self.window);
+    }
+
+    /// Heavy losses leave `share` of the window.
+    fn cut(&mut self, now: Time, share: f64) {
+        self.cuts = self.cuts.saturating_add(1);
+        self.window = (self.window * share).max(MIN_WINDOW);
+        self.slow_start = false;
+        self.velocity = 1.0;
+        self.round = Round { start: now, window: self.window, ..Round::default() };
     }
 
     /// Section 2.1: towards the target rate, by what so many acknowledged segments are worth.
@@ -191,7 +205,7 @@ impl Controller for Copa {
         self.mode.update(now, smoothed_rtt, queueing, range);
         // Section 2.1: the rate is not above the target, both multiplied by what they are divided by.
         let up = self.window * queueing.as_secs_f64() <= self.mode.inverse_delta() * standing.as_secs_f64();
-        let grows = !up || !sample.app_limited;
+        let grows = !up || !sample.app_limited && !self.losses.forbid_growth(sample.sent_at);
         if self.slow_start && up {
             self.window += if grows { f64::from(sample.acked) } else { 0.0 };
         } else if self.slow_start {
@@ -207,27 +221,35 @@ impl Controller for Copa {
                 self.step(now, sample.acked, up);
             }
         }
+        if let Some(share) = self.losses.on_ack(now, sample.sent_at, sample.acked, smoothed_rtt) {
+            self.cut(now, share);
+        }
         self.pace(segment);
+    }
+
+    fn on_packet_lost(&mut self, sample: &LostSample, _info: ()) {
+        self.losses.on_lost(sample.sent_at);
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
         self.mode.on_loss();
         self.slow_start = false;
         if sample.kind == LossKind::Timeout {
-            self.timeouts = self.timeouts.saturating_add(1);
+            self.cuts = self.cuts.saturating_add(1);
+            self.losses.on_timeout(sample.path.now);
             self.begin_slow_start(MIN_WINDOW);
         }
         self.pace(sample.path.segment);
     }
 
     fn undoes(&self, before: &Self) -> bool {
-        before.timeouts < self.timeouts || before.mode.inverse_delta() > self.mode.inverse_delta()
+        before.cuts < self.cuts || before.mode.inverse_delta() > self.mode.inverse_delta()
     }
 
     fn on_undo(&mut self, before: Self, path: &Path) {
         // What was measured since stays, and so does what the window did for other reasons.
         self.mode.undo(&before.mode);
-        if before.timeouts < self.timeouts {
+        if before.cuts < self.cuts {
             self.window = self.window.max(before.window);
             self.slow_start = before.slow_start;
         }
