@@ -167,6 +167,21 @@ fn a_lost_retransmission_is_found() {
     assert_eq!(t.stats().common.timeouts, 0);
 }
 
+/// Linux, and RFC 9002, section 7.3.2: a window of data cuts once. The repair goes again all the same.
+#[test]
+fn a_lost_retransmission_need_not_cut_again() {
+    let mut t = begun(SenderConfig { cut_for_lost_repairs: false, ..config(true, false) });
+    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    let cut = t.window();
+    t.at(110);
+    let _ = t.sack(1, &[(2, 10)]);
+    t.at(210);
+    let sent = t.sack(1, &[(2, 12)]);
+    assert!(sent.starts_with("r1"), "{sent}");
+    assert_eq!(t.window(), cut);
+    assert_eq!(t.stats().common.timeouts, 0);
+}
+
 /// Section 7.2 and 7.3: after two round trips without an answer the last segment goes again, before the timer expires.
 #[test]
 fn the_end_of_a_burst_is_probed() {

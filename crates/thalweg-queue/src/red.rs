@@ -30,8 +30,11 @@ pub struct RedConfig {
     pub max_probability: f64,
     /// From `max_threshold` on the probability grows to 1 at twice `max_threshold`; otherwise it is 1 at once.
     pub gentle: bool,
-    /// Marks packets that may be marked, as long as the probability is below 1, and drops others.
+    /// Marks packets that may be marked, in place of dropping them.
     pub ecn: bool,
+    /// Drops packets that may be marked too where the probability is 1 (RFC 3168, section 7). Linux marks them unless it is told
+    /// `harddrop`.
+    pub hard_drop: bool,
     /// The size of a usual packet, above zero: tells how long one takes to send, for the average in idle times, and is
     /// the measure of sizes where `unit` is bytes.
     pub mean_packet: Bytes,
@@ -47,6 +50,7 @@ impl Default for RedConfig {
             max_probability: 0.1,
             gentle: true,
             ecn: true,
+            hard_drop: true,
             mean_packet: Bytes::new(1000),
         }
     }
@@ -167,7 +171,7 @@ impl Discipline for Red {
         let stays = match self.judge(entry.size) {
             Verdict::Keep => true,
             Verdict::Notify => self.config.ecn && entry.mark(),
-            Verdict::Drop => false,
+            Verdict::Drop => !self.config.hard_drop && self.config.ecn && entry.mark(),
         };
         if stays {
             self.queue.enqueue(now, entry, dropped);
@@ -360,6 +364,12 @@ mod tests {
         assert_eq!(drops(&outcomes), 0);
         assert!(marks.abs_diff(1000) < 60, "{marks}");
         assert_eq!(drops(&steady(config, 15, 100, entry(1000, Ecn::Ect0))), 100);
+        // Linux without `harddrop` marks them, and drops what may not be marked.
+        let soft = RedConfig { hard_drop: false, ..config };
+        let outcomes = steady(soft, 15, 100, entry(1000, Ecn::Ect0));
+        assert!(outcomes.iter().all(|outcome| *outcome == (None, true)));
+        assert_eq!(drops(&steady(soft, 15, 100, entry(1000, Ecn::NotEct))), 100);
+        assert_eq!(drops(&steady(RedConfig { ecn: false, ..soft }, 15, 100, entry(1000, Ecn::Ect0))), 100);
         let without = RedConfig { ecn: false, ..config };
         assert!(drops(&steady(without, 10, 10_000, entry(1000, Ecn::Ect0))).abs_diff(1000) < 60);
     }

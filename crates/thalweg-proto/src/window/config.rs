@@ -115,6 +115,9 @@ pub struct SenderConfig {
     /// While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window (PRR, RFC
     /// 9937). Only with [`Recovery::Sack`], and for controllers whose window after a loss is what they want at its end.
     pub prr: bool,
+    /// With `rack`: the loss of a retransmission cuts the window once more (RFC 5681, section 4.3). Linux and RFC 9002 cut once for
+    /// each window of data.
+    pub cut_for_lost_repairs: bool,
     /// After a time-out two new segments leave before lost ones go again, and what is acknowledged next tells whether the time-out was
     /// spurious, which is then undone (F-RTO, RFC 5682). Only with [`Recovery::Sack`].
     pub f_rto: bool,
@@ -168,6 +171,7 @@ impl Default for SenderConfig {
             duplicate_threshold: 3,
             rack: None,
             prr: false,
+            cut_for_lost_repairs: true,
             f_rto: false,
             rtt: RttConfig::default(),
             idle_restart: true,

@@ -301,7 +301,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Open => self.begin_recovery(now, sent_at),
             // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the window
             // has begun anew from one segment, and grows while the rest is repaired.
-            Phase::Recovery { .. } if again.is_some_and(|at| at >= self.cut_at()) => {
+            Phase::Recovery { .. }
+                if self.config.cut_for_lost_repairs && again.is_some_and(|at| at >= self.cut_at()) =>
+            {
                 self.begin_recovery(now, sent_at);
             }
             Phase::Recovery { .. } | Phase::Loss { .. } => {}
