@@ -256,3 +256,36 @@ fn four_long_round_trips_are_a_queue() {
         assert_eq!(flow.window() < before, long == 4, "after {long}: {} of {before}", flow.window());
     }
 }
+
+/// What left in a slowdown, two segments, says nothing of the window that the slowdown set aside: it stays, and the way back to it
+/// doubles in a round trip. Of what left before, a time-out halves it as ever.
+#[test]
+fn a_time_out_in_a_slowdown_keeps_the_window_that_was_set_aside() {
+    let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG };
+    let slowed = || {
+        let mut flow = Flow::new(&config);
+        while !flow.controller.is_slowed_down() {
+            flow.round(MS(120));
+        }
+        flow
+    };
+    let mut flow = slowed();
+    let aside = flow.threshold();
+    let path = flow.path(MS(120));
+    let kind = LossKind::Timeout;
+    flow.controller.on_loss(&LossSample { path, kind, sent_at: Time::ZERO, repeated: false });
+    assert!((flow.threshold() - aside / 2.0).abs() < 1e-9);
+    let mut flow = slowed();
+    flow.round(MS(120));
+    for repeated in [false, true] {
+        let path = flow.path(MS(120));
+        flow.controller.on_loss(&LossSample { path, kind, sent_at: flow.now, repeated });
+        assert_eq!((flow.window(), flow.threshold()), (1.0, aside));
+        flow.now += MS(400);
+    }
+    for doubled in [2.0, 4.0, 8.0] {
+        flow.round(MS(120));
+        assert!((flow.window() - doubled).abs() < 1e-9, "{}", flow.window());
+        assert!(flow.controller.is_slowed_down());
+    }
+}

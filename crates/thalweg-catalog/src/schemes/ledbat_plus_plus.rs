@@ -1,6 +1,6 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
 
-use super::window::{self, SACK};
+use super::window;
 use super::{INITIAL_THRESHOLD, initial_window};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
@@ -10,8 +10,12 @@ use thalweg_proto::congestion::LedbatPlusPlusConfig;
 /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
 pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
     "LEDBAT++: transfers in the background, which queue for a bounded time and give way to others (draft-irtf-iccrg-ledbat-plus-plus).",
-    window::keys(KEYS, SACK),
+    window::keys(KEYS, USUAL),
 );
+
+/// Usual values of a sender that has two segments under way for part of the time, whose acknowledgements may be lost together.
+const USUAL: &[(&str, &str)] =
+    &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
 
 const KEYS: &[Key] = &[
     initial_window("2 pkt"),

@@ -21,6 +21,7 @@
 //! | the formula of decrease is given for all delays (4.3) | above the target; below, the window grows by the gain | below, it would grow by as much as it is | as other implementations read it |
 //! | when in a round trip the decrease comes is not said (4.3) | with the first segment that left after the last one | what was sent before says nothing of it | none |
 //! | a slowdown ramps up by slow start (4.4), which has a gain (4.1) | with the gain | slow start is that of 4.1; Apple's does so | a ramp takes the longer the shorter the path is, and the next slowdown comes the later |
+//! | says nothing of a time-out in a slowdown (4.4) | of what left since it began: the window that was set aside stays, and slow start without the gain leads back to it | acknowledgements of two segments are lost together as no others are, and that says nothing of a larger window | without, half of the acknowledgements lost stop the sender |
 //! | what ends a ramp but its threshold is not said (4.4) | a queue above the target, or a loss | somebody else came | the slowdown is over with it |
 //! | the history of shortest delays is kept by minutes (RFC 6817, sections 2.4.2 and 2.5) | by eighths of ten minutes | as much for less | none |
 //! | growth is bounded by what is in flight (RFC 6817, section 2.4.2) | none while the application has nothing to send | senders tell so | none |
@@ -97,8 +98,8 @@ enum Slowdown {
     Due(Time),
     /// It began, and the window stands still.
     Still { since: Time, until: Time },
-    /// It began, and the window grows to what it was.
-    Ramp { since: Time },
+    /// It began, and the window grows to what it was; `restarts` after a time-out of what left since it began.
+    Ramp { since: Time, restarts: bool },
 }
 
 impl LedbatPlusPlus {
@@ -152,7 +153,7 @@ impl LedbatPlusPlus {
                 true
             }
             Slowdown::Still { since, until } if now >= until => {
-                self.slowdown = Slowdown::Ramp { since };
+                self.slowdown = Slowdown::Ramp { since, restarts: false };
                 false
             }
             Slowdown::Still { .. } => true,
@@ -165,7 +166,7 @@ impl LedbatPlusPlus {
         if core::mem::take(&mut self.starting) && self.config.slowdowns {
             self.slowdown = Slowdown::Due(path.now + path.smoothed_rtt * ROUND_TRIPS);
         }
-        if let Slowdown::Ramp { since } = self.slowdown {
+        if let Slowdown::Ramp { since, .. } = self.slowdown {
             self.slowdown = Slowdown::Due(path.now + path.now.since(since) * APART);
         }
     }
@@ -176,7 +177,9 @@ impl LedbatPlusPlus {
         if queueing > limit {
             self.threshold = self.window.max(MIN_WINDOW);
         } else {
-            self.window = (self.window + self.gain() * acked).min(self.threshold);
+            let restarts = matches!(self.slowdown, Slowdown::Ramp { restarts: true, .. });
+            let gain = if restarts { 1.0 } else { self.gain() };
+            self.window = (self.window + gain * acked).min(self.threshold);
         }
         if self.window >= self.threshold {
             self.leave_slow_start(path);
@@ -223,6 +226,14 @@ impl Controller for LedbatPlusPlus {
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
+        if let Slowdown::Still { since, .. } | Slowdown::Ramp { since, .. } = self.slowdown
+            && sample.kind == LossKind::Timeout
+            && sample.sent_at >= since
+        {
+            self.window = TIMEOUT_WINDOW;
+            self.slowdown = Slowdown::Ramp { since, restarts: true };
+            return;
+        }
         let is_still = matches!(self.slowdown, Slowdown::Still { .. });
         if !sample.repeated {
             // What a slowdown set aside is what met the loss.
