@@ -35,7 +35,14 @@ const KEYS: &[Key] = &[
         "true",
         "Beyond `max-threshold` the probability grows to 1 at twice that length; otherwise it is 1 at once.",
     ),
-    key("ecn", Kind::Switch, "true", "Marks packets that may be marked, as long as not all would be dropped."),
+    key("ecn", Kind::Switch, "true", "Marks packets that may be marked, in place of dropping them."),
+    key(
+        "hard-drop",
+        Kind::Switch,
+        "true",
+        "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them \
+         unless it is told `harddrop`: `false` is its default.",
+    ),
     key(
         "mean-packet",
         Kind::Size,
@@ -59,7 +66,12 @@ fn check(values: &Values) -> Result<(), Fault> {
     match thresholds(values) {
         None => Err(Fault::new(given, "the thresholds are in different units")
             .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),
-        Some((_, min, max)) if max <= min => Err(Fault::new(
+        Some((_, min, max)) if max == min => Err(Fault::new(
+            given,
+            format!("the maximum threshold must be above the minimum, but both are {min}"),
+        )
+        .help("a queue that marks all above one length is { discipline = \"step\", threshold = ... }")),
+        Some((_, min, max)) if max < min => Err(Fault::new(
             given,
             format!("the maximum threshold must be above the minimum, but they are {max} and {min}"),
         )),
@@ -80,6 +92,7 @@ impl Bound for RedConfig {
             max_probability: values.need("max-probability"),
             gentle: values.need("gentle"),
             ecn: values.need("ecn"),
+            hard_drop: values.need("hard-drop"),
             mean_packet: values.need("mean-packet"),
         }
     }
@@ -96,6 +109,7 @@ impl Bound for RedConfig {
         values.give("max-probability", &self.max_probability);
         values.give("gentle", &self.gentle);
         values.give("ecn", &self.ecn);
+        values.give("hard-drop", &self.hard_drop);
         values.give("mean-packet", &self.mean_packet);
     }
 }

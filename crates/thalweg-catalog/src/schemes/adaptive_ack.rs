@@ -17,7 +17,9 @@ use thalweg_proto::units::Duration;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "adaptive-ack",
     keys_of: "adaptive-ack",
-    about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
+    about: super::collapses!(
+        "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss."
+    ),
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],

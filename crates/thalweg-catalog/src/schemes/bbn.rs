@@ -10,7 +10,7 @@ use thalweg_proto::window::wire::SEGMENT_HEADER;
 
 /// Rate control by rations (Robinson, Friedman and Steenstrup 1990).
 pub const SCHEME: SchemeDescription = window::scheme::<BbnConfig>(
-    "Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).",
+    super::collapses!("Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990)."),
     window::keys(KEYS, GO_BACK_N),
 );
 

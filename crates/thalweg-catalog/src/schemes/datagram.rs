@@ -15,7 +15,7 @@ use thalweg_proto::units::Rate;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "udp",
     keys_of: "udp",
-    about: "Unreliable datagrams.",
+    about: super::collapses!("Unreliable datagrams."),
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],

@@ -8,8 +8,10 @@ use crate::{Key, Kind, bind};
 use thalweg_proto::congestion::FixedConfig;
 
 /// A window that never changes.
-pub const SCHEME: SchemeDescription =
-    window::scheme::<FixedConfig>("A window that never changes.", window::keys(KEYS, GO_BACK_N));
+pub const SCHEME: SchemeDescription = window::scheme::<FixedConfig>(
+    super::collapses!("A window that never changes."),
+    window::keys(KEYS, GO_BACK_N),
+);
 
 /// The keys of a window that never changes.
 pub(super) const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")

@@ -23,6 +23,17 @@ macro_rules! schemes {
 }
 thalweg_proto::controllers!(schemes);
 
+/// The sentence of schemes that send at their own pace whatever is lost.
+macro_rules! collapses {
+    ($about:literal) => {
+        concat!(
+            $about,
+            " Losses do not slow it down: where a path has less room, most of what it sends may be lost."
+        )
+    };
+}
+use collapses;
+
 pub mod adaptive_ack;
 pub mod datagram;
 pub mod presets;

@@ -96,6 +96,8 @@ const LINUX: List = &[
     // The variation counts for 200 ms at least.
     ("rto.margin", "200 ms"),
     ("delayed-ack.delay", "40 ms"),
+    // tcp_fastretrans_alert() enters recovery once for each window of data.
+    ("cut-for-lost-repairs", "false"),
 ];
 
 /// The other requirements and recommendations of the standards track.
@@ -108,6 +110,8 @@ const RFC: List = &[
     ("rto.margin", "1 ms"),
     // RFC 5681, section 4.2.
     ("delayed-ack.delay", "500 ms"),
+    // RFC 5681, section 4.3.
+    ("cut-for-lost-repairs", "true"),
 ];
 
 /// RFC 2861 in place of a restart.
@@ -216,6 +220,7 @@ mod tests {
         assert_eq!((rfc.rtt.floor, rfc.rtt.margin), (Duration::from_secs(1), Duration::from_millis(1)));
         assert!(linux.prr && linux.rack.is_some());
         assert!(linux.f_rto && rfc.f_rto);
+        assert!(!linux.cut_for_lost_repairs && rfc.cut_for_lost_repairs);
         // BBR has a rate of its own while losses are repaired, and after an idle time.
         let bbr = sender("bbr:preset=draft");
         assert!(!bbr.prr && !bbr.idle_restart && bbr.f_rto && bbr.rtt == rfc.rtt);

@@ -9,7 +9,9 @@ use thalweg_proto::congestion::SourceQuenchConfig;
 
 /// Source Quench (Nagle 1984).
 pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
-    "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.",
+    super::collapses!(
+        "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on."
+    ),
     window::keys(KEYS, USUAL),
 );
 

@@ -17,9 +17,11 @@ use thalweg_proto::units::{Duration, Rate};
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop",
     keys_of: "sscop",
-    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
+    about: super::collapses!(
+        "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
             (1468 B without) have 4 bytes of trailer and up to 3 of padding; `header` (28 B without) is what the layers \
-            below add to every PDU, \"0 B\" on an ATM line.",
+            below add to every PDU, \"0 B\" on an ATM line."
+    ),
     keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], usual: USUAL, presets: &[] },
     traits: TRAITS,
     check: &check,

@@ -10,8 +10,8 @@ use thalweg_proto::units::{Duration, Rate};
 
 const ABOUT: &str =
     "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
-const ABOUT_LITERAL: &str =
-    "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed.";
+const ABOUT_LITERAL: &str = "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed. Where queues are short, most of what it sends may \
+     be lost.";
 
 /// The rules with the amendments that make them work.
 pub const SCHEME: SchemeDescription = SchemeDescription {

@@ -20,7 +20,9 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sstp",
     keys_of: "sstp",
-    about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
+    about: super::collapses!(
+        "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments."
+    ),
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],

@@ -10,7 +10,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "vanilla",
     keys_of: "vanilla",
     ..window::scheme::<FixedConfig>(
-        "No congestion control: a fixed window with go-back-n.",
+        super::collapses!("No congestion control: a fixed window with go-back-n."),
         window::keys(KEYS, GO_BACK_N),
     )
 };

@@ -76,6 +76,13 @@ pub const WINDOW_KEYS: &[Key] = &[
     )
     .usual_live("true", "as kernels do (for the schemes that can)"),
     key(
+        "cut-for-lost-repairs",
+        Kind::Switch,
+        "true",
+        "With `rack`: a repair that is lost cuts the window once more (RFC 5681, section 4.3). With `false` a window of data cuts it \
+         once, whatever is lost again (Linux; RFC 9002, section 7.3.2).",
+    ),
+    key(
         "f-rto",
         Kind::Switch,
         "false",
@@ -558,6 +565,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         rack: rack(values),
         // What holds for all schemes is for those that can.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,
+        cut_for_lost_repairs: values.need("cut-for-lost-repairs"),
         f_rto: values.need::<bool>("f-rto") && recovery == Recovery::Sack,
         // In simulations the gate of the node where a flow begins decides.
         pause: PauseConfig::default(),
@@ -625,6 +633,7 @@ fn write_shared(config: &EndsConfig, values: &mut Values) {
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }
+    values.give("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
     values.give("receive-window", &receiver.window);
     values.give("delayed-ack", &receiver.delayed_ack.is_some());
     if let Some(delayed) = &receiver.delayed_ack {
