@@ -14,7 +14,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
-use thalweg_queue::{AckFilter, EcnTreatment, LossSpec, TokenBucketSpec};
+use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
     WorkloadSpec,
@@ -351,6 +351,14 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     match bytes(&line.queue, packet.max(1)) {
         None => {
             let _ = write!(text, "; unlimited {kind}");
+        }
+        Some(_) if packet > 0 && !paths.carries_data(number, back) => {
+            let size = match line.queue.limit() {
+                Limit::Packets(packets) => format!("{packets} packets"),
+                Limit::Bytes(bytes) => about(Bytes::new(bytes)).to_string(),
+                Limit::Unlimited => String::new(),
+            };
+            let _ = write!(text, "; {kind} of {size}, crossed by acknowledgements alone");
         }
         Some(size) if packet == 0 => {
             let _ = write!(text, "; {kind} of {size}, crossed by no flow");

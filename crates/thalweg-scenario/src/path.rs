@@ -16,6 +16,8 @@ pub struct Paths {
     link_rtt: Vec<Duration>,
     /// The largest packet over each direction of each link; zero where no flow crosses it.
     packet: Vec<u32>,
+    /// The directions of links that some flow's data crosses, not its acknowledgements alone.
+    carries_data: Vec<bool>,
     /// The directions that are the slowest on the way of some flow's data.
     bottleneck: Vec<bool>,
 }
@@ -93,6 +95,7 @@ impl Paths {
             groups: Vec::with_capacity(spec.groups.len()),
             link_rtt: vec![Duration::ZERO; spec.links.len()],
             packet: vec![0; spec.links.len() * 2],
+            carries_data: vec![false; spec.links.len() * 2],
             bottleneck: vec![false; spec.links.len() * 2],
         };
         for group in &spec.groups {
@@ -129,6 +132,7 @@ impl Paths {
                 }
             }
             for &(hop, _) in &there.shares {
+                self.carries_data[hop as usize] = true;
                 self.bottleneck[hop as usize] |= nominal_rate(direction(spec, hop)) <= path.rate;
             }
             if slowest.as_ref().is_none_or(|slowest| path.rtt > slowest.rtt) {
@@ -165,6 +169,11 @@ impl Paths {
     /// The largest packet that crosses a link in a direction; zero where none does.
     pub fn largest_packet(&self, link: usize, backward: bool) -> u32 {
         self.packet.get(link * 2 + usize::from(backward)).copied().unwrap_or(0)
+    }
+
+    /// True if data crosses a link in a direction, not acknowledgements alone.
+    pub fn carries_data(&self, link: usize, backward: bool) -> bool {
+        self.carries_data.get(link * 2 + usize::from(backward)).copied().unwrap_or(false)
     }
 
     /// True if this is the slowest line on the way of some flow's data.

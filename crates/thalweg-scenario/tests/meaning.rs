@@ -157,6 +157,7 @@ fn disciplines_have_their_parameters() {
             max_probability: 0.02,
             gentle: false,
             ecn: false,
+            hard_drop: true,
             mean_packet: Bytes::new(500),
         })
     );
@@ -492,6 +493,31 @@ fn included_files_come_first_and_give_way() {
     assert_eq!((spec.links[0].name.as_str(), spec.links[1].name.as_str()), ("a-b", "b-c"));
     // A file that is named in an included file is looked for beside that.
     assert_eq!(spec.links[0].forward.impairment.loss, LossSpec::List([1, 5].into()));
+}
+
+/// A list numbers the packets of the direction that has it: acknowledgements with these numbers are not lost, unless `reverse` says so.
+#[test]
+fn a_list_of_losses_holds_for_its_own_direction() {
+    let list = |packets: &[u64]| LossSpec::List(packets.into());
+    let losses = |keys: &str| {
+        let text = format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n{keys}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        let spec = load_text("list.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
+        let link = &spec.links[0];
+        [&link.forward, &link.backward].map(|line| {
+            let change = line.schedule.first().and_then(|change| change.impairment.clone());
+            (line.impairment.loss.clone(), change.map(|change| change.loss))
+        })
+    };
+    let loss = "loss = { model = \"list\", packets = [2, 5] }";
+    assert_eq!(losses(loss), [(list(&[2, 5]), None), (LossSpec::None, None)]);
+    let both = format!("{loss}\nreverse = {{ loss = {{ model = \"list\", packets = [3] }} }}");
+    assert_eq!(losses(&both), [(list(&[2, 5]), None), (list(&[3]), None)]);
+    // Another model holds both ways, also under a list in a schedule.
+    let scheduled = "loss = 0.1\nschedule = [{ at = \"1 s\", loss = { model = \"list\", packets = [7] } }]";
+    let uniform = LossSpec::Uniform { probability: 0.1 };
+    assert_eq!(losses(scheduled), [(uniform.clone(), Some(list(&[7]))), (uniform, Some(LossSpec::None))]);
 }
 
 /// SSCOP's usual values at the UNI; with rate control, the amended rules or those printed.

@@ -7,7 +7,7 @@ use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::jitter::Jitter;
-use super::loss::{Loss, Reorder};
+use super::loss::{Loss, LossTable, Reorder};
 use super::medium::{AggregationTable, EcnName, OrNone, RhythmTable, ShaperTable, SleepTable};
 use super::queue::Queue;
 use super::scheme::words;
@@ -31,7 +31,7 @@ table! {
         jitter: Jitter = "jitter" or r#""0 s""#;
         /// The queue before the transmitter: its capacity, or a table with its discipline.
         queue: Queue = "queue";
-        /// Which packets the wire loses.
+        /// Which packets the wire loses. A list holds for the direction that has it: `reverse` has its own.
         loss: Loss = "loss" or "0.0";
         /// The probability that a packet arrives twice.
         duplicate: Probability = "duplicate" or "0.0" => impairment.duplicate;
@@ -74,6 +74,22 @@ impl Line {
             (other.rate, other.trace) = (None, None);
         }
         self.inherit(&other);
+    }
+
+    /// Leaves out lists of losses that `own`, what is said of this direction alone, does not have: they number the packets of the other
+    /// direction.
+    pub fn leave_lists(&mut self, own: Option<&Self>) {
+        let is_list = |at: &At<Loss>| matches!(at.value, Loss::Table(LossTable::List(_)));
+        if self.loss.as_ref().is_some_and(is_list) && own.is_none_or(|own| own.loss.is_none()) {
+            self.loss = None;
+        }
+        if own.is_none_or(|own| own.schedule.is_none()) {
+            for entry in self.schedule.iter_mut().flat_map(|at| &mut at.value) {
+                if let Some(at) = entry.value.loss.as_mut().filter(|at| is_list(at)) {
+                    at.value = Loss::Probability(Probability(0.0));
+                }
+            }
+        }
     }
 }
 

@@ -140,6 +140,7 @@ impl Resolver<'_> {
         backward.complete(&link.line);
         backward.complete(&path.reverse.map(|at| at.value).unwrap_or_default());
         backward.complete(&forward);
+        backward.leave_lists(link.reverse.as_ref().map(|at| &at.value));
         let spans = |line: &Line| {
             let rate = line.rate.as_ref().map(|at| at.span).or_else(|| line.trace.as_ref().map(|at| at.span));
             (

@@ -230,6 +230,7 @@ impl Resolver<'_> {
             let errors = self.report.errors();
             let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             reverse.complete(&table.line);
+            reverse.leave_lists(table.reverse.as_ref().map(|at| &at.value));
             let forward =
                 self.line(&table.line, &what, span, "\"unlimited\"", Place::Access(number, first), pending);
             let backward = if self.report.errors() == errors || table.reverse.is_some() {
