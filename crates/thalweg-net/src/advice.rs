@@ -39,6 +39,8 @@ pub enum Advice {
         queued: bool,
         /// That queue was long nearly always, for the path: whoever keeps it so loses packets to it.
         full: bool,
+        /// The path stopped carrying datagrams as large as before: what was sent in such was lost, whatever the rate.
+        narrowed: bool,
     },
 }
 
@@ -112,8 +114,11 @@ impl Look {
 #[derive(Debug, Default)]
 pub struct Advisor {
     last: Option<(Time, SenderStats)>,
-    /// Bytes sent by then.
+    /// Bytes sent by then, and the size of datagrams.
     bytes: u64,
+    datagram: u16,
+    /// Datagrams became smaller.
+    narrowed: bool,
     looks: VecDeque<Look>,
     /// The highest rate of all looks that the path has carried, in bytes a second.
     fastest: f64,
@@ -126,6 +131,7 @@ impl Advisor {
         let Some((then, before)) = self.last else {
             self.last = Some((now, *sender));
             self.bytes = stats.bytes_sent;
+            self.datagram = stats.datagram;
             return;
         };
         let span = now.since(then);
@@ -133,6 +139,8 @@ impl Advisor {
             return;
         }
         self.last = Some((now, *sender));
+        self.narrowed |= stats.datagram < self.datagram;
+        self.datagram = stats.datagram;
         let in_flight = before.in_flight;
         let sent = sender.sent.saturating_sub(before.sent);
         let lost = sender.retransmissions.saturating_sub(before.retransmissions);
@@ -224,7 +232,8 @@ impl Advisor {
             |than: f64| looks.iter().filter(|look| look.queue.is_some_and(|queue| queue > than)).count();
         let shortest = self.last.and_then(|(_, last)| last.min_rtt).map_or(f64::MAX, Duration::as_secs_f64);
         let full = 4 * longer((FULL * shortest).max(LATER * short)) > 3 * looks.len();
-        Some(Advice::TooFast { carried: rate(carried), share, queued: longer(short) * 2 > looks.len(), full })
+        let queued = longer(short) * 2 > looks.len();
+        Some(Advice::TooFast { carried: rate(carried), share, queued, full, narrowed: self.narrowed })
     }
 
     /// The longest time in a queue, in seconds, that counts as none.

@@ -135,7 +135,7 @@ fn a_rate_above_the_paths_is_told_and_one_below_is_not() {
     let line = "rate=20Mbit/s,delay=50ms,buffer=250kB";
     for rate in ["40Mbit/s", "30Mbit/s"] {
         let advice = watched(&format!("sstp:rate={rate}"), line, 10, None).of_rate();
-        let Some(Advice::TooFast { carried, share, queued, full: true }) = advice else {
+        let Some(Advice::TooFast { carried, share, queued, full: true, narrowed: false }) = advice else {
             panic!("{advice:?}")
         };
         // Headers take 4 % of the path.

@@ -31,8 +31,9 @@ impl Findings {
             let rates = [carried, sent].map(Rate::as_bits_per_sec);
             losses = json!({"carried_bps": rates[0], "sent_bps": rates[1], "share": share});
         }
-        if let Some(Advice::TooFast { carried, share, queued, full }) = self.rate {
-            rate = json!({"carried_bps": carried.as_bits_per_sec(), "share": share, "queued": queued, "full": full});
+        if let Some(Advice::TooFast { carried, share, queued, full, narrowed }) = self.rate {
+            let carried = carried.as_bits_per_sec();
+            rate = json!({"carried_bps": carried, "share": share, "queued": queued, "full": full, "narrowed": narrowed});
         }
         json!({"losses": losses, "rate": rate})
     }
@@ -52,6 +53,7 @@ impl Findings {
                 share: share(of)?,
                 queued,
                 full: of["full"].as_bool().unwrap_or(false),
+                narrowed: of["narrowed"].as_bool().unwrap_or(false),
             })
         };
         value.is_object().then(|| Self { losses: losses(&value["losses"]), rate: too_fast(&value["rate"]) })
@@ -79,6 +81,11 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
                 rate(carried)
             )
         }
+        Advice::TooFast { share, narrowed: true, .. } => format!(
+            "{:.0} % of what was sent had to be sent again: the path stopped carrying packets as large as before (an MTU black hole, \
+             or an outage)",
+            100.0 * share
+        ),
         Advice::TooFast { share, full, .. } if !keeps_rate => {
             let why = if full {
                 format!("{name} sends more than the path carries")
@@ -120,7 +127,7 @@ mod tests {
     fn findings_are_read_as_written() {
         let [carried, sent] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
         let losses = Some(Advice::Losses { carried, sent, share: 0.01 });
-        let rate = Some(Advice::TooFast { carried, share: 0.3, queued: true, full: true });
+        let rate = Some(Advice::TooFast { carried, share: 0.3, queued: true, full: true, narrowed: true });
         for findings in
             [Findings::default(), Findings { losses, rate: None }, Findings { losses: None, rate }]
         {
@@ -137,13 +144,20 @@ mod tests {
     #[test]
     fn who_finds_its_rate_is_blamed_for_a_full_queue_only() {
         let copa = Scheme::read("copa", &Registry::default()).unwrap();
-        let said = |full| {
-            let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full };
+        let said = |full, narrowed| {
+            let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full, narrowed };
             words_for(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
         let start = "11 % of what was sent had to be sent again: ";
-        assert_eq!(said(true), format!("{start}copa sends more than the path carries"));
-        assert_eq!(said(false), format!("{start}the path loses so much, or copa sends more than it carries"));
+        assert_eq!(said(true, false), format!("{start}copa sends more than the path carries"));
+        assert_eq!(
+            said(false, false),
+            format!("{start}the path loses so much, or copa sends more than it carries")
+        );
+        assert!(
+            said(true, true)
+                .starts_with(&format!("{start}the path stopped carrying packets as large as before"))
+        );
     }
 
     #[test]

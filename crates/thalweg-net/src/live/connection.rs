@@ -38,7 +38,9 @@ pub enum NetError {
 impl fmt::Display for NetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Connect(ConnectError::NoAnswer) => f.write_str("nobody answered"),
+            Self::Connect(ConnectError::NoAnswer) => {
+                f.write_str("nobody answered: nothing runs there, or UDP is blocked on the way (a firewall, a NAT)")
+            }
             Self::Connect(ConnectError::WrongKey(key)) => {
                 write!(f, "the one who answered has the key {key}, which is not the one expected")
             }
@@ -59,7 +61,10 @@ impl fmt::Display for NetError {
             }
             Self::Closed(Closed::Silent) => f.write_str("the peer fell silent"),
             Self::Closed(Closed::Reset) => {
-                f.write_str("the peer was started anew and has forgotten the connection")
+                f.write_str(
+                    "the peer does not know the connection any more: it was started anew, or gave up after it had heard nothing \
+                     for long",
+                )
             }
             Self::Closed(Closed::Narrow) => {
                 f.write_str("the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)")

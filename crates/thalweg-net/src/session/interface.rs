@@ -57,7 +57,7 @@ pub enum Closed {
     },
     /// Nothing was heard from the peer for the idle time-out.
     Silent,
-    /// The peer knows nothing of the connection: it was started anew.
+    /// The peer knows nothing of the connection any more: it was started anew, or had given up.
     Reset,
     /// The peer is heard, but what is as large as any path takes does not arrive there.
     Narrow,
