@@ -9,6 +9,7 @@ use crate::bench::arguments::Bench;
 use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
+use crate::habits;
 use crate::hunt::{self, HuntArguments};
 use crate::impair::{self, ImpairArguments};
 use crate::import::{self, Import};
@@ -111,7 +112,37 @@ impl Arguments {
     /// A wrong call, or one for help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        Self::try_parse_from(&words).map_err(|error| Self::with_hint(error, &words))
+        Self::try_parse_from(&words).map_err(|error| Self::with_hint(Self::with_habit(error, &words), &words))
+    }
+
+    /// What people type first who know other programs gets a hint at what there is in its place, and none at what is spelt alike.
+    fn with_habit(error: clap::Error, words: &[OsString]) -> clap::Error {
+        let given = |kind| match error.get(kind) {
+            Some(ContextValue::String(word)) => Some(word.as_str()),
+            _ => None,
+        };
+        let mut command = Self::command();
+        let called = words.iter().find_map(|word| command.find_subcommand(word)).cloned();
+        let name = called.as_ref().map(|called| called.get_name().to_owned());
+        let hint = match error.kind() {
+            ErrorKind::UnknownArgument => given(ContextKind::InvalidArg).and_then(|option| {
+                habits::of_option(name.as_deref()?, option.split('=').next().unwrap_or(option))
+            }),
+            ErrorKind::InvalidSubcommand => {
+                given(ContextKind::InvalidSubcommand).and_then(habits::of_command)
+            }
+            _ => None,
+        };
+        let Some(hint) = hint else { return error };
+        command = called.unwrap_or(command);
+        let mut hinted = clap::Error::new(error.kind()).with_cmd(&command);
+        for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand, ContextKind::Usage] {
+            if let Some(value) = error.get(kind) {
+                hinted.insert(kind, value.clone());
+            }
+        }
+        hinted.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.to_owned().into()]));
+        hinted
     }
 
     /// A file behind an option that takes one after `=` alone is one argument too many: says how it is written.

@@ -1,6 +1,7 @@
 //! Values on the command line, and what is said of those that cannot be.
 
 use crate::console::Error;
+use std::io;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
@@ -160,7 +161,39 @@ pub fn seconds(text: &str) -> Result<Duration, UnitError> {
 pub fn place(text: &str) -> Result<SocketAddr, String> {
     let port = text.trim_start_matches(':').parse::<u16>();
     let address = port.map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
-    address.or_else(|_| text.parse()).map_err(|_| "expected a port, or an address with a port".to_owned())
+    address.or_else(|_| socket_address(text))
+}
+
+/// An address with a port, where `[fe80::1%eth0]:4747` names the interface.
+pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    let expected = || "expected a port, or an address with a port".to_owned();
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (host, port) = text.strip_prefix('[').and_then(|text| text.split_once("]:")).ok_or_else(expected)?;
+    let (address, zone) = host.split_once('%').ok_or_else(expected)?;
+    if address.parse::<Ipv6Addr>().is_err() || port.parse::<u16>().is_err() {
+        return Err(expected());
+    }
+    let found = addresses(text).ok().and_then(|found| found.into_iter().next());
+    found.ok_or_else(|| format!("there is no interface `{zone}`"))
+}
+
+/// The addresses of `HOST:PORT`, where an IPv6 address in brackets may name its interface: `[fe80::1%eth0]:4747`.
+pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
+    let zoned =
+        name.strip_prefix('[').and_then(|name| name.split_once("]:")).filter(|(host, _)| host.contains('%'));
+    match zoned.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?))) {
+        Some(parts) => Ok(parts.to_socket_addrs()?.collect()),
+        None => Ok(name.to_socket_addrs()?.collect()),
+    }
+}
+
+/// A code for pairing, as it is shown: nobody else writes four digits, a dash and four digits.
+pub fn is_pairing_code(text: &str) -> bool {
+    let parts = text.split_once('-');
+    let is_half = |half: &str| half.len() == 4 && half.bytes().all(|byte| byte.is_ascii_digit());
+    parts.is_some_and(|(first, second)| is_half(first) && is_half(second))
 }
 
 /// A size with its unit.
@@ -170,7 +203,15 @@ pub fn bytes(text: &str) -> Result<Bytes, UnitError> {
 
 /// `HOST:PORT`, also where no port is said.
 pub fn with_port(host: &str) -> Result<String, Error> {
-    let is_v6 = |host: &str| host.parse::<Ipv6Addr>().is_ok();
+    if host.contains('@') {
+        return Err(Error::Usage(format!(
+            "`{host}` is not HOST:PORT: no user is named, as no account is used at the other end"
+        )));
+    }
+    let is_v6 = |host: &str| {
+        let (address, zone) = host.split_once('%').unwrap_or((host, "0"));
+        address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty() && !zone.contains(']')
+    };
     if is_v6(host) {
         return Ok(format!("[{host}]:{PORT}"));
     }
@@ -195,8 +236,7 @@ pub fn with_port(host: &str) -> Result<String, Error> {
 
 /// The first address of `HOST:PORT`, or of a host without a port.
 pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
-    let found =
-        with_port(host)?.to_socket_addrs().map_err(|error| Error::Usage(format!("{host}: {error}")))?;
+    let found = addresses(&with_port(host)?).map_err(|error| Error::Usage(format!("{host}: {error}")))?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))
 }
 
@@ -233,11 +273,49 @@ mod tests {
             ("2001:db8::1", "[2001:db8::1]:4747"),
             ("[2001:db8::1]", "[2001:db8::1]:4747"),
             ("[2001:db8::1]:99", "[2001:db8::1]:99"),
+            ("fe80::1%eth0", "[fe80::1%eth0]:4747"),
+            ("[fe80::1%eth0]", "[fe80::1%eth0]:4747"),
+            ("[fe80::1%2]:99", "[fe80::1%2]:99"),
         ] {
             assert_eq!(with_port(given).unwrap(), meant, "{given}");
         }
-        for given in ["", ":99", "host:port", "a file", "folder/file", "host:0", "[2001:db8::1]:00"] {
+        for given in [
+            "",
+            ":99",
+            "host:port",
+            "a file",
+            "folder/file",
+            "host:0",
+            "[2001:db8::1]:00",
+            "user@host",
+            "user@host:dir",
+        ] {
             assert!(with_port(given).is_err(), "{given}");
+        }
+    }
+
+    /// The loopback is the first interface of every host, by name and by number.
+    #[test]
+    fn addresses_name_their_interface() {
+        for text in ["[fe80::1%lo]:99", "[fe80::1%1]:99"] {
+            let SocketAddr::V6(address) = socket_address(text).unwrap() else { panic!("{text}") };
+            assert_eq!((address.scope_id(), address.port()), (1, 99), "{text}");
+            assert_eq!(addresses(text).unwrap(), [SocketAddr::V6(address)]);
+            assert_eq!(place(text).unwrap(), SocketAddr::V6(address));
+        }
+        assert_eq!(resolve("fe80::1%lo").unwrap(), resolve("[fe80::1%lo]:4747").unwrap());
+        assert_eq!(addresses("127.0.0.1:9").unwrap(), ["127.0.0.1:9".parse().unwrap()]);
+        assert!(socket_address("[fe80::1%nowhere7]:99").unwrap_err().contains("no interface `nowhere7`"));
+        assert!(socket_address("[host%lo]:99").unwrap_err().contains("expected"));
+    }
+
+    #[test]
+    fn codes_for_pairing_are_known_by_their_form() {
+        assert!(is_pairing_code("4821-0937"));
+        for text in
+            ["20261127", "48210937", "4821-093", "4821-0937-1", "4821-093x", "./4821-0937", "2026-11-27"]
+        {
+            assert!(!is_pairing_code(text), "{text}");
         }
     }
 

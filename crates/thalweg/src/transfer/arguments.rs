@@ -1,7 +1,7 @@
 //! The arguments of the commands about transfers.
 
 use crate::console::Error;
-use crate::values::{PORT, bytes, positive, threads};
+use crate::values::{PORT, bytes, positive, socket_address, threads};
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -241,7 +241,10 @@ impl FromStr for Listen {
         if let Ok(address) = text.parse() {
             return Ok(Self::At(SocketAddr::new(address, PORT)));
         }
-        text.parse().map(Self::At).map_err(|_| "expected a port, or an address with a port".to_owned())
+        // An address alone may name its interface, too.
+        socket_address(text)
+            .or_else(|why| socket_address(&format!("[{text}]:{PORT}")).map_err(|_| why))
+            .map(Self::At)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::http;
 use crate::console::{Console, Error};
+use crate::values::socket_address;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -17,7 +18,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
     }
-    text.parse().map_err(|_| "expected a port, or an address with a port".to_owned())
+    socket_address(text)
 }
 
 /// The counts of all transfers of a process.

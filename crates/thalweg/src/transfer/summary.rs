@@ -225,7 +225,8 @@ impl Summary {
         let mut all: Vec<String> =
             failed.map(|failure| format!("{}: {}", failure.name, failure.message)).collect();
         let more = self.failed - self.failures.len().min(SHOWN) as u64;
-        all.extend((more > 0).then(|| format!("and {more} more")));
+        let what = if more == 1 { "file or folder" } else { "files or folders" };
+        all.extend((more > 0).then(|| format!("and {more} more {what} did not come through")));
         let passed = self.not_sent.iter().take(SHOWN);
         all.extend(passed.map(|thing| format!("{} is not sent: {}", thing.name, thing.message)));
         let lost = self.lost_words.iter().filter(|_| self.result != COMPLETE);

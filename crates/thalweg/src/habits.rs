@@ -1,0 +1,157 @@
+//! What people who know rsync, scp and croc type first, and what there is in its place.
+
+/// The hint for an option that the command `command` does not have.
+pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
+    let table: &[(&[&str], &str)] = match command {
+        "send" => &SEND,
+        "recv" | "serve" => &RECEIVE,
+        _ => return None,
+    };
+    table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint)
+}
+
+/// The hint for a command that there is not.
+pub fn of_command(command: &str) -> Option<&'static str> {
+    COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
+}
+
+const SEND: [(&[&str], &str); 13] = [
+    (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
+    (
+        &["-a", "--archive", "-p", "-t", "-l", "--links", "--perms", "--times", "--preserve"],
+        "names, times, permissions and links are always sent; owners and attributes never are (see --strict)",
+    ),
+    (
+        &["-v", "-vv", "--verbose", "--progress", "--info"],
+        "progress is shown at a terminal unless --quiet is given; --json prints the details",
+    ),
+    (
+        &["-z", "--compress"],
+        "nothing is compressed on the way: pack it first, as in `tar cz FOLDER | thalweg send - HOST`",
+    ),
+    (
+        &["-P", "--port"],
+        "the port comes behind the receiver: `thalweg send FILES... HOST:PORT`. Progress is shown and interrupted transfers resume \
+         without an option",
+    ),
+    (
+        &["-n", "--dry-run"],
+        "there is no dry run; --strict sends nothing if some of it could not be carried, and the receiver replaces nothing unless it \
+         is told to (`thalweg recv --overwrite` or `--backup`)",
+    ),
+    (
+        &["--bwlimit", "--limit-rate", "--throttle", "--limit"],
+        "the limit is --rate RATE, such as --rate \"10 Mbit/s\"",
+    ),
+    (&["-c"], "the option is --checksum"),
+    (
+        &["-e", "-i", "-o", "-J", "--rsh"],
+        "no ssh is used: start `thalweg recv DIR` at the other end, and name that host",
+    ),
+    (&["--delete", "--remove-source-files"], "nothing is deleted, at either end"),
+    (
+        &["-u", "--update", "--overwrite", "--backup", "--ignore-existing"],
+        "the receiver says what is replaced: `thalweg recv` with --overwrite, --no-overwrite or --backup",
+    ),
+    (
+        &["--partial", "--append", "--resume", "--continue", "--inplace"],
+        "interrupted transfers resume by themselves when the same is sent again; --keep-trying does so",
+    ),
+    (
+        &["--code", "--exclude", "--include", "--filter"],
+        "--pair asks for the receiver's code; names are not filtered: name what is to be sent",
+    ),
+];
+
+const RECEIVE: [(&[&str], &str); 5] = [
+    (
+        &["-p", "-P", "--port", "--bind"],
+        "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
+    ),
+    (&["-y", "--yes"], "`--trust new` takes any sender without a question; --pair shows a code"),
+    (&["-o", "--out", "--output", "--dest"], "the folder is an argument: `thalweg recv DIR`"),
+    (
+        &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
+        "folders come whole and progress is shown without an option",
+    ),
+    (
+        &["--code"],
+        "--pair shows a code, which the sender is asked for with `thalweg send --pair FILES... HOST`",
+    ),
+];
+
+const COMMANDS: [(&[&str], &str); 4] = [
+    (
+        &["completions", "completion", "complete"],
+        "there are no completions for shells; `thalweg help COMMAND` lists the options of a command",
+    ),
+    (&["receive", "get", "pull", "download"], "files are received by `thalweg recv DIR`"),
+    (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
+    (
+        &["ping", "iperf", "speedtest"],
+        "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` looks at this host",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::Arguments;
+    use clap::CommandFactory as _;
+
+    /// A hint for an option that there is would never be seen, and one that names an option that there is not leads nowhere.
+    #[test]
+    fn hints_are_for_what_there_is_not_and_name_what_there_is() {
+        let command = Arguments::command();
+        let has = |name: &str, option: &str| {
+            command.find_subcommand(name).unwrap().get_arguments().any(|argument| {
+                let long = argument.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+                long || argument.get_short().is_some_and(|short| option == format!("-{short}"))
+            })
+        };
+        for (name, table) in [("send", &SEND[..]), ("recv", &RECEIVE), ("serve", &RECEIVE)] {
+            for (options, hint) in table {
+                for option in *options {
+                    assert!(!has(name, option), "{name} {option}");
+                }
+                for word in hint.split_whitespace().filter(|word| word.starts_with("--")) {
+                    let option = word.trim_end_matches(|last: char| !last.is_ascii_alphanumeric());
+                    assert!(
+                        ["send", "recv", "serve"].iter().any(|name| has(name, option)),
+                        "{hint}: {option}"
+                    );
+                }
+            }
+        }
+        for (names, _) in COMMANDS {
+            assert!(names.iter().all(|name| command.find_subcommand(name).is_none()), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_hint_takes_the_place_of_what_is_spelt_alike() {
+        let read = |words: &[&str]| {
+            let words = ["thalweg"].iter().chain(words).map(std::ffi::OsString::from);
+            Arguments::read(words).unwrap_err().to_string()
+        };
+        for (words, expected) in [
+            (&["send", "--port", "4747", "a", "h"][..], "HOST:PORT"),
+            (&["send", "-r", "a", "h"], "folders need no -r"),
+            (&["send", "-az", "a", "h"], "always sent"),
+            (&["send", "-P", "a", "h"], "HOST:PORT"),
+            (&["send", "-z", "a", "h"], "tar cz"),
+            (&["send", "-v", "a", "h"], "progress is shown"),
+            (&["send", "-n", "a", "h"], "no dry run"),
+            (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),
+            (&["recv", "--port", "4747", "d"], "--listen PORT"),
+            (&["completions", "bash"], "no completions"),
+            (&["receive", "d"], "thalweg recv DIR"),
+        ] {
+            let text = read(words);
+            assert!(text.contains(expected) && text.contains("tip:"), "{words:?}: {text}");
+            for wrong in ["--priority", "'compare'", "as a value", "similar"] {
+                assert!(!text.contains(wrong), "{words:?}: {text}");
+            }
+        }
+    }
+}
