@@ -5,6 +5,7 @@ use crate::interrupt::interruptible_by;
 use crate::progress::{GOES_ON, counting_runs};
 use crate::values::positive;
 use crate::version::program;
+use crate::whole;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::fs;
@@ -245,7 +246,8 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
     fs::create_dir_all(folder).map_err(failed)?;
     fs::write(folder.join(&name), text).map_err(failed)?;
-    fs::write(&list, format!("{before}{gap}{}", entry(&name, *goal, score))).map_err(failed)?;
+    let text = format!("{before}{gap}{}", entry(&name, *goal, score));
+    whole::replace(&list, 0o644, text.as_bytes()).map_err(failed)?;
     console.print(&format!(
         "{name}: {} (score {score:.3}); `thalweg hunt --check {}` fails once that changes\n",
         goal.words(score),

@@ -57,6 +57,7 @@ mod transfer;
 mod values;
 mod version;
 mod wall;
+mod whole;
 
 use commands::Arguments;
 use console::Console;

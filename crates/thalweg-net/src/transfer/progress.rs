@@ -81,6 +81,11 @@ impl Progress {
         Bytes::new(self.moved.load(Relaxed))
     }
 
+    /// Contents that went through the connection, and those that the receiver had: what holes claim is none.
+    pub fn proved(&self) -> Bytes {
+        Bytes::new(self.moved.load(Relaxed).saturating_add(self.kept.load(Relaxed)))
+    }
+
     /// At the receiver, what was heard of the sender: frames and pieces of contents. One that stays the same is silent.
     pub fn heard(&self) -> u64 {
         self.heard.load(Relaxed)

@@ -1,4 +1,5 @@
-//! The transfers that `serve` takes at a time: some for each key, and none that says nothing while others wait.
+//! The transfers that `serve` takes at a time: some for each key, and none that brings nothing while others wait. Where there is no
+//! place, those that only `--trust new` let in give way to the senders that the user wants, the slowest first.
 
 use super::arguments::ServeArguments;
 use super::guest::Guest;
@@ -17,6 +18,11 @@ pub(super) const REMOVED: &str = "the receiver does not take files from this key
 const MOST_OF_ONE: usize = 2;
 /// Senders that wait for it to be known whether they are second ones.
 const MOST_WAITING: usize = 16;
+/// A transfer that brings less than this on average, over the time after which one is idle, gives way like one that says nothing, if
+/// only `--trust new` let it in, in bytes per second.
+const MIN_RATE: f64 = 1024.0;
+/// The time over which the rate of a transfer is measured.
+const MEASURED: Duration = Duration::from_secs(5);
 
 /// All of them.
 pub struct Crowd {
@@ -31,10 +37,61 @@ pub struct Crowd {
 struct Transfer {
     connection: Connection,
     key: PublicKey,
+    /// The user wants this sender.
+    is_wanted: bool,
     /// Until it has ended.
     progress: Weak<Progress>,
     heard: u64,
     since: Instant,
+    pace: Pace,
+}
+
+/// How fast contents come.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// The bytes per second over the last full period; nothing before the end of the first.
+    rate: Option<f64>,
+    /// The beginning of this period, and the bytes that had come by then.
+    mark: (Instant, u64),
+    /// The time at which enough had come last to count as progress, and the bytes that had come by then.
+    progress: (Instant, u64),
+    /// The bytes that are enough.
+    enough: u64,
+}
+
+impl Pace {
+    fn new(now: Instant, idle: Duration) -> Self {
+        let enough = (MIN_RATE * idle.as_secs_f64()) as u64;
+        Self { rate: None, mark: (now, 0), progress: (now, 0), enough }
+    }
+
+    /// So many bytes have come by now.
+    fn see(&mut self, now: Instant, bytes: u64) {
+        let (since, before) = self.mark;
+        let span = now.saturating_duration_since(since);
+        if span >= MEASURED {
+            self.rate = Some(bytes.saturating_sub(before) as f64 / span.as_secs_f64());
+            self.mark = (now, bytes);
+        }
+        if bytes.saturating_sub(self.progress.1) >= self.enough {
+            self.progress = (now, bytes);
+        }
+    }
+
+    /// Time in which it is not to send does not count.
+    fn hold(&mut self, now: Instant) {
+        (self.mark.0, self.progress.0) = (now, now);
+    }
+
+    /// Bytes per second, at least the first second counted whole.
+    fn rate(&self, now: Instant, bytes: u64) -> f64 {
+        let (since, before) = self.mark;
+        let current = || {
+            let span = now.saturating_duration_since(since).as_secs_f64().max(1.0);
+            bytes.saturating_sub(before) as f64 / span
+        };
+        self.rate.unwrap_or_else(current)
+    }
 }
 
 impl Crowd {
@@ -49,8 +106,8 @@ impl Crowd {
         }
     }
 
-    /// A sender comes.
-    pub fn meet(&mut self, now: Instant, guest: Guest) {
+    /// Admits or queues an incoming sender; one that the user wants has precedence over those that only `--trust new` let in.
+    pub fn meet(&mut self, now: Instant, guest: Guest, is_wanted: bool) {
         let key = guest.key;
         self.look(now);
         let mut of_one = self.transfers.iter().filter(|transfer| transfer.key == key);
@@ -58,6 +115,12 @@ impl Crowd {
             && let Some(oldest) = of_one.next()
         {
             let is_waiting = self.newcomers.iter().any(|newcomer| newcomer.key() == key);
+            let is_full = self.newcomers.len() >= MOST_WAITING;
+            if is_full && !is_waiting && is_wanted {
+                // Dropped, it hears that it is to come later.
+                let unwanted = self.newcomers.iter().rposition(|newcomer| !self.wants(&newcomer.key()));
+                unwanted.map(|at| self.newcomers.remove(at));
+            }
             if is_waiting || self.newcomers.len() >= MOST_WAITING {
                 guest
                     .connection
@@ -68,7 +131,7 @@ impl Crowd {
             self.newcomers.push(Newcomer::new(now, guest, earlier));
             return;
         }
-        if self.transfers.len() >= self.most && !self.make_room(now) {
+        if self.transfers.len() >= self.most && !self.make_room(now, is_wanted) {
             guest.connection.close(code::BUSY, "there are too many transfers; try again later");
             return;
         }
@@ -98,9 +161,21 @@ impl Crowd {
     }
 
     /// A transfer has begun.
-    pub fn enter(&mut self, now: Instant, connection: Connection, key: PublicKey, progress: &Arc<Progress>) {
+    pub fn enter(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        (key, is_wanted): (PublicKey, bool),
+        progress: &Arc<Progress>,
+    ) {
         let progress = Arc::downgrade(progress);
-        self.transfers.push(Transfer { connection, key, progress, heard: 0, since: now });
+        let pace = Pace::new(now, self.idle);
+        self.transfers.push(Transfer { connection, key, is_wanted, progress, heard: 0, since: now, pace });
+    }
+
+    /// A transfer of this sender goes on, and the user wants it.
+    fn wants(&self, key: &PublicKey) -> bool {
+        self.transfers.iter().any(|transfer| transfer.key == *key && transfer.is_wanted)
     }
 
     /// Ends the transfers of senders that are not let in any more.
@@ -120,21 +195,124 @@ impl Crowd {
         self.transfers.retain_mut(|transfer| {
             let Some(progress) = transfer.progress.upgrade() else { return false };
             let heard = progress.heard();
+            transfer.pace.see(now, progress.proved().get());
             // One that is held back cannot say anything.
             if heard != transfer.heard || progress.is_held() {
                 (transfer.heard, transfer.since) = (heard, now);
+            }
+            if progress.is_held() {
+                transfer.pace.hold(now);
             }
             true
         });
     }
 
-    /// Ends the transfer that has been silent for longest, if that is long.
-    fn make_room(&mut self, now: Instant) -> bool {
-        let silent = (0..self.transfers.len()).min_by_key(|at| self.transfers[*at].since);
-        let is_idle = |at: &usize| now.saturating_duration_since(self.transfers[*at].since) >= self.idle;
-        let Some(silent) = silent.filter(is_idle) else { return false };
-        let silent = self.transfers.swap_remove(silent);
-        silent.connection.close(code::BUSY, "it sent nothing while others waited; try again later");
+    /// Ends a transfer for another sender, if one has to give way: for one that the user wants the slowest of those that he does not,
+    /// else the one that has been idle for longest.
+    fn make_room(&mut self, now: Instant, is_wanted: bool) -> bool {
+        let candidates = self.transfers.iter().map(|transfer| Candidate {
+            is_wanted: transfer.is_wanted,
+            rate: transfer.pace.rate(now, transfer.progress.upgrade().map_or(0, |it| it.proved().get())),
+            // Messages without contents are no progress of whoever was let in by chance.
+            idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
+        });
+        let candidates: Vec<_> = candidates.collect();
+        let Some((at, reason)) = first_to_go(now, is_wanted, self.idle, &candidates) else { return false };
+        self.transfers.swap_remove(at).connection.close(code::BUSY, reason);
         true
+    }
+}
+
+/// What decides whether a transfer gives way.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    is_wanted: bool,
+    /// Bytes per second.
+    rate: f64,
+    idle_since: Instant,
+}
+
+const SLOW: &str = "it brought nothing, or next to nothing, while others waited; try again later";
+const UNWANTED: &str = "its place is for a sender that the receiver knows; try again later";
+
+/// The transfer that gives way to a sender, and what it hears.
+fn first_to_go(
+    now: Instant,
+    is_wanted: bool,
+    idle: Duration,
+    transfers: &[Candidate],
+) -> Option<(usize, &'static str)> {
+    let all = || transfers.iter().enumerate();
+    if is_wanted {
+        let unwanted = all().filter(|(_, transfer)| !transfer.is_wanted);
+        let slowest = unwanted.min_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate));
+        if let Some((at, _)) = slowest {
+            return Some((at, UNWANTED));
+        }
+    }
+    let (at, longest) = all().min_by_key(|(_, transfer)| transfer.idle_since)?;
+    (now.saturating_duration_since(longest.idle_since) >= idle).then_some((at, SLOW))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves who gives way, at times of the tests' own.
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    /// Transfers that bring so many bytes each second, for so many seconds.
+    fn run(begun: Instant, seconds: u32, transfers: &[(bool, u64)]) -> (Instant, Vec<Candidate>) {
+        let now = begun + Duration::from_secs(seconds.into());
+        let candidates = transfers.iter().map(|&(is_wanted, rate)| {
+            let mut pace = Pace::new(begun, IDLE);
+            for second in 1..=seconds {
+                pace.see(begun + Duration::from_secs(second.into()), rate * u64::from(second));
+            }
+            let bytes = rate * u64::from(seconds);
+            Candidate { is_wanted, rate: pace.rate(now, bytes), idle_since: pace.progress.0 }
+        });
+        (now, candidates.collect())
+    }
+
+    #[test]
+    fn whom_the_user_wants_takes_the_place_of_the_slowest_that_he_does_not() {
+        for seconds in [0, 1, 7, 200] {
+            let (now, transfers) =
+                run(Instant::now(), seconds, &[(true, 0), (false, 9), (false, 5), (true, 3), (false, 7)]);
+            let expected = if seconds == 0 { 1 } else { 2 };
+            assert_eq!(first_to_go(now, true, IDLE, &transfers), Some((expected, UNWANTED)), "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn wanted_ones_make_room_for_each_other_when_they_are_idle_alone() {
+        let (now, mut transfers) = run(Instant::now(), 10, &[(true, 1_000_000), (true, 1_000_000)]);
+        assert_eq!(first_to_go(now, true, IDLE, &transfers), None);
+        assert_eq!(first_to_go(now, false, IDLE, &transfers), None);
+        transfers[1].idle_since = now - IDLE;
+        assert_eq!(first_to_go(now, true, IDLE, &transfers), Some((1, SLOW)));
+        assert_eq!(first_to_go(now, false, IDLE, &transfers), Some((1, SLOW)));
+    }
+
+    /// A byte each second, or a message without contents, holds no place for ever.
+    #[test]
+    fn a_trickle_is_no_progress() {
+        let (now, transfers) = run(Instant::now(), 59, &[(false, 1), (false, 2000)]);
+        assert_eq!(first_to_go(now, false, IDLE, &transfers), None, "not yet");
+        let (now, transfers) = run(Instant::now(), 61, &[(false, 2000), (false, 1), (false, 3000)]);
+        assert_eq!(first_to_go(now, false, IDLE, &transfers), Some((1, SLOW)));
+        let (now, transfers) = run(Instant::now(), 600, &[(false, 2000), (false, 3000)]);
+        assert_eq!(first_to_go(now, false, IDLE, &transfers), None, "slow, but it gets on");
+    }
+
+    #[test]
+    fn time_in_which_a_transfer_is_held_back_does_not_count() {
+        let begun = Instant::now();
+        let mut pace = Pace::new(begun, IDLE);
+        let later = begun + Duration::from_secs(100);
+        pace.see(later, 10);
+        pace.hold(later);
+        assert_eq!((pace.progress.0, pace.mark.0), (later, later));
     }
 }

@@ -81,7 +81,8 @@ impl<'a> Door<'a> {
         let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible_by(console)?;
         let keys = Keys::find()?;
-        let (identity, senders) = (keys.identity()?, keys.senders()?);
+        let (identity, mut senders) = (keys.identity()?, keys.senders()?);
+        senders.complain(console);
         // Before the threads begin that hear from others. Where the kernel cannot, the checks of names must do.
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
         confine(&folders);
@@ -171,7 +172,13 @@ impl<'a> Door<'a> {
         }
         if let Some((guest, answer)) = self.questions.look(now, self.console) {
             match answer {
-                Answer::Always => self.senders.remember(&name_for(&guest.key), guest.key)?,
+                Answer::Always => {
+                    // A full disk is no matter of the other senders.
+                    if let Err(error) = self.senders.remember(&name_for(&guest.key), guest.key) {
+                        self.console.complain(&format!("{error}; the sender is let in this once"));
+                        self.once.insert(guest.key);
+                    }
+                }
                 Answer::Once => drop(self.once.insert(guest.key)),
             }
             return Ok(Some(guest));
@@ -223,6 +230,11 @@ impl<'a> Door<'a> {
         is_known || self.once.contains(key) || self.strangers.contains(key)
     }
 
+    /// This end's user wants this sender: it is named, or was approved. Others are let in by `--trust new`.
+    pub fn wants(&self, key: &PublicKey) -> bool {
+        self.trust.contains(&Trusted::Key(*key)) || self.senders.is_chosen(key) || self.once.contains(key)
+    }
+
     /// There is room for one more that `--trust new` lets in; if not, it is turned away.
     fn has_place_for(&mut self, guest: &Guest) -> bool {
         let has_room = self.strangers.have_room(self.senders.unnamed());
@@ -265,7 +277,7 @@ impl<'a> Door<'a> {
         if self.strangers.end(key)
             && self.senders.name_of(key).is_none()
             && something()
-            && let Err(error) = self.senders.remember(&name_for(key), *key)
+            && let Err(error) = self.senders.remember_new(*key)
         {
             self.console.complain(&format!("{error}; a sender of which there are files is not known"));
         }
@@ -303,6 +315,7 @@ impl<'a> Door<'a> {
         match self.senders.reload(is_wanted) {
             Ok(false) => {}
             Ok(true) => {
+                self.senders.complain(self.console);
                 let (count, path) = (self.senders.keys().count(), self.senders.path().display());
                 self.console.say(&format!("{path} was read again: {}", counted(count as u64, "sender")));
                 self.is_changed = true;
@@ -324,8 +337,11 @@ impl<'a> Door<'a> {
             PairingEvent::Paired(key, remote) => {
                 let name = name_for(&key);
                 self.invitation = None;
-                if self.senders.name_of(&key).is_none() {
-                    self.senders.remember(&name, key)?;
+                if !self.senders.is_chosen(&key)
+                    && let Err(error) = self.senders.remember(&name, key)
+                {
+                    self.console.complain(&format!("{error}; the sender is let in this once"));
+                    self.once.insert(key);
                 }
                 self.console.say(&format!(
                     "{name} at {remote} knows the code; from now on it is known by the key {key}"

@@ -4,11 +4,11 @@
 //! `known-senders` a name and a public key a line.
 
 use crate::console::{Console, Error};
-use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use crate::whole;
+use std::fs::{self, DirBuilder};
+use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
 use thalweg_scenario::Reader;
 
@@ -22,11 +22,25 @@ pub struct Keys {
 #[derive(Debug)]
 pub struct Peers {
     path: PathBuf,
-    known: Vec<(String, PublicKey)>,
+    known: Vec<Peer>,
+    /// Lines that say nothing, with their places, which nobody was told of yet.
+    wrong: Vec<String>,
     /// The file as it was read, and as it was at the last look.
     read: Option<Stamp>,
     seen: Option<Stamp>,
 }
+
+/// A line of the file.
+#[derive(Debug)]
+struct Peer {
+    name: String,
+    key: PublicKey,
+    /// It was let in by `--trust new`, and nobody has said anything about it since.
+    is_by_new: bool,
+}
+
+/// The comment on the line of a peer that `--trust new` let in.
+const BY_NEW: &str = "by --trust new";
 
 /// The marks by which a file is known to be the same: its device and number, size and time of change.
 type Stamp = (u64, u64, u64, i64, i64);
@@ -65,23 +79,13 @@ impl Keys {
 
     /// Under its name at once, so that nobody reads half of it; a process that comes second finds the first one's.
     fn make_identity(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
+        make_private(&self.folder)?;
         let identity = Identity::generate(&mut SystemEntropy::new());
-        // Two threads may be the first at once, too.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let draft = self.folder.join(format!("identity.{}-{number}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        options.mode(0o600);
-        let written = options.open(&draft).and_then(|mut file| {
-            writeln!(file, "{}", identity.to_text())?;
-            file.sync_all()
-        });
-        let linked = written.and_then(|()| match fs::hard_link(&draft, path) {
+        let draft = whole::draft(path, 0o600, format!("{}\n", identity.to_text()).as_bytes())?;
+        let linked = match fs::hard_link(&draft, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             linked => linked,
-        });
+        };
         let _ = fs::remove_file(&draft);
         linked
     }
@@ -97,10 +101,21 @@ impl Keys {
     }
 }
 
-/// Reads a file of this user's, which gives others none of the permissions in `forbidden`.
-fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
-    let file = fs::File::open(path)?;
-    let metadata = file.metadata()?;
+/// Makes a folder for this user alone, whatever the mask of the process, in folders that may be others' to read.
+fn make_private(folder: &Path) -> io::Result<()> {
+    if let Some(above) = folder.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        // A mask may have taken permissions of the user, too.
+        Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(0o700)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks that something is this user's, and gives others none of the permissions in `forbidden`.
+fn check_private(metadata: &fs::Metadata, forbidden: u32, why: &str) -> io::Result<()> {
     let owner = metadata.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));
@@ -110,8 +125,20 @@ fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
         let right = mode & !forbidden;
         return Err(io::Error::other(format!("{why} (mode {mode:03o}): chmod {right:03o} mends it")));
     }
-    let text = Reader::default().all_of(file)?;
-    String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text"))
+    Ok(())
+}
+
+/// Reads a file of this user's, which gives others none of the permissions in `forbidden`, in a folder where others write nothing.
+fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
+    let file = fs::File::open(path)?;
+    check_private(&file.metadata()?, forbidden, why)?;
+    if let Some(folder) = path.parent() {
+        let checked = check_private(&fs::metadata(folder)?, 0o022, "others may write to it");
+        checked.map_err(|error| io::Error::other(format!("its folder: {error}")))?;
+    }
+    let bytes = Reader::default().all_of(file)?;
+    // What is no text is no key either.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 impl Peers {
@@ -122,27 +149,46 @@ impl Peers {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Error::Failed(format!("{}: {error}", path.display()))),
         };
-        let mut known = Vec::new();
+        let (mut known, mut wrong) = (Vec::new(), Vec::new());
         for (number, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or_default().trim();
+            let (line, comment) = line.split_once('#').unwrap_or((line, ""));
+            let line = line.trim();
             if line.is_empty() {
                 continue;
             }
-            let entry = line.split_once(char::is_whitespace);
-            let entry = entry.and_then(|(name, key)| Some((name.to_owned(), key.trim().parse().ok()?)));
-            known.push(entry.ok_or_else(|| {
-                let (path, number) = (path.display(), number + 1);
-                Error::Failed(format!("{path}:{number}: expected a name and a key of 64 hexadecimal digits"))
-            })?);
+            let read = |(name, key): (&str, &str)| {
+                let key = key.trim().parse().ok()?;
+                let is_by_new = comment.trim() == BY_NEW && is_unnamed(name, &key);
+                Some(Peer { name: name.to_owned(), key, is_by_new })
+            };
+            match line.split_once(char::is_whitespace).and_then(read) {
+                Some(entry) => known.push(entry),
+                // A disk may have been full: the others are known all the same.
+                None => wrong.push(format!(
+                    "{}:{}: expected a name and a key of 64 hexadecimal digits; nobody is known by this line",
+                    path.display(),
+                    number + 1
+                )),
+            }
         }
-        Ok(Self { path, known, read, seen: read })
+        Ok(Self { path, known, wrong, read, seen: read })
+    }
+
+    /// Says which lines say nothing, once each time that the file is read.
+    pub fn complain(&mut self, console: &Console) {
+        const SHOWN: usize = 5;
+        let more = self.wrong.len().saturating_sub(SHOWN);
+        self.wrong.drain(..).take(SHOWN).for_each(|wrong| console.complain(&wrong));
+        if more > 0 {
+            console.complain(&format!("{}: {more} more lines are wrong", self.path.display()));
+        }
     }
 
     /// Reads the file again if it has changed since it was read and has not since the last look, so that nobody who is
     /// writing it is disturbed; or if it `is_wanted`. True if it was read.
     ///
     /// # Errors
-    /// It cannot be read, or is wrong: all stays as it was until it changes.
+    /// It cannot be read: all stays as it was until it changes.
     pub fn reload(&mut self, is_wanted: bool) -> Result<bool, Error> {
         let now = stamp(&self.path);
         let is_settled = now == std::mem::replace(&mut self.seen, now);
@@ -150,28 +196,34 @@ impl Peers {
             return Ok(false);
         }
         self.read = now;
-        self.known = Self::read(self.path.clone())?.known;
+        let Self { known, wrong, .. } = Self::read(self.path.clone())?;
+        (self.known, self.wrong) = (known, wrong);
         Ok(true)
     }
 
     /// The key of the peer with this name: the last one that was written.
     pub fn key_of(&self, name: &str) -> Option<PublicKey> {
-        self.known.iter().rev().find(|(known, _)| known == name).map(|(_, key)| *key)
+        self.known.iter().rev().find(|known| known.name == name).map(|known| known.key)
     }
 
     /// The name of the peer with this key.
     pub fn name_of(&self, key: &PublicKey) -> Option<&str> {
-        self.known.iter().rev().find(|(_, known)| known == key).map(|(name, _)| &**name)
+        self.known.iter().rev().find(|known| known.key == *key).map(|known| &*known.name)
+    }
+
+    /// The user has named the peer with this key, or approved it: not only `--trust new` let it in.
+    pub fn is_chosen(&self, key: &PublicKey) -> bool {
+        self.known.iter().any(|known| known.key == *key && !known.is_by_new)
     }
 
     /// The number of peers that are called by their keys, as nobody gave them a name.
     pub fn unnamed(&self) -> usize {
-        self.known.iter().filter(|(name, key)| name.starts_with(UNNAMED) && *name == name_for(key)).count()
+        self.known.iter().filter(|known| is_unnamed(&known.name, &known.key)).count()
     }
 
     /// All keys.
     pub fn keys(&self) -> impl Iterator<Item = PublicKey> {
-        self.known.iter().map(|(_, key)| *key)
+        self.known.iter().map(|known| known.key)
     }
 
     /// The file, for people.
@@ -181,20 +233,22 @@ impl Peers {
 
     /// Knows a peer from now on.
     pub fn remember(&mut self, name: &str, key: PublicKey) -> Result<(), Error> {
-        let append = || {
-            if let Some(folder) = self.path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            // One call, so that lines of two processes do not mix.
-            OpenOptions::new()
-                .append(true)
-                .create(true)
-                .mode(0o600)
-                .open(&self.path)?
-                .write_all(format!("{name} {key}\n").as_bytes())
+        self.add(name, key, false)
+    }
+
+    /// Knows a sender from now on that `--trust new` let in.
+    pub fn remember_new(&mut self, key: PublicKey) -> Result<(), Error> {
+        self.add(&name_for(&key), key, true)
+    }
+
+    fn add(&mut self, name: &str, key: PublicKey, is_by_new: bool) -> Result<(), Error> {
+        let add = || {
+            self.path.parent().map_or(Ok(()), make_private)?;
+            let comment = if is_by_new { format!(" # {BY_NEW}") } else { String::new() };
+            whole::add_line(&self.path, 0o600, &format!("{name} {key}{comment}"))
         };
-        append().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
-        self.known.push((name.to_owned(), key));
+        add().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
+        self.known.push(Peer { name: name.to_owned(), key, is_by_new });
         // What others have written meanwhile is still to be read.
         if self.read == self.seen {
             (self.read, self.seen) = (stamp(&self.path), stamp(&self.path));
@@ -209,6 +263,10 @@ pub fn name_for(key: &PublicKey) -> String {
 }
 
 const UNNAMED: &str = "sender-";
+
+fn is_unnamed(name: &str, key: &PublicKey) -> bool {
+    name.starts_with(UNNAMED) && name == name_for(key)
+}
 
 /// Somebody can be asked.
 pub fn can_ask() -> bool {
@@ -256,11 +314,75 @@ mod tests {
         keys.receivers().unwrap().remember("host:1", b).unwrap();
         let peers = keys.receivers().unwrap();
         assert_eq!((peers.key_of("host:1"), peers.name_of(&a)), (Some(b), Some("host:1")));
-        fs::write(peers.path(), "# a comment\n\nhost").unwrap();
-        let Err(Error::Failed(message)) = keys.receivers() else { panic!("no error") };
-        assert!(message.contains("known-receivers:3: expected a name"), "{message}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A line that was half written, or glued to the next one, costs nobody else his place.
+    #[test]
+    fn lines_that_say_nothing_are_named_and_passed_over() {
+        let folder = std::env::temp_dir().join(format!("thalweg-peers-lines-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let keys = Keys { folder: folder.clone() };
+        let [a, b, c] = [1, 2, 3].map(|byte| PublicKey([byte; 32]));
+        keys.senders().unwrap().remember("anna", a).unwrap();
+        let path = keys.senders().unwrap().path().to_owned();
+        let half = &b.to_string()[..40];
+        let mut bytes = format!("# a comment\n\nanna {a}\nbert {half}").into_bytes();
+        fs::write(&path, &bytes).unwrap();
+        let mut senders = keys.senders().unwrap();
+        assert_eq!(senders.wrong.len(), 1);
+        assert!(
+            senders.wrong[0].contains("known-senders:4: expected a name and a key"),
+            "{:?}",
+            senders.wrong
+        );
+        assert_eq!(senders.name_of(&a), Some("anna"));
+        // What is added next has a line of its own.
+        senders.remember("carl", c).unwrap();
+        let again = keys.senders().unwrap();
+        assert_eq!(
+            (again.name_of(&a), again.name_of(&c), again.wrong.len()),
+            (Some("anna"), Some("carl"), 1)
+        );
+        // Who was let in by --trust new is chosen by nobody, until somebody says so.
+        let mut senders = keys.senders().unwrap();
+        senders.remember_new(b).unwrap();
+        let is_chosen = || [&a, &b, &c].map(|key| keys.senders().unwrap().is_chosen(key));
+        assert_eq!((is_chosen(), senders.is_chosen(&b)), ([true, false, true], false));
+        assert_eq!(keys.senders().unwrap().unnamed(), 1);
+        senders.remember(&name_for(&b), b).unwrap();
+        assert!(is_chosen()[1]);
+        // So has what follows a whole line without an end.
+        fs::write(&path, format!("anna {a}")).unwrap();
+        keys.senders().unwrap().remember("carl", c).unwrap();
+        let again = keys.senders().unwrap();
+        assert_eq!((again.keys().collect::<Vec<_>>(), again.wrong.len()), (vec![a, c], 0));
+        // What is no text is a wrong line, too.
+        bytes.extend_from_slice(b"\xff\xfe\n");
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(keys.senders().unwrap().keys().collect::<Vec<_>>(), [a]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn keys_are_in_a_folder_where_others_write_nothing() {
+        let folder = std::env::temp_dir().join(format!("thalweg-peers-folder-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let keys = Keys { folder: folder.join("above/thalweg") };
         let made = keys.identity().unwrap().public();
+        let mode = || fs::metadata(keys.folder()).unwrap().mode() & 0o777;
+        assert_eq!(mode(), 0o700);
         assert_eq!(keys.identity().unwrap().public(), made);
+        for (mode, mended) in [(0o777, "755"), (0o770, "750"), (0o720, "700")] {
+            fs::set_permissions(keys.folder(), fs::Permissions::from_mode(mode)).unwrap();
+            let Err(Error::Failed(message)) = keys.identity() else { panic!("mode {mode:o} was taken") };
+            assert!(
+                message.contains("its folder: others may write to it") && message.contains(mended),
+                "{message}"
+            );
+        }
+        fs::set_permissions(keys.folder(), fs::Permissions::from_mode(0o755)).unwrap();
+        keys.identity().unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,6 +14,7 @@ use super::troubles::Troubles;
 use super::{ENDED, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
+use crate::values::is_pairing_code;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -170,7 +171,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let mut troubles = Troubles::new(Instant::now());
     loop {
         if let Some(guest) = door.next()? {
-            crowd.meet(Instant::now(), guest);
+            let is_wanted = door.wants(&guest.key);
+            crowd.meet(Instant::now(), guest, is_wanted);
         }
         if door.has_changed() {
             crowd.end_those(|key| !door.lets_in(key));
@@ -201,11 +203,12 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let peer = door.name(&key, &guest.connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
-            let turns = turns.clone();
+            let is_wanted = door.wants(&key);
+            let turns = if is_wanted { turns.clone() } else { turns.without_choice() };
             let watch = guest.connection.another();
             let session = Session { guest, target, turns, peer, command: "serve", counted, stop };
             let progress = session.begin(console, &ended, false);
-            crowd.enter(Instant::now(), watch, key, &progress);
+            crowd.enter(Instant::now(), watch, (key, is_wanted), &progress);
         }
         let is_empty = crowd.is_empty();
         for end in ends.try_iter() {
@@ -302,6 +305,12 @@ fn warn_of_home(folder: &Path, console: &Console) {
 }
 
 fn make_folder(folder: &Path) -> Done {
+    if let Some(code) = folder.to_str().filter(|name| is_pairing_code(name) && !folder.exists()) {
+        return Err(Error::Usage(format!(
+            "`{code}` is a code for pairing, where a folder was expected: it is for the sender (thalweg send --pair FILES... HOST), \
+             and `thalweg recv --pair DIR` shows one. A folder of that name is ./{code}"
+        )));
+    }
     fs::create_dir_all(folder).map_err(|error| {
         let is_other = error.kind() == io::ErrorKind::AlreadyExists;
         let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };

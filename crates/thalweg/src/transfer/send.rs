@@ -14,9 +14,9 @@ use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::record::Record;
-use crate::values::with_port;
+use crate::values::{addresses, is_pairing_code, with_port};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,8 +57,16 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
 
 fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>) -> Result<Facts, Stopped> {
     let (host, paths) = words(arguments)?;
+    if is_pairing_code(host) {
+        return Err(Error::Usage(format!(
+            "`{host}` is a code for pairing, where the receiver was expected: thalweg send --pair FILES... HOST asks for the code"
+        ))
+        .into());
+    }
     let name = with_port(host).map_err(|error| match error {
-        Error::Usage(why) => Error::Usage(format!("{why}; the receiver comes last")),
+        Error::Usage(why) => Error::Usage(format!(
+            "{why}; the receiver comes last, without a path: who runs `thalweg recv DIR` there says where files go"
+        )),
         other => other,
     })?;
     let what = what(&paths, arguments)?;
@@ -70,9 +78,11 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
         refuse_loss(roots, console)?;
     }
     let keys = Keys::find()?;
+    let mut receivers = keys.receivers()?;
+    receivers.complain(console);
     let mut sender = Sender {
         identity: keys.identity()?,
-        receivers: keys.receivers()?,
+        receivers,
         stop: interruptible_by(console)?,
         name,
         scheme,
@@ -249,7 +259,7 @@ impl Sender<'_> {
 
     fn connect(&mut self) -> Result<(Socket, Connection), Stopped> {
         let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
-        let addresses: Vec<SocketAddr> = self.name.to_socket_addrs().map_err(lost)?.collect();
+        let addresses = addresses(&self.name).map_err(lost)?;
         if let Some(code) = self.code.take() {
             let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();

@@ -4,10 +4,13 @@ use crate::processes::{self, Ended, Place, Receiver, exit, interrupt, sends, tha
 use crate::{NEW, json, noise};
 use std::io::Write as _;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Socket, SocketConfig};
+use thalweg_net::transfer::{Progress, Source, send};
 
 #[test]
 fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
@@ -357,6 +360,65 @@ fn those_who_say_nothing_keep_nobody_out_of_a_server() {
     let sent = sends(&place, &["file", &server.address, "--trust", "new", "--keep-trying"]);
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
     assert_eq!(exit(&server.interrupt()), 0);
+}
+
+/// A stream that brings a byte every two seconds, until nobody wants it any more.
+struct Trickle(Arc<AtomicBool>);
+
+impl std::io::Read for Trickle {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        for _ in 0..200 {
+            if self.0.load(Ordering::Relaxed) {
+                return Ok(0);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        into[0] = 7;
+        Ok(1)
+    }
+}
+
+/// Twenty senders that only `--trust new` let in, which say just enough not to be idle.
+#[test]
+fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
+    let place = Place::new("trickle");
+    place.write("file", b"file");
+    let key = processes::end(thalweg(&place, "sender", "key", &[]).spawn().unwrap()).stdout;
+    let trust = ["--trust", key.trim(), "--trust", "new"];
+    let server = Receiver::begin(&place, "serve", &["to", "--idle", "1 h"], &trust);
+    let over = Arc::new(AtomicBool::new(false));
+    let (mut sockets, mut unknown) = (Vec::new(), Vec::new());
+    for secret in 100..120 {
+        let (socket, mut connections) = silent(&server.address, secret, 1);
+        let connection = connections.pop().unwrap();
+        let (watch, bytes) = (connection.another(), Box::new(Trickle(Arc::clone(&over))));
+        let progress = Arc::new(Progress::new());
+        let at_sender = Arc::clone(&progress);
+        let thread = std::thread::spawn(move || {
+            let (mut to_peer, from_peer) = connection.split();
+            let source = Source::Stream { name: b"trickle".to_vec(), bytes };
+            send(source, Default::default(), from_peer, &mut to_peer, &at_sender)
+        });
+        wait_until("it sends, or was turned away", || progress.moved().get() > 0 || watch.closed().is_some());
+        sockets.push(socket);
+        unknown.push((watch, thread));
+    }
+    let here = |unknown: &[(thalweg_net::live::Connection, _)]| {
+        unknown.iter().filter(|(watch, _)| watch.closed().is_none()).count()
+    };
+    assert_eq!(here(&unknown), 16, "all places are taken");
+    for number in 0..8 {
+        place.write("file", format!("file {number}").as_bytes());
+        let sent = sends(&place, &["file", &server.address, "--trust", "new"]);
+        assert_eq!(exit(&sent), 0, "{number}: {}", sent.stderr);
+    }
+    assert!(here(&unknown) >= 16 - 8, "one gives way for each");
+    over.store(true, Ordering::Relaxed);
+    for (_, thread) in unknown {
+        let _ = thread.join().unwrap();
+    }
+    drop(sockets);
+    server.interrupt();
 }
 
 #[test]

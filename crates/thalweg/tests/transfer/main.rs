@@ -11,7 +11,7 @@ mod processes;
 mod questions;
 mod terminal;
 
-use processes::{Place, Receiver, exit, sends, wait_until};
+use processes::{Place, Receiver, exit, sends, thalweg, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -368,15 +368,91 @@ fn the_receivers_mask_counts_unless_permissions_are_asked_for() {
     place.write("set/tool", b"tool");
     open("set", 0o777);
     open("set/tool", 0o766);
-    for (folder, arguments, expected) in
-        [("masked", &["masked"][..], [0o700, 0o700]), ("exact", &["exact", "--perms"], [0o777, 0o766])]
-    {
-        let receiver = Receiver::with_mask(&place, "077", arguments);
-        let sent = sends(&place, &["set", &receiver.address, "--trust", "new"]);
-        assert_eq!(exit(&sent), 0, "{}", sent.stderr);
-        assert_eq!(exit(&receiver.end()), 0);
-        assert_eq!([mode(&format!("{folder}/set")), mode(&format!("{folder}/set/tool"))], expected);
+    for mask in [0o000, 0o002, 0o007, 0o022, 0o027, 0o037, 0o070, 0o077] {
+        // Others never write, whatever the mask says.
+        let masked = [0o777, 0o766].map(|mode| mode & !mask & !0o022);
+        for (arguments, expected) in [(&[][..], masked), (&["--perms"], [0o777, 0o766])] {
+            let folder = format!("{mask:03o}{}", arguments.len());
+            let arguments = [&[&*folder], arguments].concat();
+            let receiver = Receiver::with_mask(&place, &format!("{mask:03o}"), &arguments);
+            let sent = sends(&place, &["set", &receiver.address, "--trust", "new"]);
+            assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+            assert_eq!(exit(&receiver.end()), 0);
+            let modes = [mode(&format!("{folder}/set")), mode(&format!("{folder}/set/tool"))];
+            assert_eq!(modes, expected, "mask {mask:03o}, {arguments:?}");
+        }
     }
+}
+
+/// Whatever the mask takes or leaves.
+#[test]
+fn the_folder_of_keys_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new("key-folder");
+    let script = "umask $0; exec \"$1\" key";
+    for mask in ["000", "002", "022", "077", "277", "777"] {
+        let user = format!("user-{mask}");
+        fs::create_dir_all(place.join("keys").join(&user)).unwrap();
+        let mut call = children::command("sh");
+        call.args(["-c", script, mask, env!("CARGO_BIN_EXE_thalweg")]);
+        processes::dress(&mut call, &place, &user);
+        let made = processes::end(call.spawn().unwrap());
+        assert_eq!(exit(&made), 0, "{mask}: {}", made.stderr);
+        let folder = place.join("keys").join(&user).join("thalweg");
+        let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&folder.join("identity"))), (0o700, 0o600), "mask {mask}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "drafts are left");
+        // One that others may write to is not trusted.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let open = processes::end(thalweg(&place, &user, "key", &[]).spawn().unwrap());
+        assert_eq!(exit(&open), 1, "{}", open.stderr);
+        assert!(
+            open.stderr.contains("others may write to it") && open.stderr.contains("chmod 755"),
+            "{}",
+            open.stderr
+        );
+    }
+}
+
+/// A line without its end, or half of one, is no reason to let nobody in.
+#[test]
+fn a_trust_file_that_was_cut_off_locks_nobody_out() {
+    let place = Place::new("cut-list");
+    place.write("file", b"file");
+    let key = |user: &str| {
+        processes::end(thalweg(&place, user, "key", &[]).spawn().unwrap()).stdout.trim().to_owned()
+    };
+    let (anna, bert) = (key("anna"), key("bert"));
+    key("receiver");
+    let list = place.write(
+        "keys/receiver/thalweg/known-senders",
+        format!("bert {}\nanna {anna}", &bert[..30]).as_bytes(),
+    );
+    let listens = |trust: &[&str]| {
+        let arguments = [&["to", "--listen", "127.0.0.1:0"], trust].concat();
+        let wrong = "known-senders:1: expected a name and a key";
+        Receiver::spawn_after(&mut thalweg(&place, "receiver", "serve", &arguments), wrong)
+    };
+    let server = listens(&NEW);
+    let send = |user: &str| {
+        let call = ["file", &*server.address, "--trust", "new"];
+        exit(&processes::end(thalweg(&place, user, "send", &call).spawn().unwrap()))
+    };
+    assert_eq!((send("anna"), send("bert"), send("carl")), (0, 0, 0));
+    server.interrupt();
+    let text = fs::read_to_string(list).unwrap();
+    assert_eq!(text.lines().count(), 4, "{text}");
+    assert!(
+        text.contains(&format!("\nanna {anna}\n")) && text.contains(&format!(" {bert} # by --trust new\n")),
+        "{text}"
+    );
+    // They are known from now on.
+    let server = listens(&[]);
+    let call = |user: &str| thalweg(&place, user, "send", &["file", &*server.address, "--trust", "new"]);
+    for (user, expected) in [("anna", 0), ("bert", 0), ("carl", 0), ("dora", 1)] {
+        assert_eq!(exit(&processes::end(call(user).spawn().unwrap())), expected, "{user}");
+    }
+    server.interrupt();
 }
 
 #[test]

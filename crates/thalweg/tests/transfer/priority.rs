@@ -3,12 +3,20 @@
 use super::processes::{Place, Receiver, end, exit, sends, thalweg, wait_until};
 use super::{NEW, json};
 
+/// The key of a user, whose priorities the receiver takes.
+fn trust(place: &Place, user: &str) -> Vec<String> {
+    let printed = end(thalweg(place, user, "key", &[]).spawn().unwrap());
+    vec!["--trust".to_owned(), printed.stdout.trim().to_owned()]
+}
+
 #[test]
 fn the_urgent_sender_is_done_first_though_it_began_later() {
     let place = Place::new("priority");
     place.write("patient", &vec![1; 60_000_000]);
     place.write("urgent", &vec![2; 75_000_000]);
-    let server = Receiver::begin(&place, "serve", &["to", "--json-lines"], &NEW);
+    let wanted = trust(&place, "sender");
+    let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
+    let server = Receiver::begin(&place, "serve", &["to", "--json-lines"], &wanted);
     // Alone or side by side, the first needs 4.8 s, the other 6 s.
     let spawn = |file, priority| {
         // Its packets ask for marks.
@@ -47,7 +55,9 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
     let place = Place::new("priority-stopped");
     place.write("patient", &vec![1; 100_000_000]);
     place.write("urgent", &vec![2; 100_000_000]);
-    let server = Receiver::begin(&place, "serve", &["to"], &NEW);
+    let wanted = trust(&place, "sender");
+    let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
+    let server = Receiver::begin(&place, "serve", &["to"], &wanted);
     let spawn = |file, priority| {
         let call = [file, &*server.address, "--priority", priority, "--rate", "50 Mbit/s", "--quiet"];
         thalweg(&place, "sender", "send", &[&call[..], &NEW].concat()).spawn().unwrap()
@@ -69,4 +79,32 @@ fn a_priority_is_from_one_to_six() {
         assert_eq!(exit(&sent), 2, "{}", sent.stderr);
         assert!(sent.stderr.contains("1, the most urgent, to 6"), "{}", sent.stderr);
     }
+}
+
+/// A sender that only `--trust new` let in chooses none: it holds nobody back.
+#[test]
+fn a_sender_that_is_not_known_is_not_urgent() {
+    let place = Place::new("priority-unknown");
+    place.write("known", &vec![1; 3_000_000]);
+    place.write("unknown", &vec![2; 60_000_000]);
+    let wanted = trust(&place, "sender");
+    let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
+    let server = Receiver::begin(&place, "serve", &["to"], &[&wanted[..], &NEW].concat());
+    let spawn = |user, file, priority| {
+        let call = [file, &*server.address, "--priority", priority, "--rate", "10 Mbit/s", "--json"];
+        thalweg(&place, user, "send", &[&call[..], &NEW].concat()).spawn().unwrap()
+    };
+    let mut unknown = spawn("stranger", "unknown", "1");
+    let has_come = || {
+        let folders = place.names("to");
+        folders.iter().any(|folder| place.part_length(&format!("to/{folder}/unknown")) > 100_000)
+    };
+    wait_until("contents come", || place.join("to").exists() && has_come());
+    let known = end(spawn("sender", "known", "6"));
+    assert_eq!(exit(&known), 0, "{}", known.stderr);
+    assert_eq!(json(&known.stdout)["held_seconds"], 0.0, "{}", known.stdout);
+    assert!(unknown.try_wait().unwrap().is_none(), "the other one had ended");
+    unknown.kill().unwrap();
+    unknown.wait().unwrap();
+    server.interrupt();
 }

@@ -192,13 +192,13 @@ impl Receiver {
         Self::heard(child, stderr)
     }
 
-    /// A receiver whose first line begins so.
+    /// A receiver that says this first.
     pub fn spawn_after(call: &mut Command, first: &str) -> Self {
         let mut child = call.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        assert!(line.starts_with(first), "{line}");
+        assert!(line.contains(first), "{line}");
         Self::heard(child, stderr)
     }
 

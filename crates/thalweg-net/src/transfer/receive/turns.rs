@@ -25,7 +25,11 @@ const QUIET: Duration = Duration::from_secs(2);
 /// The state that the transfers into a host share, to give way to each other. One that is alone, or whose priority is
 /// that of all others, is never held back.
 #[derive(Clone, Debug)]
-pub struct Turns(Arc<Shared>);
+pub struct Turns {
+    shared: Arc<Shared>,
+    /// Transfers that begin with it have the priorities that their senders choose.
+    has_choice: bool,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -68,27 +72,37 @@ impl Turns {
         let gate = CongestionGateConfig { check, ageing, ..CongestionGateConfig::default() };
         let gate = Gate::new(&GateConfig::Congestion(gate));
         let state = State { gate, flows: BTreeMap::new(), next: 0, is_over: false };
-        Self(Arc::new(Shared { clock: Clock::new(), state: Mutex::new(state), changed: Condvar::new() }))
+        let shared =
+            Arc::new(Shared { clock: Clock::new(), state: Mutex::new(state), changed: Condvar::new() });
+        Self { shared, has_choice: true }
+    }
+
+    /// The same, for transfers of senders that choose no priority: theirs is the lowest.
+    #[must_use]
+    pub fn without_choice(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), has_choice: false }
     }
 
     /// Holds nobody back from now on: those that wait shall see what became of their connections.
     pub fn end(&self) {
         self.lock().is_over = true;
-        self.0.changed.notify_all();
+        self.shared.changed.notify_all();
     }
 
     /// A transfer begins.
     pub(super) fn begin(&self, priority: Priority, progress: &Arc<Progress>) -> Turn {
+        // The usual priority is the lowest.
+        let priority = if self.has_choice { priority } else { Priority::default() };
         let mut state = self.lock();
         let flow = state.next;
         state.next = state.next.wrapping_add(1);
-        let seen = self.0.clock.now();
+        let seen = self.shared.clock.now();
         state.flows.insert(flow, Flow { priority, seen, is_present: false, is_held: false });
         Turn { turns: self.clone(), flow, progress: Arc::clone(progress) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,7 +167,7 @@ pub(super) struct Turn {
 impl Turn {
     /// Contents can be read: waits until they may.
     pub fn wait(&self) {
-        let Shared { clock, changed, .. } = &*self.turns.0;
+        let Shared { clock, changed, .. } = &*self.turns.shared;
         let mut state = self.turns.lock();
         state.see(clock.now(), self.flow);
         loop {
@@ -177,12 +191,12 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let now = self.turns.0.clock.now();
+        let now = self.turns.shared.clock.now();
         let mut state = self.turns.lock();
         if state.flows.remove(&self.flow).is_some_and(|flow| flow.is_present) {
             state.gate.handle(now, GateInput::Leave { flow: self.flow });
             // Those that wait ask what that means for them.
-            self.turns.0.changed.notify_all();
+            self.turns.shared.changed.notify_all();
         }
     }
 }
@@ -257,6 +271,18 @@ mod tests {
         assert_eq!(receiver.run(Duration::from_secs(3), &[1]), [0, 1000]);
         receiver.run(Duration::from_secs(1), &[0, 1]);
         assert_eq!(receiver.run(Duration::from_secs(3), &[0, 1]), [1000, 0]);
+    }
+
+    #[test]
+    fn who_has_no_choice_holds_nobody_back() {
+        let mut receiver = Receiver::new(&[6, 3]);
+        let without = receiver.turns.without_choice();
+        let urgent = Priority::new(1).unwrap();
+        receiver.flows.push(without.begin(urgent, &Arc::new(Progress::new())));
+        assert_eq!(receiver.run(Duration::from_secs(60), &[0, 2]), [1000, 0, 1000]);
+        // It gives way to those that have one.
+        receiver.run(Duration::from_secs(1), &[1, 2]);
+        assert_eq!(receiver.run(Duration::from_secs(3), &[1, 2]), [0, 1000, 0]);
     }
 
     #[test]

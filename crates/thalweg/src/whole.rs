@@ -1,0 +1,117 @@
+//! Files that are replaced as a whole: whoever reads one, after a crash or on a full disk too, finds the old or the new contents.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes `contents` to a draft beside `path`, on the disk and with the permissions of the file that is there, else `mode`; gives the
+/// draft's path. Nothing is left of one that cannot be written.
+pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
+    // Two threads may write one at once.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
+    name.push(format!(".{}-{number}", std::process::id()));
+    let draft = path.with_file_name(name);
+    let mode = fs::metadata(path).map_or(mode, |there| there.permissions().mode() & 0o777);
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft).and_then(|mut file| {
+            // The mask of this process is no matter here.
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
+            file.write_all(contents)?;
+            file.sync_all()
+        });
+    match written {
+        Ok(()) => Ok(draft),
+        Err(error) => {
+            let _ = fs::remove_file(&draft);
+            Err(error)
+        }
+    }
+}
+
+/// Replaces the contents of `path`, or makes a file there with the permissions `mode`. A symbolic link stays one.
+pub fn replace(path: &Path, mode: u32, contents: &[u8]) -> io::Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let draft = draft(path, mode, contents)?;
+    fs::rename(&draft, path).inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+/// Adds a line to the file `path`, or makes one of it with the permissions `mode`. A last line that does not end is ended first. Lines
+/// of several processes all come to be.
+pub fn add_line(path: &Path, mode: u32, line: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let lock = File::open(folder)?;
+    match lock.lock() {
+        // Some file systems have no locks.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+        locked => locked?,
+    }
+    let mut contents = match fs::read(path) {
+        Ok(contents) => contents,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    if !matches!(contents.last(), None | Some(b'\n')) {
+        contents.push(b'\n');
+    }
+    contents.extend_from_slice(line.as_bytes());
+    contents.push(b'\n');
+    replace(path, mode, &contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("thalweg-whole-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn lines_are_added_whole_and_by_many_at_once() {
+        let folder = folder("lines");
+        let path = folder.join("list");
+        add_line(&path, 0o600, "first").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(&path, "first\nsecond without an end").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        add_line(&path, 0o600, "third").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond without an end\nthird\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640, "as the user has it");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    (0..10).for_each(|line| add_line(path, 0o600, &format!("{writer} {line}")).unwrap())
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 43, "{text}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "drafts are left");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_what_was_there() {
+        let folder = folder("full");
+        let path = folder.join("list");
+        fs::write(&path, "old\n").unwrap();
+        let target = folder.join("target");
+        fs::rename(&path, &target).unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        replace(&path, 0o600, b"new\n").unwrap();
+        assert!(path.is_symlink() && fs::read_to_string(&target).unwrap() == "new\n");
+        // Nothing can be made where there is no folder.
+        let gone = folder.join("none/list");
+        assert!(replace(&gone, 0o600, b"x").is_err() && add_line(&gone, 0o600, "x").is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
