@@ -1,6 +1,7 @@
 //! The loop with the sockets.
 
 use super::{DirectionSpec, Line, LineStats, Parcel};
+use crate::address::unmapped;
 use crate::live::Clock;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -270,10 +271,6 @@ fn any_port(to: SocketAddr) -> SocketAddr {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     }
-}
-
-fn unmapped(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 impl Port {

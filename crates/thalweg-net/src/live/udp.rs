@@ -4,6 +4,7 @@ use super::clock::timespec;
 use super::coalescing::Sleep;
 use super::pool::{Buffer, Pool};
 use super::steer::steer;
+use crate::address::unmapped;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -383,10 +384,6 @@ impl Udp {
 /// The mark that a datagram of this purpose carries.
 fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
     EcnCodepoint::from_bits(purpose.ecn().bits())
-}
-
-fn unmapped(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn is_too_large(error: &io::Error) -> bool {
