@@ -18,7 +18,7 @@ use thalweg_net::transfer::{
     Claims, Destination, Existing, FaultKind, Progress, Roots, Source, Target, Turns, receive, send,
 };
 
-/// What stands under a name.
+/// The thing that stands under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
     File(Vec<u8>),

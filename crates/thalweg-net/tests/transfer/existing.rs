@@ -115,7 +115,7 @@ fn hidden_names_at_the_top_are_asked_for() {
     fs::remove_dir_all(to.join(".ssh")).unwrap();
 }
 
-/// What is in the folder "to", with the contents of files and the targets of links.
+/// All that is in the folder "to", with the contents of files and the targets of links.
 fn all(to: &Place) -> Vec<(String, String)> {
     fn walk(folder: &Path, above: &str, found: &mut Vec<(String, String)>) {
         for entry in fs::read_dir(folder).unwrap() {

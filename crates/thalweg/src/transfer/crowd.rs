@@ -46,7 +46,7 @@ struct Transfer {
     pace: Pace,
 }
 
-/// How fast contents come.
+/// The rate at which contents come.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// The bytes per second over the last full period; nothing before the end of the first.
@@ -223,7 +223,7 @@ impl Crowd {
     }
 }
 
-/// What decides whether a transfer gives way.
+/// The facts that decide whether a transfer gives way.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     is_wanted: bool,

@@ -153,7 +153,7 @@ impl Existing {
     }
 }
 
-/// What stood in the place of something of another kind.
+/// A thing that stood in the place of something of another kind.
 #[derive(Debug)]
 struct Displaced {
     /// Its name now.

@@ -1,7 +1,6 @@
 //! Folders that a transfer is in: where names go, and what is to be done when all in a folder is done.
 
-use super::Destination;
-use super::part::ATTEMPTS;
+use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};

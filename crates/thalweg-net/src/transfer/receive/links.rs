@@ -4,10 +4,9 @@
 //! symbolic link must stay inside of the receiver's folder by what it says: it is relative, climbs no higher than that
 //! folder, and climbs first. (`..` behind a name could climb from wherever that name leads, if it is a link itself.)
 
-use super::Destination;
 use super::finish::Results;
 use super::folder::{Folder, Place};
-use super::part::ATTEMPTS;
+use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::{Modified, ToSender};

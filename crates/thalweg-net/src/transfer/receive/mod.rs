@@ -38,6 +38,8 @@ pub use turns::Turns;
 
 /// Frames and contents that wait to be stored.
 const WAITING: usize = 256;
+/// Attempts at what another process may have done first.
+const ATTEMPTS: usize = 4;
 /// Contents that are read at a time, in bytes.
 const CHUNK: usize = 256 << 10;
 /// Buffers of that size that a transfer uses at most.

@@ -1,10 +1,10 @@
 //! An unfinished file: opened without being led elsewhere, written, and given its name.
 
-use super::Destination;
 use super::claims::Claim;
 use super::existing::{self, Existing};
 use super::folder::{Place, in_the_way};
 use super::links::First;
+use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};
@@ -36,9 +36,6 @@ pub struct Part {
     /// It has its final name, or is removed.
     is_done: bool,
 }
-
-/// Attempts at what another process may have done first.
-pub const ATTEMPTS: usize = 4;
 
 impl Part {
     /// Opens or makes the unfinished file of `place`.
