@@ -310,37 +310,50 @@ fn forged_confirms_do_not_end_a_handshake() {
 /// Holds RFC 9000, section 21.11.
 #[test]
 fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
-    let place = |place: &str| Some(place.as_bytes().to_vec());
-    let here = |place| EndpointConfig { place, ..server_config() };
-    for others in [vec![here(place("4822")), here(None)], vec![EndpointConfig { listen: None, ..here(None) }]]
-    {
-        let mut pair = Pair::with(16, Channel::default(), client_config(), here(place("4821")));
+    let here = |place: &str| EndpointConfig { place: Some(place.as_bytes().to_vec()), ..server_config() };
+    let nowhere = || EndpointConfig { place: None, ..server_config() };
+    // What the socket is asked, whether it answers at all, and whether the answer ends the connection.
+    let others = [
+        (here("4822"), true, false),
+        // One that does not come back tells nothing.
+        (nowhere(), false, false),
+        (EndpointConfig { listen: None, ..nowhere() }, false, false),
+        // The same place after a restart has the same key: that is what resets are for.
+        (here("4821"), true, true),
+    ];
+    for (other, does_answer, does_end) in others {
+        let mut pair = Pair::with(16, Channel::default(), client_config(), here("4821"));
         pair.record = Some(Vec::new());
         pair.connect("cubic");
-        pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+        pair.ends[0].to_write.push_back(Slice::new(&[1_u8; 1000][..]));
+        pair.ends[1].to_write.push_back(Slice::new(&[2_u8; 1000][..]));
+        pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.received.len() == 1000));
         let record = pair.record.take().unwrap();
-        let (mut told, listens) = (0, others[0].listen.is_some());
-        for other in others {
-            let mut other = server(other);
-            for (_, to, bytes) in record.iter().filter(|(_, _, bytes)| bytes[0] == 8) {
-                let mut question = Vec::new();
-                write_header(&mut question, ConnectionId(bytes[1..9].try_into().unwrap()), 1);
-                question.resize(60, 7);
-                let sent = answers(&mut other, pair.now, "203.0.113.9:9".parse().unwrap(), &question);
-                // One that does not come back tells nothing.
-                let Some((_, reset)) = sent.first() else { continue };
-                told += 1;
-                // Whoever the packet was for would believe the right one.
-                let (from, now) =
-                    (pair.ends.iter().find(|end| end.address != *to).unwrap().address, pair.now);
-                let end = pair.ends.iter_mut().find(|end| end.address == *to).unwrap();
-                answers(&mut end.endpoint, now, from, reset);
-            }
+        let mut other = server(other);
+        let (mut asked, mut answered) = (0, 0);
+        for (_, to, bytes) in record.iter().filter(|(_, _, bytes)| bytes[0] == 8) {
+            asked += 1;
+            let mut question = Vec::new();
+            write_header(&mut question, ConnectionId(bytes[1..9].try_into().unwrap()), 1);
+            question.resize(60, 7);
+            let sent = answers(&mut other, pair.now, "203.0.113.9:9".parse().unwrap(), &question);
+            let Some((_, reset)) = sent.first() else { continue };
+            assert_eq!(reset[0], 5, "no reset");
+            answered += 1;
+            // The peer of the end that has the connection id was told the token of it, and would believe the right one.
+            let peer = pair.ends.iter().position(|end| end.address != *to).unwrap();
+            deliver(&mut pair, peer, *to, reset);
+            pair.step();
         }
-        assert!(pair.ends.iter().all(|end| end.closed.is_none()));
-        assert_eq!(told > 0, listens);
-        pair.ends[0].write(&[1; 1000]);
-        pair.run(MINUTE, |pair| pair.ends[1].received.len() == 1000);
+        assert!(asked >= 4, "{asked} packets were recorded");
+        assert_eq!(answered > 0, does_answer);
+        let ended = pair.ends.iter().filter(|end| end.closed == Some(Closed::Reset)).count();
+        assert_eq!(ended > 0, does_end, "{ended} ends were reset");
+        if !does_end {
+            assert!(pair.ends.iter().all(|end| end.closed.is_none()));
+            pair.ends[0].to_write.push_back(Slice::new(&[3_u8; 1000][..]));
+            pair.run(MINUTE, |pair| pair.ends[1].received.len() == 2000);
+        }
     }
 }
 
