@@ -271,6 +271,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     duplicate_threshold,
                     rack: rack.then_some(RackConfig { undo, tail_probe, max_ack_delay: rtt.floor }),
                     prr,
+                    cut_for_lost_repairs: undo,
                     f_rto,
                     rtt,
                     idle_restart,

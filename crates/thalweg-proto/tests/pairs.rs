@@ -69,6 +69,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                     max_ack_delay: Duration::from_millis(300),
                 }),
                 prr,
+                cut_for_lost_repairs: nagle,
                 f_rto,
                 rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
                 idle_restart,

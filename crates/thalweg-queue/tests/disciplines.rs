@@ -70,8 +70,8 @@ fn drr() -> impl Strategy<Value = DrrConfig> {
 }
 
 fn red() -> impl Strategy<Value = RedConfig> {
-    (0.0..3.0f64, 0.1..5.0f64, 0.01..1.0f64, 0.01..1.0f64, any::<[bool; 3]>()).prop_map(
-        |(min, more, weight, max_probability, [in_bytes, gentle, ecn])| {
+    (0.0..3.0f64, 0.1..5.0f64, 0.01..1.0f64, 0.01..1.0f64, any::<[bool; 4]>()).prop_map(
+        |(min, more, weight, max_probability, [in_bytes, gentle, ecn, hard_drop])| {
             let (unit, scale) = if in_bytes { (RedUnit::Bytes, 500.0) } else { (RedUnit::Packets, 1.0) };
             let (min_threshold, max_threshold) = (min * scale, (min + more) * scale);
             let mean_packet = Bytes::new(500);
@@ -83,6 +83,7 @@ fn red() -> impl Strategy<Value = RedConfig> {
                 max_probability,
                 gentle,
                 ecn,
+                hard_drop,
                 mean_packet,
             }
         },

@@ -88,7 +88,7 @@ mod tests {
             for writer in 0..4 {
                 let path = &path;
                 scope.spawn(move || {
-                    (0..10).for_each(|line| add_line(path, 0o600, &format!("{writer} {line}")).unwrap())
+                    (0..10).for_each(|line| add_line(path, 0o600, &format!("{writer} {line}")).unwrap());
                 });
             }
         });

@@ -45,7 +45,7 @@ fn serve_within(
         let now = Instant::now();
         let respond = |request: &[u8]| response(request, local, path, &page);
         // A failed read or write ends its own connection alone.
-        clients.retain_mut(|client| now < client.deadline && client.advance(&respond).unwrap_or(false));
+        clients.retain_mut(|client| now < client.deadline && client.advance(respond).unwrap_or(false));
     }
 }
 
