@@ -164,6 +164,12 @@ const REASONS: &[Reason] = &[
         &["copa", "thalweg"],
         "A single loss says little to it; a packet that is late must not count as lost.",
     ),
+    Reason::new(
+        "rack",
+        &["ledbat-plus-plus"],
+        "Half of its acknowledgements may be lost: without tail probes a window of two packets waits for a time-out each time.",
+    ),
+    Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.").inherent(),
     Reason::new("nagle", &["source-quench"], "RFC 896 has both."),
     Reason::new("ecn", &["thalweg"], "A mark says that a queue grows, before a packet is lost for it."),
     Reason::new(

@@ -137,7 +137,7 @@ fn copa_sends_no_more_than_twice_what_arrives() {
     assert!(worst(&scores) <= 1.1 * BOUND, "{scores:.2?}");
 }
 
-/// Where half of the acknowledgements are lost, LEDBAT++, which begins with two segments and comes back to them in slowdowns, carries
+/// With half of the acknowledgements lost, LEDBAT++, which begins with two segments and comes back to them in slowdowns, carries
 /// nearly what NewReno carries.
 #[test]
 fn half_of_the_acknowledgements_lost_stop_nobody_in_the_background() {

@@ -1,4 +1,4 @@
-//! What the application limits, in simulated time over a long path: it is not the scheme that makes it slow.
+//! Application-limited transfers, in simulated time over a long path: the scheme does not make them slow.
 
 mod pair;
 
@@ -16,7 +16,7 @@ const SCHEMES: [&str; 9] =
 /// Those of them that start from ten segments and more, and double in each round trip: 140 kB take others several round trips of slow start.
 const QUICK: [&str; 7] = ["newreno", "cubic", "dctcp", "prague", "copa", "bbr", "thalweg"];
 
-/// How many times as slow as the fastest any scheme may be.
+/// Largest completion time of a scheme, as a multiple of the fastest.
 const SLOWEST: f64 = 1.3;
 /// The same where schemes differ by their initial windows, of 10 and of 32 segments.
 const SLOWEST_START: f64 = 1.6;

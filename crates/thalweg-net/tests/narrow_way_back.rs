@@ -97,7 +97,7 @@ fn acknowledgements_leave_a_narrow_return_path_to_others() {
     }
 }
 
-/// Where the return path is as wide as the forward path, or segments are lost, fewer acknowledgements take nothing away.
+/// On a return path as wide as the forward path, and with losses, fewer acknowledgements cost no goodput.
 #[test]
 fn a_wide_return_path_is_no_slower() {
     for (scheme, rate, rtt, more) in [

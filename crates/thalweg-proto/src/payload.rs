@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(Queue::len(&queue), 0);
     }
 
-    /// What several writes brought leaves in full pieces, and in order.
+    /// Several writes leave in full pieces, and in order.
     #[test]
     fn small_writes_are_joined() {
         let queue = || {

@@ -257,7 +257,7 @@ fn four_long_round_trips_are_a_queue() {
     }
 }
 
-/// What left in a slowdown, two segments, says nothing of the window that the slowdown set aside: it stays, and the way back to it
+/// A time-out of the two segments of a slowdown says nothing of the window that the slowdown set aside: it stays, and the way back to it
 /// doubles in a round trip. Of what left before, a time-out halves it as ever.
 #[test]
 fn a_time_out_in_a_slowdown_keeps_the_window_that_was_set_aside() {

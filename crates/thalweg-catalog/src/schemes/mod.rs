@@ -43,6 +43,7 @@ pub mod sscop_rate;
 pub mod sstp;
 pub mod vanilla;
 pub mod window;
+mod window_ends;
 
 use crate::describe::key;
 use crate::path::PathHints;

@@ -1,25 +1,23 @@
 //! The keys and rules that all window schemes share.
 
+use super::window_ends::{write, write_shared};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
 use crate::describe::{PRESET, key};
 use crate::ends::Ends;
-use crate::family::{Properties, ReceiveWindow};
 use crate::path::PathHints;
 use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
-    LedbatPlusPlusConfig, SlowStartExit,
+    CeResponse, ConfigureController, ControllerConfig, LedbatPlusPlusConfig, SlowStartExit,
 };
-use thalweg_proto::payload::Length;
-use thalweg_proto::units::{Bytes, Duration, Time};
+use thalweg_proto::handshake;
+use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    Counting, CustomController, DelayedAck, EndsConfig, Misbehaviour, PauseConfig, RackConfig,
-    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation,
+    Counting, CustomController, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery,
+    RttConfig, SenderConfig, Validation,
 };
-use thalweg_proto::{Ecn, handshake};
 
 /// The keys of every window scheme.
 pub const WINDOW_KEYS: &[Key] = &[
@@ -591,128 +589,4 @@ fn handshake(values: &Values) -> Option<handshake::Config> {
     let RttConfig { initial, floor, ceiling, .. } = RttConfig::of(values);
     let retries = values.need("max-retransmissions");
     Some(handshake::Config { kind: kind?, initial, floor, ceiling, retries })
-}
-
-fn write<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Window(config) = ends else { return false };
-    let Some(own) = config.controller.config::<C>() else { return false };
-    own.write(values);
-    write_shared(config, values);
-    true
-}
-
-fn write_shared(config: &EndsConfig, values: &mut Values) {
-    let EndsConfig { sender, receiver, controller, handshake } = config;
-    if let Some(handshake) = handshake {
-        values.give("handshake", &Some(handshake.kind));
-    }
-    values.give("fine-timer", &sender.fine_timer);
-    if controller.ce_response() == CeResponse::AsToLoss {
-        values.give("ecn", &sender.ecn);
-    }
-    values.give("segment", &sender.segment);
-    values.give("max-window", &sender.max_window);
-    values.give("counting", &sender.counting);
-    values.give("recovery", &sender.recovery);
-    values.give("byte-counting", &sender.byte_counting);
-    values.give("duplicate-threshold", &sender.duplicate_threshold);
-    if sender.recovery == Recovery::Sack {
-        values.give("prr", &sender.prr);
-        values.give("f-rto", &sender.f_rto);
-    }
-    sender.rtt.write(values);
-    values.give("idle-restart", &sender.idle_restart);
-    values.give("window-validation", &sender.validation);
-    values.give("nagle", &sender.nagle);
-    if sender.timestamps {
-        values.say("timestamps", Value::Switch(true));
-    }
-    values.give("max-retransmissions", &sender.max_retransmissions);
-    if let Some(rack) = &sender.rack {
-        values.say("rack", Value::Switch(true));
-        values.give("undo", &rack.undo);
-        values.give("tail-probe", &rack.tail_probe);
-    }
-    values.give("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
-    values.give("receive-window", &receiver.window);
-    values.give("delayed-ack", &receiver.delayed_ack.is_some());
-    if let Some(delayed) = &receiver.delayed_ack {
-        delayed.write(values);
-    }
-    values.give("keep-out-of-order", &receiver.keep_out_of_order);
-    values.give("rledbat", &receiver.background.is_some());
-}
-
-impl Properties for EndsConfig {
-    fn segment(&self) -> u32 {
-        self.sender.segment
-    }
-
-    fn check(&self) -> Result<(), &'static str> {
-        if self.sender.max_window == 0 { Err("largest window") } else { Ok(()) }
-    }
-
-    fn words(&self) -> String {
-        format!(", segments of {} B", self.sender.segment)
-    }
-
-    fn window(&self) -> Option<u64> {
-        let granted = self.receiver.window / u64::from(self.sender.segment.max(1));
-        let segments = u64::from(self.sender.max_window).min(granted);
-        Some(match self.controller {
-            ControllerConfig::Fixed(FixedConfig { window }) => segments.min(window as u64),
-            _ => segments,
-        })
-    }
-
-    fn first_window(&self) -> f64 {
-        match self.controller.custom() {
-            Some(custom) => {
-                let made = custom.sender::<Length>(Arc::clone(&self.sender), None);
-                made.stats(Time::ZERO).common.window.unwrap_or(1.0)
-            }
-            None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),
-        }
-    }
-
-    fn never_shrinks(&self) -> bool {
-        matches!(self.controller, ControllerConfig::Fixed(_))
-    }
-
-    fn ecn(&self) -> Ecn {
-        match self.controller.ce_response() {
-            CeResponse::Own(codepoint) => codepoint,
-            CeResponse::AsToLoss if self.sender.ecn => Ecn::Ect0,
-            CeResponse::AsToLoss | CeResponse::None => Ecn::NotEct,
-        }
-    }
-
-    fn draws(&self) -> bool {
-        self.controller.draws()
-    }
-
-    fn feedback(&self) -> Option<FeedbackKind> {
-        self.controller.feedback()
-    }
-
-    fn needs_feedback(&self) -> bool {
-        self.controller.needs_feedback()
-    }
-
-    fn receive_window(&self) -> ReceiveWindow {
-        ReceiveWindow::Bytes(self.receiver.window)
-    }
-
-    fn wait_for_reading(&mut self) {
-        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
-    }
-
-    fn misbehave(&mut self, how: Misbehaviour) -> bool {
-        Arc::make_mut(&mut self.receiver).misbehaviour = Some(how);
-        true
-    }
-
-    fn set_pause(&mut self, pause: PauseConfig) {
-        Arc::make_mut(&mut self.sender).pause = pause;
-    }
 }

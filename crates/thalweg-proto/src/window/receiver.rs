@@ -331,8 +331,8 @@ impl<P: Payload> Receiver<P> {
         if self.config.sack {
             self.report(start);
         }
-        let is_news = is_late || segment.retransmission || self.ahead.0 <= waiting::DISORDERED;
-        if !is_news && self.config.report_arrivals && self.is_asked() {
+        let is_reported = is_late || segment.retransmission || self.ahead.0 <= waiting::DISORDERED;
+        if !is_reported && self.config.report_arrivals && self.is_asked() {
             if self.is_due(now, ack_now) {
                 self.owed = self.owed.max(1);
             }

@@ -36,9 +36,8 @@ impl Current {
     /// Gives the file up and says so, once.
     pub fn fail(&mut self, fault: Fault, results: &Results) {
         // What came of a stream cannot be gone on with, and would take the room that there is too little of.
-        let is_full = matches!(fault.kind, FaultKind::Quota | FaultKind::DiskFull);
-        if let (Sink::File(part), None, true) =
-            (core::mem::replace(&mut self.sink, Sink::Nowhere), self.file, is_full)
+        if let (Sink::File(part), None, FaultKind::Quota) =
+            (core::mem::replace(&mut self.sink, Sink::Nowhere), self.file, fault.kind)
         {
             part.discard();
             results.note(|report| report.cut = None);

@@ -46,7 +46,7 @@ pub(super) struct Asking {
     doubles: bool,
 }
 
-/// What is in flight when a segment leaves.
+/// The packets in flight when a segment leaves.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     segments: u32,
@@ -57,7 +57,7 @@ struct Flight {
     is_last: bool,
 }
 
-/// What an acknowledgement tells.
+/// The contents of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     /// Segments that are newly known to have arrived.

@@ -1,0 +1,176 @@
+//! The ends of window schemes: their values, written out, and their properties.
+
+use crate::ends::Ends;
+use crate::family::{Properties, ReceiveWindow};
+use crate::{Bound, Place, Value, Values};
+use std::sync::Arc;
+use thalweg_proto::Ecn;
+use thalweg_proto::congestion::{
+    Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
+};
+use thalweg_proto::payload::Length;
+use thalweg_proto::units::Time;
+use thalweg_proto::window::{EndsConfig, Misbehaviour, PauseConfig, Recovery};
+
+pub fn write<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
+    let Ends::Window(config) = ends else { return false };
+    let Some(own) = config.controller.config::<C>() else { return false };
+    own.write(values);
+    write_shared(config, values);
+    true
+}
+
+/// Writes what all window schemes share.
+pub fn write_shared(config: &EndsConfig, values: &mut Values) {
+    let EndsConfig { sender, receiver, controller, handshake } = config;
+    if let Some(handshake) = handshake {
+        values.give("handshake", &Some(handshake.kind));
+    }
+    values.give("fine-timer", &sender.fine_timer);
+    if controller.ce_response() == CeResponse::AsToLoss {
+        values.give("ecn", &sender.ecn);
+    }
+    values.give("segment", &sender.segment);
+    values.give("max-window", &sender.max_window);
+    values.give("counting", &sender.counting);
+    values.give("recovery", &sender.recovery);
+    values.give("byte-counting", &sender.byte_counting);
+    values.give("duplicate-threshold", &sender.duplicate_threshold);
+    if sender.recovery == Recovery::Sack {
+        values.give("prr", &sender.prr);
+        values.give("f-rto", &sender.f_rto);
+    }
+    sender.rtt.write(values);
+    values.give("idle-restart", &sender.idle_restart);
+    values.give("window-validation", &sender.validation);
+    values.give("nagle", &sender.nagle);
+    say_switch("timestamps", sender.timestamps, false, values);
+    values.give("max-retransmissions", &sender.max_retransmissions);
+    if sender.recovery == Recovery::Sack {
+        say_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
+    }
+    if let Some(rack) = &sender.rack {
+        values.give("undo", &rack.undo);
+        values.give("tail-probe", &rack.tail_probe);
+    }
+    values.give("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
+    values.give("receive-window", &receiver.window);
+    values.give("delayed-ack", &receiver.delayed_ack.is_some());
+    if let Some(delayed) = &receiver.delayed_ack {
+        delayed.write(values);
+    }
+    values.give("keep-out-of-order", &receiver.keep_out_of_order);
+    values.give("rledbat", &receiver.background.is_some());
+}
+
+/// Says that a switch is on, or that it is off where the scheme's default, or else `default`, is on.
+fn say_switch(name: &str, is_on: bool, default: bool, values: &mut Values) {
+    if is_on || values.take(name).unwrap_or(default) {
+        values.say(name, Value::Switch(is_on));
+    }
+}
+
+impl Properties for EndsConfig {
+    fn segment(&self) -> u32 {
+        self.sender.segment
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if self.sender.max_window == 0 { Err("largest window") } else { Ok(()) }
+    }
+
+    fn words(&self) -> String {
+        format!(", segments of {} B", self.sender.segment)
+    }
+
+    fn window(&self) -> Option<u64> {
+        let granted = self.receiver.window / u64::from(self.sender.segment.max(1));
+        let segments = u64::from(self.sender.max_window).min(granted);
+        Some(match self.controller {
+            ControllerConfig::Fixed(FixedConfig { window }) => segments.min(window as u64),
+            _ => segments,
+        })
+    }
+
+    fn first_window(&self) -> f64 {
+        match self.controller.custom() {
+            Some(custom) => {
+                let made = custom.sender::<Length>(Arc::clone(&self.sender), None);
+                made.stats(Time::ZERO).common.window.unwrap_or(1.0)
+            }
+            None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),
+        }
+    }
+
+    fn never_shrinks(&self) -> bool {
+        matches!(self.controller, ControllerConfig::Fixed(_))
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self.controller.ce_response() {
+            CeResponse::Own(codepoint) => codepoint,
+            CeResponse::AsToLoss if self.sender.ecn => Ecn::Ect0,
+            CeResponse::AsToLoss | CeResponse::None => Ecn::NotEct,
+        }
+    }
+
+    fn draws(&self) -> bool {
+        self.controller.draws()
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        self.controller.feedback()
+    }
+
+    fn needs_feedback(&self) -> bool {
+        self.controller.needs_feedback()
+    }
+
+    fn receive_window(&self) -> ReceiveWindow {
+        ReceiveWindow::Bytes(self.receiver.window)
+    }
+
+    fn wait_for_reading(&mut self) {
+        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
+    }
+
+    fn misbehave(&mut self, how: Misbehaviour) -> bool {
+        Arc::make_mut(&mut self.receiver).misbehaviour = Some(how);
+        true
+    }
+
+    fn set_pause(&mut self, pause: PauseConfig) {
+        Arc::make_mut(&mut self.sender).pause = pause;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+    use crate::path::PathHints;
+    use crate::schemes::SCHEMES;
+
+    /// What is written out of a scheme makes the same ends again, also where switches that are on by default are off.
+    #[test]
+    fn ends_that_are_written_out_are_the_same_again() {
+        let mut written = 0;
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.keys.find("rack").is_some()) {
+            for place in [Place::Simulated, Place::Live] {
+                let read = |text: &str| Registry::default().read_scheme(text, place);
+                let hints = PathHints { maximum: 1500, memory: 1 << 30, ..PathHints::default() };
+                for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {
+                    let text = format!("{}:{option}", scheme.name);
+                    let Ok((description, given)) = read(&text) else { continue };
+                    let ends = (description.ends)(&given, &hints).unwrap();
+                    let (_, mut out) = read(scheme.name).unwrap();
+                    assert!((description.write)(&ends, &mut out));
+                    let again = (description.ends)(&out, &hints).unwrap();
+                    assert_eq!(again, ends, "{text}, {place:?}");
+                    written += 1;
+                }
+            }
+        }
+        assert!(written > 50, "{written}");
+    }
+}
