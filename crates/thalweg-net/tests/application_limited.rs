@@ -28,7 +28,7 @@ fn connected(scheme: &str) -> Pair {
     spec.set_all("rate=20Mbit/s,delay=300ms,mtu=1500B", &Registry::default()).unwrap();
     (pair.bottleneck, pair.way_back) = (Some(Line::new(&spec, 1, 0)), Some(Line::new(&spec, 1, 1)));
     pair.connect(scheme);
-    pair.run(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
+    pair.run_applications(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
     pair
 }
 
@@ -46,7 +46,7 @@ fn tree(scheme: &str, files: usize) -> f64 {
     let start = pair.now;
     pair.ends[0].to_write = pattern(7, files * 32).chunks(8192).map(Slice::new).collect();
     let (mut offered, mut wanted, mut stored) = (0, 0, 0);
-    pair.run(Duration::from_secs(600), |pair| {
+    pair.run_applications(Duration::from_secs(600), |pair| {
         let server = &mut pair.ends[1];
         if offered < files * 32 {
             let whole = server.received.len().min(files * 32);
@@ -76,7 +76,7 @@ fn dialogue(scheme: &str, question: usize, length: usize) -> f64 {
     let start = pair.now;
     pair.ends[0].to_write.push_back(Slice::new(pattern(1, question)));
     let (mut asked, mut answered) = (1, 0);
-    pair.run(Duration::from_secs(600), |pair| {
+    pair.run_applications(Duration::from_secs(600), |pair| {
         answer(&mut pair.ends[1], &mut answered, question, length);
         let client = &mut pair.ends[0];
         if asked < QUESTIONS && client.received.len() == asked * length {
@@ -94,7 +94,7 @@ fn messages(scheme: &str, length: usize, interval: Duration) -> f64 {
     let mut pair = connected(scheme);
     let (mut next, mut written, mut waits) = (pair.now, 0, VecDeque::<Time>::new());
     let (mut arrived, mut sum) = (0, 0.0);
-    pair.run(Duration::from_secs(600), |pair| {
+    pair.run_applications(Duration::from_secs(600), |pair| {
         while written < count && next <= pair.now {
             pair.ends[0].to_write.push_back(Slice::new(pattern(3, length)));
             waits.push_back(next);

@@ -40,11 +40,11 @@ fn transfer_with(scheme: &str, there: f64, back: f64, rtt: u64, more: &str) -> F
     pair.bottleneck = line(0, there, &format!("{bdp}B{more}"));
     pair.way_back = line(1, back, "100pkt");
     pair.connect(scheme);
-    pair.run(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
+    pair.run_applications(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
     let (piece, begin) = (Slice::new(pattern(7, 1 << 20)), pair.now + Duration::from_secs(1));
     let (mut before, mut came) = (LineStats::default(), 0);
     let last = begin + Duration::from_secs(5);
-    pair.run(Duration::from_secs(60), |pair| {
+    pair.run_applications(Duration::from_secs(60), |pair| {
         if pair.ends[0].to_write.is_empty() {
             pair.ends[0].to_write.push_back(piece.clone());
         }

@@ -74,7 +74,8 @@ pub enum FlowInput {
         /// The network set the congestion mark on the packet that carried it (ECN's CE).
         ecn: Ecn,
     },
-    /// The application writes. A stream is cut into segments wherever it was written; `udp` keeps each piece in datagrams of its own.
+    /// The application writes. A stream is cut into segments wherever it was written; `udp` keeps each piece in
+    /// datagrams of its own, and `sstp`, which may lose some, in packets of its own.
     Write(Slice),
     /// The application will write no more; what is still queued is sent.
     Finish,

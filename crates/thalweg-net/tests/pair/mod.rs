@@ -380,15 +380,18 @@ impl Pair {
         true
     }
 
+    /// Steps until `done`, which sees what has come by the present time and may write at once, for at most `span` of simulated time.
+    pub fn run_applications(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) {
+        self.run(span, |pair| {
+            pair.act();
+            done(pair)
+        });
+    }
+
     /// Steps until `done`, for at most `span` of simulated time.
     pub fn run(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) {
         let end = self.now + span;
-        loop {
-            // What has come is seen at once, and may be answered at once.
-            self.act();
-            if done(self) {
-                return;
-            }
+        while !done(self) {
             assert!(self.now < end, "not done after {span}: {}", self.describe());
             let goes_on = self.step();
             assert!(goes_on || done(self), "nothing will ever happen: {}", self.describe());

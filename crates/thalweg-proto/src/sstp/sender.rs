@@ -382,7 +382,7 @@ impl<P: Payload> Sender<P> {
 
     fn ship_new(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
         let size = self.config.segment.max(1);
-        let payload = self.queue.fill(self.config.packet.max(1))?;
+        let payload = self.queue.take(self.config.packet.max(1))?;
         let drained = self.queue.is_empty();
         let rest = self.queue.len();
         if segment == self.next_segment() {
