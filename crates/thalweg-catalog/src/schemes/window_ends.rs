@@ -151,7 +151,7 @@ mod tests {
     use crate::path::PathHints;
     use crate::schemes::SCHEMES;
 
-    /// What is written out of a scheme makes the same ends again, also where switches that are on by default are off.
+    /// A scheme that is written out makes the same ends again, also with switches off that are on by default.
     #[test]
     fn ends_that_are_written_out_are_the_same_again() {
         let mut written = 0;
