@@ -95,10 +95,11 @@ _One: TypeAlias = Mapping[str, Any]
 
 
 def _features_of_one(seen: _One, last: float) -> tuple[list[float], float]:
-    base, acked, lost = seen["min_rtt"], seen["acked"], seen["lost"]
-    known = base is not None and base > 0
-    base = base if known else 1.0
-    rtt = last if seen["rtt"] is None else seen["rtt"]
+    acked, lost = seen["acked"], seen["lost"]
+    least: float = seen["min_rtt"] or 0.0
+    known = least > 0
+    base = least if known else 1.0
+    rtt: float = last if seen["rtt"] is None else seen["rtt"]
     rtt = rtt if known and not math.isnan(rtt) else base
     before = rtt if math.isnan(last) else last
     values = (
