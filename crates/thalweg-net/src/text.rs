@@ -66,6 +66,11 @@ pub fn is_hidden(character: char) -> bool {
     character.is_control() || is_format(character)
 }
 
+/// The position of the first hidden character of a text, apart from ends of lines and tabs. All that a program prints is searched.
+pub fn first_hidden(text: &str) -> Option<usize> {
+    text.find(|character| !matches!(character, '\n' | '\t') && is_hidden(character))
+}
+
 fn is_format(character: char) -> bool {
     let place = FORMATS.partition_point(|(_, last)| *last < character);
     FORMATS.get(place).is_some_and(|(first, _)| *first <= character)

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_catalog::Registry;
-use thalweg_net::transfer::is_hidden;
+use thalweg_net::transfer::first_hidden;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::Diagnostic;
@@ -226,13 +226,12 @@ impl Console {
 /// `text` without what could drive a terminal, whatever file or peer it is from: control and format characters are written as JSON
 /// escapes them (`\u001b`), so that documents stay what they are. Lines, tabs and the codes of `style` remain.
 fn harmless(text: &str, style: Style) -> Cow<'_, str> {
-    let is_escaped = |c: char| !matches!(c, '\n' | '\t') && is_hidden(c);
-    if !text.contains(is_escaped) {
+    if first_hidden(text).is_none() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     let mut rest = text;
-    while let Some(at) = rest.find(is_escaped) {
+    while let Some(at) = first_hidden(rest) {
         let (before, from) = rest.split_at(at);
         shown.push_str(before);
         if let Some(code) = style.codes().iter().find(|code| from.starts_with(**code)) {
@@ -308,6 +307,7 @@ impl fmt::Display for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_net::transfer::is_hidden;
 
     const COLOURS: Style = Style { colour: true, ..Style::PLAIN };
 

@@ -1,6 +1,6 @@
 //! The things that can go wrong with one file, and with a whole transfer.
 
-pub use crate::text::{is_hidden, printable};
+pub use crate::text::{first_hidden, is_hidden, printable};
 use std::fmt;
 use std::io;
 

@@ -45,7 +45,7 @@ pub mod tree;
 mod walk;
 mod wire;
 
-pub use fault::{Error, Fault, FaultKind, is_hidden, printable};
+pub use fault::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
 pub use names::{checked as checked_name, unfinished as unfinished_name};
 pub use preview::{Preview, Thing, ThingKind, preview};
 pub use priority::Priority;

@@ -144,12 +144,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// An acknowledgement newly tells of so many segments.
     pub(super) fn note_answer(&mut self, segments: u32) {
+        let asking = self.extensions.as_deref_mut().and_then(|extensions| extensions.asking.as_mut());
+        // A controller computes its decision, which most senders would ask for in vain.
+        let Some(asking) = asking else { return };
         let (cumulative, next) = (self.unacknowledged, self.scoreboard.next());
-        let answer = Answer { segments, cumulative, next, window: self.controller.decision().window };
-        if let Some(asking) = self.extensions.as_deref_mut().and_then(|extensions| extensions.asking.as_mut())
-        {
-            asking.on_ack(answer);
-        }
+        asking.on_ack(Answer { segments, cumulative, next, window: self.controller.decision().window });
     }
 }
 
