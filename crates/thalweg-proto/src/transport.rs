@@ -134,6 +134,8 @@ pub enum Failure {
     Released,
     /// The two ends found that they no longer agreed on what was sent, and data was lost.
     Desynchronised,
+    /// The peer acknowledged data that had not been sent to it, or counted fewer congestion marks than before.
+    FalseAcknowledgement,
     /// A part that is not of this project broke its contract.
     Breach(Breach),
 }

@@ -286,6 +286,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     timestamps,
                     max_retransmissions,
                     ack_requests: max_retransmissions,
+                    verify_acks: max_retransmissions,
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }
             },

@@ -84,6 +84,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 timestamps: fine_timer,
                 max_retransmissions: None,
                 ack_requests: nagle.then_some(2),
+                verify_acks: (!f_rto).then_some(1),
                 pause: PauseConfig::default(),
             }
         },

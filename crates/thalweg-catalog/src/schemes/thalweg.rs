@@ -22,6 +22,7 @@ const USUAL: &[(&str, &str)] = &[
     ("rack", "true"),
     ("prr", "false"),
     ("ecn", "true"),
+    ("verify-acks", "true"),
     ("idle-restart", "false"),
     ("timestamps", "true"),
     ("nagle", "false"),

@@ -81,6 +81,14 @@ pub const WINDOW_KEYS: &[Key] = &[
          once, whatever is lost again (Linux; RFC 9002, section 7.3.2).",
     ),
     key(
+        "verify-acks",
+        Kind::Switch,
+        "false",
+        "With `rack`: the sender keeps one packet back from time to time, once in 32 to 64 windows, and ends the connection when it is \
+         acknowledged before it was sent, as by a receiver that hides losses (RFC 9000, section 21.4).",
+    )
+    .usual_live("true", "a receiver that lies would make the sender flood the path"),
+    key(
         "f-rto",
         Kind::Switch,
         "false",
@@ -529,13 +537,16 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
         faults.push(Fault { is_of_own: true, ..Fault::new("rack", what).help("set recovery = \"sack\"") });
         return;
     }
-    for key in ["undo", "tail-probe"] {
+    for key in ["undo", "tail-probe", "verify-acks"] {
         if values.said_for(key).is_some() {
             let what = format!("`{key}` is a part of `rack`, which is off");
             faults.push(Fault { is_of_own: true, ..Fault::new(key, what).help("set rack = true") });
         }
     }
 }
+
+/// The smallest window in packets at which acknowledgements are verified: below it a false one gains little.
+const MIN_VERIFIED: u32 = 32;
 
 fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Result<Ends, Fault> {
     let is_live = values.place() == Place::Live;
@@ -560,6 +571,8 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         timestamps,
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.need("max-retransmissions"),
+        // Applies to all schemes where `rack` is on.
+        verify_acks: rack(values).and_then(|_| values.need::<bool>("verify-acks").then_some(MIN_VERIFIED)),
         rack: rack(values),
         // What holds for all schemes is for those that can.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,

@@ -50,6 +50,7 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
         say_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
     }
     if let Some(rack) = &sender.rack {
+        values.give("verify-acks", &sender.verify_acks.is_some());
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }

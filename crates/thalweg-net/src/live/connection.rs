@@ -72,6 +72,9 @@ impl fmt::Display for NetError {
             Self::Closed(Closed::Forgeries) => f.write_str("too many packets were forged"),
             Self::Closed(Closed::Protocol) => f.write_str("the peer said something that makes no sense"),
             Self::Closed(Closed::Failed(Failure::Breach(breach))) => write!(f, "{breach}"),
+            Self::Closed(Closed::Failed(Failure::FalseAcknowledgement)) => {
+                f.write_str("the peer acknowledged data that had not been sent to it")
+            }
             Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),
             Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
             Self::Finished => f.write_str("the stream was finished before"),

@@ -143,6 +143,9 @@ pub struct SenderConfig {
     /// Segments ask for acknowledgements, a few in a round trip, and no closer than this many segments. `None` leaves it to the
     /// receiver to acknowledge when it will.
     pub ack_requests: Option<u32>,
+    /// Detect receivers that acknowledge what they have not received, by a segment that is kept back from time to time (RFC 9000, section
+    /// 21.4), and end the connection then. The smallest window in segments at which this is done; `None` trusts them. Only with `rack`.
+    pub verify_acks: Option<u32>,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
     /// The effect of a pause on the retransmission timer.
@@ -181,6 +184,7 @@ impl Default for SenderConfig {
             ecn: false,
             timestamps: false,
             ack_requests: None,
+            verify_acks: None,
             max_retransmissions: None,
             pause: PauseConfig::default(),
         }

@@ -157,6 +157,11 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         sacked.map(|record| u64::from(record.length)).sum()
     }
 
+    /// Segments that wait to be sent again.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
     /// The number of times that a segment was taken for lost, which wraps.
     pub fn losses(&self) -> u32 {
         self.losses
@@ -209,6 +214,18 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         }
         self.records.push_back(Kept::new(self.next, now, payload.keep(), info));
         self.next += bytes;
+    }
+
+    /// Adds a new segment that is not sent yet: it waits as a lost one does, without counting as a loss.
+    pub fn push_unsent(&mut self, now: Time, payload: &P) {
+        let start = self.next;
+        self.push(now, payload, I::default());
+        if let Some((index, _)) = self.find(start)
+            && let Some(record) = self.record(index)
+        {
+            self.leave(index, &record, SegmentState::Lost);
+            self.losses = self.losses.wrapping_sub(1);
+        }
     }
 
     // Rare: out of the way of what is pushed.
@@ -467,10 +484,11 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.lost_from = 0;
     }
 
-    /// Nothing of what waits to be sent again was lost: it is in the network.
-    pub fn find_again(&mut self) {
+    /// Nothing of what waits to be sent again was lost: it is in the network, but for the segment at `unsent`.
+    pub fn find_again(&mut self, unsent: Option<u64>) {
+        let is_lost = |record: &Record<I>| record.state == SegmentState::Lost && Some(record.start) != unsent;
         for index in 0..self.records.len() {
-            let lost = self.record(index).filter(|record| record.state == SegmentState::Lost);
+            let lost = self.record(index).filter(is_lost);
             if let Some(record) = lost {
                 self.leave(index, &record, SegmentState::InFlight);
                 self.records[index].set_repair(Repair::None);

@@ -16,6 +16,7 @@ mod timed;
 mod told;
 mod undo;
 mod validation;
+mod verify;
 
 use f_rto::Turn;
 use timed::Extensions;
@@ -82,11 +83,11 @@ enum Phase {
     Loss { until: u64 },
 }
 
-/// True if a segment was sent so often in vain that the sender sends no more: a failure, which is told once.
+/// The state of a sender that has failed and sends no more. The failure is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Surrender {
     None,
-    Due,
+    Due(Failure),
     Told,
 }
 
@@ -280,6 +281,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
+        if self.extensions.is_some() && !self.accepts(now, ack) {
+            self.invalid_acks = self.invalid_acks.saturating_add(1);
+            return;
+        }
         if ack.cumulative > self.scoreboard.next() {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
@@ -347,7 +352,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 ce,
                 one_way_delay: ack.delay,
                 recovering: matches!(self.phase, Phase::Recovery { .. })
-                    || !advanced && !self.tolerates_disorder()
+                    || !advanced && !self.tolerates_disorder() && !self.has_own_gap()
                     || marked && self.config.ecn,
                 app_limited: matches!(
                     self.limits.own(),
@@ -457,6 +462,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return wait(if self.is_paused() { Limit::Paused } else { Limit::Network });
         }
         let mut lost = self.scoreboard.first_lost_len();
+        if lost.is_some() && self.keeps_back() {
+            lost = None;
+        }
         if lost.is_some()
             && let Some(turn) = self.f_rto_turn()
         {
@@ -524,7 +532,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // transmission would tell of the same drop. Where losses are found by time, the first may go more than twice.
             self.timer = now + self.rtt.timeout();
         }
-        self.retransmissions += 1;
+        self.retransmissions += u64::from(!self.leaves_for_the_first_time(record.start));
         self.checks = 2;
         Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
@@ -542,6 +550,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     // Also for probes, which are rare: without a hint it would not be part of polling any more.
     #[inline(always)]
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
+        if self.extensions.is_some() {
+            self.keep_back(now, length);
+        }
         if self.scoreboard.is_empty() && self.sent > 0 && now.since(self.last_sent) > self.rtt.timeout() {
             self.end_idleness(now);
         }
@@ -592,9 +603,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.finished = true;
             return Some(Event::Finished);
         }
-        if self.surrender == Surrender::Due {
+        if let Surrender::Due(failure) = self.surrender {
             self.surrender = Surrender::Told;
-            return Some(Event::Failed(Failure::TooManyRetransmissions));
+            return Some(Event::Failed(failure));
         }
         None
     }

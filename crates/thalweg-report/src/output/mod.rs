@@ -4,6 +4,7 @@
 mod columns;
 mod comparison;
 mod contest;
+mod failures;
 mod folder;
 mod losses;
 pub mod mahimahi;
@@ -24,6 +25,7 @@ mod verdict;
 
 pub(crate) use columns::{Datum, words};
 pub use columns::{heads_of, means, value};
+pub(crate) use failures::failures;
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored};
 pub(crate) use losses::losses;
 pub use parquet::ParquetSeries;

@@ -2,6 +2,7 @@
 
 use super::columns::{self, Datum, Row};
 use super::comparison;
+use super::failures::failures;
 use super::losses::losses;
 use super::settling::settling;
 use super::table::{Align, Table, shorten, telling};
@@ -31,7 +32,8 @@ pub fn summary(document: &Document, style: Style) -> String {
         text.push_str(&style.folded(&until_text(until, document, style)));
         text.push('\n');
     }
-    let remarks = losses(document, style).into_iter().chain(settling(document, style));
+    let remarks =
+        failures(document, style).into_iter().chain(losses(document, style)).chain(settling(document, style));
     text.extend(remarks.map(|sentence| style.folded(&sentence) + "\n"));
     text
 }

@@ -198,7 +198,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(f_rto) = self.f_rto() else { return };
         let Some(Doubt { before, .. }) = f_rto.doubt.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
-        self.scoreboard.find_again();
+        self.scoreboard.find_again(self.unsent());
         let Self { extensions, scoreboard, controller, .. } = self;
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
             rack.find_again(scoreboard);

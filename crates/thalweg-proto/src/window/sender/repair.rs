@@ -3,7 +3,7 @@
 use super::{Path, Phase, Recovery, SegmentState, Sender, Surrender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::payload::Payload;
-use crate::transport::Signal;
+use crate::transport::{Failure, Signal};
 use crate::units::Time;
 
 impl<P: Payload, C: Controller> Sender<P, C> {
@@ -146,7 +146,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
         let tries = if refused { self.silent } else { u32::from(again) };
         if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
-            self.surrender = Surrender::Due;
+            self.surrender = Surrender::Due(Failure::TooManyRetransmissions);
             self.timer = Time::MAX;
             return;
         }

@@ -7,6 +7,7 @@ use super::prr::Prr;
 use super::rack::{Found, Rack, Situation};
 use super::undo::Undo;
 use super::validation::Use;
+use super::verify::Verify;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason, Surrender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
@@ -28,6 +29,8 @@ pub(super) struct Extensions<C> {
     /// The reduction of the window while losses are repaired.
     pub prr: Option<Prr>,
     pub asking: Option<Asking>,
+    /// The detection of false acknowledgements, where losses are found by time.
+    pub verify: Option<Verify>,
 }
 
 impl<C> Extensions<C> {
@@ -41,8 +44,9 @@ impl<C> Extensions<C> {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
             let f_rto = f_rto.then(FRto::new);
             let window_use = config.validation.map(|validation| Use::new(validation, initial));
+            let verify = config.verify_acks.filter(|_| rack.is_some()).map(Verify::new);
             let rack = rack.map(Rack::new);
-            Box::new(Self { renewed: Time::ZERO, rack, undo, f_rto, window_use, prr: None, asking })
+            Box::new(Self { renewed: Time::ZERO, rack, undo, f_rto, window_use, prr: None, asking, verify })
         })
     }
 
@@ -56,6 +60,7 @@ impl<C> Extensions<C> {
             window_use: None,
             prr: None,
             asking: None,
+            verify: None,
         })
     }
 
@@ -109,6 +114,9 @@ impl<C> Extensions<C> {
         }
         if let Some(asking) = &self.asking {
             asking.digest(into);
+        }
+        if let Some(verify) = &self.verify {
+            verify.digest(into);
         }
     }
 }

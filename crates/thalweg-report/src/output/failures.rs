@@ -1,0 +1,57 @@
+//! Remarks on flows whose sender ended the connection before all was sent.
+
+use super::Style;
+use super::text::{counted, seconds};
+use crate::results::{Body, Document, Metric, Run};
+
+/// A sentence for each group, of each scheme, with flows whose sender gave up.
+pub(crate) fn failures(document: &Document, style: Style) -> Vec<String> {
+    let all: Vec<(Option<&str>, &[Run])> = match &document.body {
+        Body::Run { runs } | Body::Replications { runs, .. } => vec![(None, runs)],
+        Body::Comparison { schemes, .. } => {
+            schemes.iter().map(|of| (Some(of.scheme.as_str()), of.runs.as_slice())).collect()
+        }
+    };
+    let sentences = all.into_iter().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
+    sentences.take(MAX_SENTENCES).collect()
+}
+
+fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
+    let groups = runs.first().map_or(&[][..], |run| run.groups.as_slice());
+    let one = |group: &crate::results::Group| {
+        let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
+        let ends = || flows().filter_map(|flow| flow.values.get(Metric::Failed));
+        let first = ends().reduce(f64::min)?;
+        let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
+        Some(format!(
+            "The sender of {} of {} of `{name}` ({with}) gave up, the first after {}: the receiver was silent, or acknowledged what had not been \
+             sent to it.",
+            ends().count(),
+            counted(flows().count() as u64, "flow"),
+            seconds(first),
+        ))
+    };
+    groups.iter().filter_map(one).collect()
+}
+
+/// Groups that are named at most.
+const MAX_SENTENCES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::samples::{header, result};
+    use thalweg_proto::units::{Duration, Time};
+
+    #[test]
+    fn a_sender_that_gave_up_is_named_with_the_time() {
+        let remarks =
+            |result| failures(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+        let mut result = result(1, 75);
+        assert!(remarks(result.clone()).is_empty());
+        result.flows.last_mut().unwrap().failed = Some(Time::ZERO + Duration::from_millis(6100));
+        let expected = "The sender of 1 of 1 flow of `bold` (cubic) gave up, the first after 6.1 s: the receiver was silent, or \
+                        acknowledged what had not been sent to it.";
+        assert_eq!(remarks(result), [expected]);
+    }
+}
