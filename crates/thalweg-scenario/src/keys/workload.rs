@@ -28,7 +28,8 @@ table! {
 }
 
 table! {
-    /// One packet, then an exponential gap; the clock stands still while the window is closed.
+    /// One packet, then an exponential gap, which begins when the packet has left: the source writes nothing while the window is closed or
+    /// Nagle's rule holds a packet back (Liang 1991, section 5.1). "cbr" writes regardless of what has left.
     Telnet "telnet workload" for WorkloadSpec::Telnet {
         /// The size of each write.
         packet: Bytes = "packet" (required) => packet;
