@@ -101,6 +101,47 @@ fn the_map_names_nothing_that_is_gone() {
     assert!(gone.is_empty(), "docs/architecture.md names {gone:?}");
 }
 
+/// The text of a document outside of its blocks of code.
+fn prose(document: &str) -> String {
+    document.split("```").step_by(2).collect()
+}
+
+/// A reader in a hurry: 1000 words in all, and no paragraph of more than 60.
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let words = |text: &str| text.split_whitespace().count();
+    assert!(words(&readme) <= 1000, "README.md has {} words", words(&readme));
+    let prose = prose(&readme);
+    let is_prose = |line: &&str| !line.starts_with(['|', '-', '!']);
+    for paragraph in prose.split("\n\n") {
+        let paragraph = paragraph.lines().filter(is_prose).collect::<Vec<_>>().join(" ");
+        assert!(words(&paragraph) <= 60, "README.md: {} words: {paragraph}", words(&paragraph));
+    }
+}
+
+/// Links from documents to files lead to something.
+#[test]
+fn links_between_documents_lead_to_files() {
+    let is_document = |text: &Text| text.name.ends_with(".md");
+    let (mut count, mut broken) = (0, Vec::new());
+    for text in texts().into_iter().filter(is_document) {
+        let folder = root().join(&text.name).parent().unwrap().to_owned();
+        for link in prose(&text.content).split("](").skip(1) {
+            let target = link.split([')', '#', ' ']).next().unwrap();
+            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            count += 1;
+            if !folder.join(target).exists() {
+                broken.push(format!("{}: {target}", text.name));
+            }
+        }
+    }
+    assert!(count > 200, "only {count} links found");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
 /// The recipe in CONTRIBUTING.md counts the files that a metric touches: here with one that is nothing special.
 #[test]
 fn a_metric_is_two_files() {
