@@ -223,9 +223,21 @@ impl Console {
     }
 }
 
+/// Asks a question on standard error, whose answer stands behind it on its line.
+pub fn prompt(question: &str) {
+    let mut out = io::stderr().lock();
+    // A terminal that is gone asks nobody.
+    let _ = out.write_all(harmless(question, Style::PLAIN).as_bytes()).and_then(|()| out.flush());
+}
+
+/// Escapes `text` for one line of a terminal: as [`harmless`] does, with a blank in place of each line end and tab.
+pub fn one_line(text: &str) -> String {
+    harmless(text, Style::PLAIN).replace(['\n', '\t'], " ")
+}
+
 /// `text` without what could drive a terminal, whatever file or peer it is from: control and format characters are written as JSON
 /// escapes them (`\u001b`), so that documents stay what they are. Lines, tabs and the codes of `style` remain.
-fn harmless(text: &str, style: Style) -> Cow<'_, str> {
+pub fn harmless(text: &str, style: Style) -> Cow<'_, str> {
     if first_hidden(text).is_none() {
         return Cow::Borrowed(text);
     }

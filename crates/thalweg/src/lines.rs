@@ -1,10 +1,12 @@
 //! `--json-lines`: what happens in a run, while it runs, one JSON record a line.
 
+use crate::console::harmless;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_report::output::Style;
 use thalweg_report::results::{Document, FORMAT, Header, VERSION};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{Record, Step, Tracer};
@@ -84,7 +86,9 @@ impl Lines {
 }
 
 fn line(record: &impl Serialize) -> Vec<u8> {
-    let mut line = serde_json::to_vec(record).expect("records are plain data with text keys");
+    let line = serde_json::to_string(record).expect("records are plain data with text keys");
+    // JSON lets pass what turns the direction of writing, and the control characters above U+007F.
+    let mut line = harmless(&line, Style::PLAIN).into_owned().into_bytes();
     line.push(b'\n');
     line
 }
@@ -297,5 +301,19 @@ impl Tracer for Meter {
             (Step::Dropped | Step::Lost | Step::Corrupted, Some(_)) => group.lost_packets += 1,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of a scenario drive no terminal, and are read back as they were.
+    #[test]
+    fn records_drive_no_terminal() {
+        let record = serde_json::json!({ "name": "a\u{1b}[2J\u{9b}2J\u{202e}\u{e0041}\n" });
+        let line = String::from_utf8(line(&record)).unwrap();
+        assert_eq!(line, "{\"name\":\"a\\u001b[2J\\u009b2J\\u202e\\udb40\\udc41\\n\"}\n");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), record);
     }
 }

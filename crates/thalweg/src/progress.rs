@@ -1,6 +1,6 @@
 //! The progress of a batch, on a terminal.
 
-use crate::console::{Console, Seen};
+use crate::console::{Console, Seen, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
 use thalweg_report::batch::Progress;
@@ -25,7 +25,7 @@ pub fn counting_runs<T, E>(
         let more =
             |count: usize, words: &str| if count > 0 { format!(", {count} {words}") } else { String::new() };
         let (were_there, failed) = (more(found, "were there"), more(failed, "failed"));
-        bar.count(done as u64, total as u64, format!("{of}{done} of {total} runs{were_there}{failed}"));
+        bar.count(done as u64, total as u64, &format!("{of}{done} of {total} runs{were_there}{failed}"));
     });
     let seconds = bar.clear();
     let made = made?;
@@ -56,7 +56,8 @@ impl<'a> Bar<'a> {
     }
 
     /// Shows that `done` of `total` things are done.
-    pub fn count(&self, done: u64, total: u64, message: String) {
+    pub fn count(&self, done: u64, total: u64, message: &str) {
+        let message = one_line(message);
         self.console.show(Some(Seen { share: share(done, total), words: message.clone() }));
         self.bar.set_length(total);
         self.bar.set_message(message);
@@ -76,7 +77,7 @@ impl<'a> Bar<'a> {
             (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
         let rate = progress.events() as f64 / self.begun.elapsed().as_secs_f64();
         let message = format!("{status}{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6);
-        self.count(progress.simulated_micros(), progress.total_micros(), message);
+        self.count(progress.simulated_micros(), progress.total_micros(), &message);
     }
 
     /// Takes the bar away and tells how long so many simulated seconds and events took.
@@ -112,6 +113,7 @@ fn bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::Kept;
     use indicatif::TermLike;
     use std::io;
     use std::sync::{Arc, Mutex};
@@ -149,6 +151,21 @@ mod tests {
         fn flush(&self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// Texts of files and peers are escaped in bars as in messages.
+    #[test]
+    fn a_bar_drives_no_terminal() {
+        let caller = Arc::new(Kept::default());
+        let console = Console::keeping(false, Arc::default(), Arc::clone(&caller));
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let target = ProgressDrawTarget::term_like(Box::new(Narrow(80, Arc::clone(&written))));
+        let bar = Bar { bar: bar(0, target), console: &console, begun: Instant::now() };
+        bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
+        bar.bar.tick();
+        let words = caller.caller.seen().unwrap().words;
+        assert_eq!(words, "a\\u001b]0;x\\u0007\\u009b2J\\u202e b");
+        assert!(written.lock().unwrap().iter().any(|line| line.contains(&words)));
     }
 
     #[test]

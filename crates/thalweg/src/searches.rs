@@ -1,6 +1,6 @@
 //! The progress and the outcome of searches through states.
 
-use crate::console::{Console, Seen};
+use crate::console::{Console, Seen, one_line};
 use crate::progress::target;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64
     let result = search(&mut |states, waiting| {
         let words = format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting));
         console.show(Some(Seen { share: None, words: words.clone() }));
-        bar.set_message(words);
+        bar.set_message(one_line(&words));
         bar.tick();
     });
     console.show(None);

@@ -4,7 +4,7 @@
 //! A program that takes the whole terminal (an editor, the prompt of a shell) has it for itself: the view goes away while the terminal
 //! is not in its line mode.
 
-use crate::console::Console;
+use crate::console::{Console, one_line};
 use rustix::termios::{LocalModes, tcgetattr, tcgetwinsize};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _, stderr};
@@ -111,7 +111,8 @@ fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
             // What is in service was counted when its service began.
             let share = if of > 0.0 { (bps / of).min(1.0) } else { 0.0 };
             let used = if of > 0.0 { format!("{:.0} %", 100.0 * share) } else { "-".to_owned() };
-            let name = line.name.clone();
+            // Escaped before the table shortens it to the columns that there are.
+            let name = one_line(&line.name);
             let [waiting, lost, marks] =
                 [line.now.waiting, line.now.lost, line.now.marks].map(|count| count.to_string());
             (share, [name, rate(bps), used, waiting, lost, marks])
@@ -193,6 +194,7 @@ impl Panel {
 mod tests {
     use super::*;
     use thalweg_live::Line;
+    use thalweg_net::transfer::is_hidden;
     use thalweg_proto::units::{Duration, Rate, Time};
     use thalweg_sim::live::LineNow;
 
@@ -228,6 +230,15 @@ mod tests {
         let lines = lines(&View::default(), &now, 2, Style::PLAIN);
         assert!(lines[2].starts_with('b') && lines[3].starts_with('c'), "{lines:?}");
         assert_eq!(lines[4], "... and 1 more");
+    }
+
+    /// A link of somebody's scenario may have any name.
+    #[test]
+    fn names_of_links_drive_no_terminal() {
+        let now = view(1000, &[("a\u{1b}[2J\u{9b}2J\u{202e}b", 1, 0)]);
+        let lines = lines(&View::default(), &now, 2, Style::UNICODE);
+        assert_eq!(lines.iter().find(|line| line.contains(is_hidden)), None);
+        assert!(lines.iter().any(|line| line.contains("\\u202eb")), "{lines:?}");
     }
 
     /// A terminal that does what the panel asks, as far as it asks for anything.

@@ -5,7 +5,7 @@ use super::metrics::Counted;
 use super::summary::rate;
 use super::throttle::Pace;
 use crate::advice;
-use crate::console::Console;
+use crate::console::{Console, one_line};
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::collections::VecDeque;
@@ -111,7 +111,7 @@ impl Watched {
                     && let Some(words) = advice::words(&advisor, scheme)
                 {
                     is_told = true;
-                    bar.println(format!("note: {words}"));
+                    bar.println(one_line(&format!("note: {words}")));
                 }
             }
             self.count();
@@ -133,7 +133,7 @@ impl Watched {
         let stats = self.connection.stats();
         let sender = &stats.sending.sender;
         let line = Line {
-            current: self.progress.current(),
+            current: one_line(&self.progress.current()),
             files: self.progress.files(),
             bytes: self.progress.bytes(),
             total: self.progress.total(),

@@ -1,7 +1,7 @@
 //! `--pair`: a sender and a receiver that do not know each other yet learn each other's keys by a code.
 
 use super::{close, peers};
-use crate::console::Error;
+use crate::console::{Error, prompt};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -137,7 +137,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
         (Some(code), _) => return Ok(code.clone()),
         (None, Some(text)) => text,
         (None, None) if peers::can_ask() => {
-            eprint!("The code that the receiver shows: ");
+            prompt("The code that the receiver shows: ");
             let mut text = String::new();
             io::stdin().read_line(&mut text).map_err(|error| Error::Usage(format!("--pair: {error}")))?;
             text

@@ -3,7 +3,7 @@
 //! Both are small text files in the user's configuration: `identity` holds the secret key, `known-receivers` and
 //! `known-senders` a name and a public key a line.
 
-use crate::console::{Console, Error};
+use crate::console::{Console, Error, prompt};
 use crate::whole;
 use std::fs::{self, DirBuilder};
 use std::io::{self, IsTerminal as _};
@@ -149,6 +149,11 @@ impl Peers {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Error::Failed(format!("{}: {error}", path.display()))),
         };
+        Ok(Self { read, seen: read, ..Self::parse(path, &text) })
+    }
+
+    /// Parses the text of the file at `path`.
+    pub fn parse(path: PathBuf, text: &str) -> Self {
         let (mut known, mut wrong) = (Vec::new(), Vec::new());
         for (number, line) in text.lines().enumerate() {
             let (line, comment) = line.split_once('#').unwrap_or((line, ""));
@@ -171,7 +176,7 @@ impl Peers {
                 )),
             }
         }
-        Ok(Self { path, known, wrong, read, seen: read })
+        Self { path, known, wrong, read: None, seen: None }
     }
 
     /// Says which lines say nothing, once each time that the file is read.
@@ -280,7 +285,7 @@ pub fn may_ask(console: &Console) -> bool {
 
 /// Asks a question that only "yes" answers.
 pub fn ask(question: &str) -> bool {
-    eprint!("{question} [yes/no] ");
+    prompt(&format!("{question} [yes/no] "));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "yes")
 }

@@ -2,7 +2,7 @@
 
 use super::guest::{Begun, Guest};
 use super::turns::{Full, Turns};
-use crate::console::Console;
+use crate::console::{Console, one_line, prompt};
 use indicatif::DecimalBytes;
 use std::collections::HashSet;
 use std::io::{self, BufRead as _, Read};
@@ -101,7 +101,7 @@ impl Questions {
             let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
             // Whoever typed them meant something else.
             while lines.try_recv().is_ok() {}
-            eprint!("{}", question(&next.connection, &seen));
+            prompt(&question(&next.connection, &seen));
             self.turns.show(at, now);
         }
         let line = self.lines.as_ref()?.try_recv();
@@ -118,7 +118,7 @@ impl Questions {
         }?;
         match answer(&line) {
             None => {
-                eprint!("Please answer yes, once or no: ");
+                prompt("Please answer yes, once or no: ");
                 None
             }
             Some(decision) => self.decide(decision),
@@ -168,7 +168,7 @@ impl Questions {
 
     fn hide(&self, console: &Console, why: &str) {
         if self.turns.shown().is_some() {
-            eprintln!();
+            prompt("\n");
             console.say(&format!("Not answered: {why}"));
         }
     }
@@ -247,10 +247,14 @@ fn question(connection: &Connection, seen: &Preview) -> String {
 
 /// The words for what is offered.
 fn words(seen: &Preview) -> String {
-    let named = seen.things.iter().map(|thing| match thing.kind {
-        ThingKind::File(size) => format!("{} ({})", thing.name, DecimalBytes(size)),
-        ThingKind::Folder => format!("{}/", thing.name),
-        ThingKind::Stream => format!("a stream called {}", thing.name),
+    let named = seen.things.iter().map(|thing| {
+        // A name with a line end would go on as a question of its own.
+        let name = one_line(&thing.name);
+        match thing.kind {
+            ThingKind::File(size) => format!("{name} ({})", DecimalBytes(size)),
+            ThingKind::Folder => format!("{name}/"),
+            ThingKind::Stream => format!("a stream called {name}"),
+        }
     });
     let mut named: Vec<_> = named.collect();
     let more = seen.named.saturating_sub(named.len() as u64);
@@ -311,6 +315,15 @@ mod tests {
         ] {
             assert_eq!(answer(line), expected, "{line}");
         }
+    }
+
+    /// A sender's name for a file makes no line of its own, and turns no text around.
+    #[test]
+    fn a_name_that_is_offered_stays_a_name() {
+        let thing = Thing { name: "a\nTrust it? \u{202e}\u{9b}2J".to_owned(), kind: ThingKind::Folder };
+        let seen = Preview { named: 1, things: vec![thing], total: None, is_complete: true };
+        let words = words(&seen);
+        assert!(words.contains("a Trust it? \\u202e\\u009b2J/"), "{words}");
     }
 
     #[test]
