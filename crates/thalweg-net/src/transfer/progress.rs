@@ -24,6 +24,7 @@ pub struct Progress {
     held: Mutex<Span>,
     asked: Mutex<Span>,
     is_greeted: AtomicBool,
+    is_over: AtomicBool,
     current: Mutex<String>,
 }
 
@@ -89,6 +90,15 @@ impl Progress {
     /// At the receiver, what was heard of the sender: frames and pieces of contents. One that stays the same is silent.
     pub fn heard(&self) -> u64 {
         self.heard.load(Relaxed)
+    }
+
+    /// At the receiver, all is stored and the sender was told so: what is left is for the sender to close the connection.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Relaxed);
     }
 
     /// The receiver holds it back, because others are more urgent.

@@ -1,5 +1,6 @@
 //! The transfers that `serve` takes at a time: some for each key, and none that brings nothing while others wait. Where there is no
-//! place, those that only `--trust new` let in give way to the senders that the user wants, the slowest first.
+//! place, those that only `--trust new` let in give way to the senders that the user wants, the slowest first. A transfer leaves its place
+//! when it is over, however long its connection stays.
 
 use super::arguments::ServeArguments;
 use super::guest::Guest;
@@ -23,12 +24,16 @@ const MOST_WAITING: usize = 16;
 const MIN_RATE: f64 = 1024.0;
 /// The time over which the rate of a transfer is measured.
 const MEASURED: Duration = Duration::from_secs(5);
+/// The time that a sender has to close its connection once it was told that all is stored.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// All of them.
 pub struct Crowd {
     most: usize,
     idle: Duration,
     transfers: Vec<Transfer>,
+    /// Transfers that are over and have no place any more, until their threads have ended: as many as there are places.
+    lingering: Vec<Lingering>,
     newcomers: Vec<Newcomer>,
     /// One that may come in.
     free: Option<Guest>,
@@ -44,6 +49,13 @@ struct Transfer {
     heard: u64,
     since: Instant,
     pace: Pace,
+}
+
+/// A transfer that is over, with the time since when.
+struct Lingering {
+    connection: Connection,
+    progress: Weak<Progress>,
+    since: Instant,
 }
 
 /// The rate at which contents come.
@@ -101,6 +113,7 @@ impl Crowd {
             most: usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX),
             idle: arguments.idle,
             transfers: Vec::new(),
+            lingering: Vec::new(),
             newcomers: Vec::new(),
             free: None,
         }
@@ -187,13 +200,34 @@ impl Crowd {
 
     /// None goes on.
     pub fn is_empty(&self) -> bool {
-        self.transfers.iter().all(|transfer| transfer.progress.strong_count() == 0)
+        let lingering = self.lingering.iter().map(|lingering| &lingering.progress);
+        let all = self.transfers.iter().map(|transfer| &transfer.progress).chain(lingering);
+        all.into_iter().all(|progress| progress.strong_count() == 0)
     }
 
     /// Forgets those that have ended, and looks which of the others say something.
     fn look(&mut self, now: Instant) {
-        self.transfers.retain_mut(|transfer| {
+        let Self { transfers, lingering, most, .. } = self;
+        lingering.retain(|lingering| {
+            if now.saturating_duration_since(lingering.since) >= LINGER {
+                lingering.connection.close(code::DONE, "");
+            }
+            lingering.progress.strong_count() > 0
+        });
+        transfers.retain_mut(|transfer| {
             let Some(progress) = transfer.progress.upgrade() else { return false };
+            // Peers that come and go keep no more threads than twice the places: where as many linger, the longest there is closed, and
+            // those that are closed are waited for, as they have something to store.
+            let is_over = progress.is_over() || transfer.connection.closed().is_some();
+            let has_room = |lingering: &[Lingering]| {
+                let open = lingering.iter().find(|lingering| lingering.connection.closed().is_none());
+                open.inspect(|oldest| oldest.connection.close(code::DONE, "")).is_some()
+            };
+            if is_over && (lingering.len() < *most || has_room(lingering)) {
+                let (connection, progress) = (transfer.connection.another(), transfer.progress.clone());
+                lingering.push(Lingering { connection, progress, since: now });
+                return false;
+            }
             let heard = progress.heard();
             transfer.pace.see(now, progress.proved().get());
             // One that is held back cannot say anything.

@@ -362,6 +362,31 @@ fn those_who_say_nothing_keep_nobody_out_of_a_server() {
     assert_eq!(exit(&server.interrupt()), 0);
 }
 
+/// A sender that was told that all is stored and stays: the next one has its place at once.
+#[test]
+fn a_transfer_that_is_over_leaves_its_place_whoever_stays_connected() {
+    let place = Place::new("over");
+    place.write("file", b"file");
+    let server = Receiver::begin(&place, "serve", &["to", "--transfers", "1", "--idle", "1 h"], &NEW);
+    let mut stay = Vec::new();
+    for secret in 1..=3 {
+        let (socket, mut connections) = silent(&server.address, secret, 1);
+        let connection = connections.pop().unwrap();
+        let watch = connection.another();
+        let (mut to_peer, from_peer) = connection.split();
+        let source = Source::Stream { name: b"stream".to_vec(), bytes: Box::new(&b"contents"[..]) };
+        let outcome = send(source, Default::default(), from_peer, &mut to_peer, &Arc::new(Progress::new()));
+        assert!(outcome.result.is_ok(), "{secret}: {:?}", outcome.result);
+        assert_eq!(watch.closed(), None, "{secret}");
+        stay.push((socket, watch, to_peer));
+    }
+    let sent = sends(&place, &["file", &server.address, "--trust", "new"]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    // Whoever stays for long is closed.
+    wait_until("all are closed", || stay.iter().all(|(_, watch, _)| watch.closed().is_some()));
+    assert_eq!(exit(&server.interrupt()), 0);
+}
+
 /// A stream that brings a byte every two seconds, until nobody wants it any more.
 struct Trickle(Arc<AtomicBool>);
 
