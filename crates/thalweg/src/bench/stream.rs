@@ -102,12 +102,13 @@ pub fn read_within(
 /// The bytes that are kept of the end of a stream; what a server counts takes less.
 const TAIL: usize = 4096;
 
-/// The server's counts, and the number of the bytes that say them.
+/// Returns the server's counts, which are an object, and the number of the bytes that say them.
 pub fn trailer(tail: &[u8]) -> Option<(Value, u64)> {
     let (text, length) = tail.split_last_chunk()?;
     let length = u32::from_be_bytes(*length) as usize;
     let text = text.get(text.len().checked_sub(length)?..)?;
-    Some((serde_json::from_slice(text).ok()?, length as u64 + 4))
+    let counts: Value = serde_json::from_slice(text).ok()?;
+    counts.is_object().then_some((counts, length as u64 + 4))
 }
 
 #[cfg(test)]
@@ -123,6 +124,11 @@ mod tests {
         let mut tail = b"data{\"bytes\":1}".to_vec();
         tail.extend_from_slice(&11u32.to_be_bytes());
         assert_eq!(trailer(&tail), Some((json!({"bytes": 1}), 15)));
+        // A server that counts nothing is no reason to panic.
+        let other = |text: &[u8]| [text, &(text.len() as u32).to_be_bytes()].concat();
+        for bad in [b"1", &b"[]"[..], b"null", b"\"a\""] {
+            assert_eq!(trailer(&other(bad)), None);
+        }
         for bad in [&b""[..], b"abc", &[0xff; 4], &[0xff; 20]] {
             assert_eq!(trailer(bad), None);
         }
