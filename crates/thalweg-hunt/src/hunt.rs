@@ -100,6 +100,20 @@ struct Generation {
     refused: u64,
 }
 
+impl Generation {
+    /// Reads the scores of so many candidates as they were kept; `None` where the file is of something else.
+    fn read(text: &[u8], candidates: usize) -> Option<Self> {
+        let kept: Self = serde_json::from_slice(text).ok()?;
+        (kept.scores.len() == candidates && kept.refused <= candidates as u64).then_some(kept)
+    }
+}
+
+/// Reads kept scores for fuzzing, as a hunt does; gives their number.
+#[doc(hidden)]
+pub fn kept_scores(text: &[u8], candidates: usize) -> Option<usize> {
+    Generation::read(text, candidates).map(|kept| kept.scores.len())
+}
+
 impl Hunt<'_> {
     const fn evaluator(&self) -> Evaluator<'_> {
         Evaluator { space: self.space, schemes: self.schemes, against: self.against, registry: self.registry }
@@ -142,8 +156,7 @@ impl Hunt<'_> {
             let name = self.name(number);
             let candidates = search.ask();
             let kept = Reader::default().bytes(&store.path(&name)).ok();
-            let kept = kept.and_then(|text| serde_json::from_slice::<Generation>(&text).ok());
-            let kept = kept.filter(|kept| kept.scores.len() == candidates.len());
+            let kept = kept.and_then(|text| Generation::read(&text, candidates.len()));
             let was_there = kept.is_some();
             let generation = match kept {
                 Some(kept) => kept,

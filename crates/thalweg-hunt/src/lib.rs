@@ -22,6 +22,8 @@ pub use cases::{Case, LIST, Looked, cases, entry, look, score_of};
 pub use evaluate::{Evaluator, NoScore};
 pub use genes::{Change, Genes, Kind, Kinds, Other, Pulses, What};
 pub use goal::{Goal, TESTED};
+#[doc(hidden)]
+pub use hunt::kept_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use minimise::simpler;
 pub use scenario::{MOST_LINES, Schemes, scenario};

@@ -24,6 +24,8 @@ mod packet;
 pub mod plan;
 mod port;
 mod readdress;
+#[doc(hidden)]
+pub mod readers;
 mod runs;
 mod segments;
 mod tcp;

@@ -9,7 +9,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The length of the header.
-const HEADER: usize = 10;
+pub const HEADER: usize = 10;
 /// Flags: the checksum is not there yet.
 const NEEDS_CHECKSUM: u8 = 1;
 /// Kinds of runs, and a bit of theirs: CWR is in it.
@@ -39,7 +39,7 @@ pub(crate) struct Offload {
 }
 
 impl Offload {
-    fn parse(header: [u8; HEADER]) -> Self {
+    pub(crate) fn parse(header: [u8; HEADER]) -> Self {
         let [flags, kind, _, _, rest @ ..] = header;
         let [size, start, offset] = [0, 2, 4].map(|at| u16::from_ne_bytes([rest[at], rest[at + 1]]));
         let kind = match kind & !WITH_CWR {

@@ -25,6 +25,7 @@ mod worker;
 pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use engine::{Engine, Lost};
 pub use page::page;
+pub use parcel::Task;
 pub use plan::{Factor, Level, Plan, PlanError, Point};
 pub use program::{Program, SOURCES, build_of_file};
 pub use store::{Purpose, Store, StoreError};

@@ -43,6 +43,8 @@ mod model;
 mod paper;
 mod progress;
 mod qlogs;
+#[doc(hidden)]
+pub mod readers;
 mod record;
 mod replays;
 mod report;

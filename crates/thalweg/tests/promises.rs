@@ -131,3 +131,96 @@ fn requirements_are_those_that_tests_hold() {
     let missing: Vec<_> = told.symmetric_difference(&held).collect();
     assert!(missing.is_empty(), "in the page or in a test, and not in both: {missing:#?}");
 }
+
+/// Files of the command line that write to standard output or standard error themselves: what they write is of the program, is no text,
+/// or was escaped by `console::harmless` or `console::one_line`. All else goes through `Console`.
+const WRITERS: [(&str, &str); 8] = [
+    ("console.rs", "it is the console"),
+    ("lines.rs", "records are escaped where they are made"),
+    ("mahimahi.rs", "a trace of numbers"),
+    ("progress.rs", "messages of bars are escaped"),
+    ("shell/outside.rs", "a code of the program's own"),
+    ("shell/view.rs", "names of links are escaped"),
+    ("transfer/meter.rs", "names of files are escaped"),
+    ("transfer/receive.rs", "the contents of a file, which its user asked for"),
+];
+
+/// Nothing but these files writes where `Console` does not see it.
+#[test]
+fn all_that_is_printed_goes_through_the_console() {
+    const WRITES: [&str; 4] = ["print!(", "println!(", "io::stdout()", "stderr()"];
+    /// Calls that ask what the output is, and what tests say to people.
+    const ASKS: [&str; 5] = ["is_terminal", "tcgetwinsize", "tcgetattr", "as_fd()", "\"skipped"];
+    let folder = root().join("crates/thalweg/src");
+    let mut files = Vec::new();
+    sources(&folder, &mut files);
+    let writes = |file: &PathBuf| {
+        let text = fs::read_to_string(file).unwrap();
+        let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+        text.lines().any(|line| has(line, &WRITES) && !has(line, &ASKS))
+    };
+    let found: BTreeSet<String> = files
+        .iter()
+        .filter(|file| writes(file))
+        .map(|file| file.strip_prefix(&folder).unwrap().display().to_string())
+        .collect();
+    let known: BTreeSet<String> = WRITERS.iter().map(|(file, _)| (*file).to_owned()).collect();
+    assert_eq!(found, known);
+}
+
+/// Every reader of bytes that others wrote is in a table of `docs/security.md`, with its function, which is there, and the fuzz target that
+/// feeds it; every target has its file, its build, inputs that are kept, a test that plays them, and counted executions.
+#[test]
+fn readers_of_what_others_wrote_are_fuzzed() {
+    let text = page("docs/security.md");
+    let start = text.find("## Readers of what others wrote").expect("the section is there");
+    let table = &text[start..];
+    let table = &table[..table[3..].find("\n## ").map_or(table.len(), |end| end + 3)];
+    let mut told = BTreeSet::new();
+    let mut rows = 0;
+    for line in table.lines() {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let [_, reader, writer, target, _] = cells[..] else { continue };
+        if !reader.starts_with('`') {
+            continue;
+        }
+        rows += 1;
+        assert!(!writer.is_empty(), "{line}");
+        // The path of a file below `crates`, and a function in it.
+        for named in reader.split('`').skip(1).step_by(2) {
+            let (file, function) = named.split_once("::").unwrap_or_else(|| panic!("{named}"));
+            let path = root().join("crates").join(file);
+            let source = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{named}: {error}"));
+            let calls = ["(", "<"].map(|open| format!("fn {function}{open}"));
+            assert!(calls.iter().any(|call| source.contains(call)), "{named} is not there");
+        }
+        told.insert(target.trim_matches('`').to_owned());
+    }
+    assert!(rows > 25, "only {rows} readers found");
+    let stems = |folder: &str| -> BTreeSet<String> {
+        let entries = fs::read_dir(root().join("fuzz").join(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(stems("fuzz_targets"), told, "targets and those of the table");
+    assert_eq!(stems("corpus"), told, "inputs that are kept, and the targets of the table");
+    let manifest = page("fuzz/Cargo.toml");
+    let played =
+        page("crates/thalweg-net/tests/corpus/main.rs") + &page("crates/thalweg/tests/corpus/main.rs");
+    let counts = page("fuzz/executions.csv");
+    let mut counted = BTreeSet::new();
+    for line in counts.lines().skip(1) {
+        let cells: Vec<_> = line.split(',').collect();
+        let [targets, executions, _date] = cells[..] else { panic!("executions.csv: {line}") };
+        assert!(executions.parse::<u64>().is_ok_and(|count| count > 0), "executions.csv: {line}");
+        // Several that were counted together are joined by `+`.
+        counted.extend(targets.split('+').map(str::to_owned));
+    }
+    for target in &told {
+        assert!(
+            manifest.contains(&format!("path = \"fuzz_targets/{target}.rs\"")),
+            "fuzz/Cargo.toml: {target}"
+        );
+        assert!(played.contains(&format!("(\"{target}\", ")), "no test plays {target}");
+    }
+    assert_eq!(counted, told, "executions that are counted, and the targets of the table");
+}

@@ -1,7 +1,7 @@
 //! Hosts of a live network on this host: network namespaces, each with a TUN device.
 
 mod error;
-mod names;
+pub(crate) mod names;
 mod namespace;
 mod netlink;
 mod sockets;

@@ -28,7 +28,7 @@ const HEADER: usize = 12;
 
 /// The addresses of nodes by their names, in small letters.
 #[derive(Clone, Debug)]
-struct Known(HashMap<String, Vec<IpAddr>>);
+pub(crate) struct Known(HashMap<String, Vec<IpAddr>>);
 
 /// Answers questions for names at all hosts, from a thread that ends with this process.
 ///
@@ -56,11 +56,16 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
 }
 
 impl Known {
+    /// Nodes, by their names in small letters.
+    pub(crate) fn new(named: impl IntoIterator<Item = (String, Vec<IpAddr>)>) -> Self {
+        Self(named.into_iter().collect())
+    }
+
     fn of(plan: &Plan) -> Self {
         let count = if plan.has_v6() { 2 } else { 1 };
         let named =
             plan.nodes.iter().map(|node| (node.name.to_ascii_lowercase(), node.addresses[..count].to_vec()));
-        Self(named.collect())
+        Self::new(named)
     }
 
     fn answer_all(&self, sockets: &[UdpSocket]) {
@@ -84,7 +89,7 @@ impl Known {
     }
 
     /// The answer to a message; `None` where there must be none.
-    fn answer(&self, message: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn answer(&self, message: &[u8]) -> Option<Vec<u8>> {
         let header: &[u8; HEADER] = message.first_chunk()?;
         let [flags, count] = [header[2], header[5]];
         if flags & 0x80 != 0 {

@@ -5,12 +5,13 @@ use thalweg_proto::random::Stream;
 /// Values at which something often happens.
 const TELLING: [u8; 10] = [0, 1, 2, 0x0f, 0x10, 0x7f, 0x80, 0xf0, 0xfe, 0xff];
 
-/// No input is longer.
+/// The longest input, unless one that is kept is longer.
 const LONGEST: usize = 700;
 
 /// One of the inputs with one to eight changes, or the beginning of one before the end of another.
 pub fn changed(draw: &mut Stream, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut input = one_of(draw, corpus).clone();
+    let longest = LONGEST.max(input.len());
     if draw.chance(0.1) {
         let other = one_of(draw, corpus);
         input.truncate(below(draw, input.len() + 1));
@@ -19,7 +20,7 @@ pub fn changed(draw: &mut Stream, corpus: &[Vec<u8>]) -> Vec<u8> {
     for _ in 0..1 + draw.below(8) {
         change(draw, &mut input);
     }
-    input.truncate(LONGEST);
+    input.truncate(longest);
     input
 }
 

@@ -4,8 +4,8 @@ pub mod arguments;
 mod client;
 mod ends;
 mod server;
-mod stream;
-mod words;
+pub(crate) mod stream;
+pub(crate) mod words;
 
 use crate::console::{Console, Done, Error};
 use crate::values::resolve;

@@ -110,7 +110,7 @@ impl Client {
         loop {
             let length = self.stream.read(&mut bytes)?;
             self.request.extend_from_slice(&bytes[..length]);
-            if self.request.windows(4).any(|end| end == b"\r\n\r\n") {
+            if is_whole(&self.request) {
                 self.response = respond(&self.request);
                 return Ok(true);
             }
@@ -128,8 +128,13 @@ impl Client {
     }
 }
 
+/// Tests that the head of a request has come to its end.
+pub fn is_whole(request: &[u8]) -> bool {
+    request.windows(4).any(|end| end == b"\r\n\r\n")
+}
+
 /// The response to a whole request head (RFC 9112).
-fn response(request: &[u8], local: IpAddr, path: &str, page: impl Fn() -> String) -> Vec<u8> {
+pub fn response(request: &[u8], local: IpAddr, path: &str, page: impl Fn() -> String) -> Vec<u8> {
     let head = String::from_utf8_lossy(request);
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split_ascii_whitespace();

@@ -1,0 +1,30 @@
+//! Inputs of fuzz targets that are kept in the repository, played with changes of them.
+
+use super::mutate;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use thalweg_proto::random::Stream;
+
+/// A target: its name, its body, and the executions of a minute of it and its kin on two cores.
+pub type Target = (&'static str, fn(&[u8]), u64);
+
+/// Returns the inputs of a target that are kept, in the order of their names, which are hashes.
+fn kept(name: &str) -> Vec<Vec<u8>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let files: BTreeSet<_> = files.map(|file| file.unwrap().path()).collect();
+    files.into_iter().map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// Runs the body on all inputs, and on so many changes of them.
+pub fn play((name, body, _): Target, changes: u64) {
+    let corpus = kept(name);
+    assert!(!corpus.is_empty(), "{name}");
+    corpus.iter().for_each(|input| body(input));
+    let mut draw = Stream::new(7, name, 0);
+    for _ in 0..changes {
+        body(&mutate::changed(&mut draw, &corpus));
+    }
+    println!("{name}: {} inputs, {} executions", corpus.len(), corpus.len() as u64 + changes);
+}

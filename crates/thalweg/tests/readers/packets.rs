@@ -1,0 +1,121 @@
+//! Packets of programs in a live network.
+
+use super::selected;
+use std::net::IpAddr;
+use thalweg_live::plan::{Wishes, plan};
+use thalweg_live::{Emulator, readers};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_sim::spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
+
+/// The most bytes of one packet of a script.
+const MAX_PACKET: usize = 200;
+/// The kinds of translators that a script chooses from.
+const NATS: [Option<NatKind>; 5] = [
+    None,
+    Some(NatKind::FullCone),
+    Some(NatKind::Restricted),
+    Some(NatKind::PortRestricted),
+    Some(NatKind::Symmetric),
+];
+
+/// Messages to the name server, runs for a network card to cut, and packets through a network with a translator.
+pub fn packets(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 3) else { return };
+    match reader {
+        0 => {
+            if let Some(answer) = readers::name_answer(octets) {
+                assert!(answer.len() >= 12 && answer[2] & 0x80 != 0);
+            }
+        }
+        1 => {
+            let Some((header, bytes)) = octets.split_first_chunk::<{ readers::HEADER }>() else { return };
+            let lengths = readers::cut_run(*header, bytes);
+            assert!(!lengths.is_empty() && lengths.iter().all(|length| *length <= bytes.len()));
+        }
+        _ => network(octets),
+    }
+}
+
+/// Four nodes in a row, the second of which translates addresses.
+fn chain(nat: Option<NatKind>) -> Spec {
+    let direction = DirectionSpec {
+        rate: Rate::from_mbits_per_sec(8),
+        queue: DisciplineSpec::fcfs(Limit::Packets(4)),
+        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+    };
+    let link = |number: u32| {
+        let ends = [number, number + 1].map(NodeId);
+        LinkSpec::new(format!("link-{number}"), ends, direction.clone(), direction.clone())
+    };
+    let mut spec = Spec {
+        nodes: (0..4).map(|number| NodeSpec::new(format!("Node {number}"))).collect(),
+        links: (0..3).map(link).collect(),
+        duration: Duration::from_secs(1),
+        seed: 1,
+        ..Spec::default()
+    };
+    spec.links[1].middlebox = Middlebox { nat, nat_rebind: None, udp_for: Some(Duration::from_millis(20)) };
+    spec
+}
+
+/// Plays a script: an octet for the translator and the options, and for each packet one for its sender and addresses, its length, and
+/// its bytes. Lengths and addresses in headers are made right where the script asks for it, as few inputs of a fuzzer have them so.
+fn network(script: &[u8]) {
+    let Some((first, mut script)) = script.split_first() else { return };
+    let wishes = Wishes {
+        marks_feedback: first & 0x20 != 0,
+        holds_acks: (first & 0x40 != 0).then(|| Duration::from_millis(5)),
+        mtus: vec![(None, if first & 0x80 != 0 { 1280 } else { 1500 })],
+        duration: Some(Duration::from_secs(10)),
+        ..Wishes::default()
+    };
+    let plan = plan(&chain(NATS[usize::from(first & 7) % NATS.len()]), &wishes).unwrap();
+    let addresses: Vec<[IpAddr; 2]> = plan.nodes.iter().map(|node| node.addresses).collect();
+    let mut emulator = Emulator::new(plan).unwrap();
+    let (mut now, mut came, mut got) = (Time::ZERO, 0, 0usize);
+    while let [how, length, rest @ ..] = script {
+        let length = usize::from(*length).min(MAX_PACKET).min(rest.len());
+        let (packet, rest) = rest.split_at(length);
+        script = rest;
+        let mut packet = packet.to_vec();
+        let ends = [how & 3, how >> 2 & 3].map(|node| addresses[usize::from(node)]);
+        if how & 0x10 != 0 {
+            mend(&mut packet, ends);
+        }
+        emulator.enter(now, if how & 3 < 2 { 0 } else { 3 }, packet);
+        came += 1;
+        now += Duration::from_micros(u64::from(how >> 5) * 400);
+        emulator.advance(now, |delivery| got += usize::from(!delivery.bytes.is_empty()));
+    }
+    while let Some(next) = emulator.next().filter(|next| *next <= now + Duration::from_millis(500)) {
+        emulator.advance(next, |delivery| got += usize::from(!delivery.bytes.is_empty()));
+    }
+    // Each packet is delivered in fragments, or draws a message from a router, which is one.
+    assert!(got <= came * (1 + MAX_PACKET / 8), "{got} of {came}");
+    emulator.finish();
+}
+
+/// Gives a packet of IP its length, and the addresses of these nodes.
+fn mend(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
+    let length = packet.len() as u16;
+    match packet.first().map(|first| first >> 4) {
+        Some(4) if packet.len() >= 20 => {
+            packet[2..4].copy_from_slice(&length.to_be_bytes());
+            for (end, place) in ends.into_iter().zip([12, 16]) {
+                if let IpAddr::V4(address) = end[0] {
+                    packet[place..place + 4].copy_from_slice(&address.octets());
+                }
+            }
+        }
+        Some(6) if packet.len() >= 40 => {
+            packet[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+            for (end, place) in ends.into_iter().zip([8, 24]) {
+                if let IpAddr::V6(address) = end[1] {
+                    packet[place..place + 16].copy_from_slice(&address.octets());
+                }
+            }
+        }
+        _ => {}
+    }
+}

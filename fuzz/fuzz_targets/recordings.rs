@@ -1,0 +1,8 @@
+//! Any octets as a recording for `infer`.
+
+#![no_main]
+
+#[path = "../../crates/thalweg/tests/readers/mod.rs"]
+mod readers;
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| readers::recordings(octets));
