@@ -152,6 +152,7 @@ def _measured(
     controllers: Controllers | None,
     judged: bool = False,
     limit: float | None = None,
+    flows: Sequence[str] = (),
 ) -> Result:
     own = _own(controllers)
     names = [_named(scheme, own) for scheme in schemes]
@@ -161,7 +162,7 @@ def _measured(
     times, workers = _whole("reps", reps, 1, 2**32 - 1), None if jobs is None else _whole("jobs", jobs, 1, 2**16)
     with shown() as show:
         measured, code, said, cause = _thalweg.run(
-            name, text, words, names, first, times, workers, list(own.items()), judged, limit, _stop.get(), show
+            name, text, words, names, list(flows), first, times, workers, list(own.items()), judged, limit, _stop.get(), show
         )
     if measured is None:
         _fail(code, said, cause)
@@ -198,6 +199,7 @@ def compare(
     scenario: Scenario,
     schemes: Sequence[str | type[Controller]],
     *,
+    flows: Sequence[str] = (),
     seed: int | None = None,
     set: Mapping[str, Any] | Sequence[str] | None = None,
     reps: int = 1,
@@ -205,13 +207,16 @@ def compare(
     controllers: Controllers | None = None,
 ) -> Result:
     """Runs a scenario with each of several schemes, which meet the same traffic and losses. A class that derives from `Controller` may
-    stand among them, under its name in small letters."""
+    stand among them, under its name in small letters. With `flows` the groups of flows of these names alone use the schemes: texts and
+    pictures are of them, and `document["compared"]` has their metrics, their share, and what the others got beside them."""
+    if isinstance(flows, str):
+        raise ScenarioError('flows is a list of groups of flows, such as ["web"]')
     if isinstance(schemes, str) or not isinstance(schemes, Iterable):
         raise ScenarioError('schemes is a list, such as ["cubic", "vegas"]')
     every = list(schemes)
     if not every:
         raise ScenarioError("there is no scheme to compare")
-    return _measured(scenario, every, seed, set, reps, jobs, controllers)
+    return _measured(scenario, every, seed, set, reps, jobs, controllers, flows=flows)
 
 
 def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:

@@ -201,6 +201,7 @@ def run(
     text: str | None,
     sets: Sequence[str],
     schemes: Sequence[str],
+    flows: Sequence[str],
     seed: int | None,
     replications: int,
     jobs: int | None,

@@ -241,13 +241,14 @@ type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
 /// the message of the command.
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyfunction]
-#[pyo3(signature = (scenario, text, sets, schemes, seed, replications, jobs, controllers, judged, limit, stop=None, show=None))]
+#[pyo3(signature = (scenario, text, sets, schemes, flows, seed, replications, jobs, controllers, judged, limit, stop=None, show=None))]
 fn run(
     py: Python<'_>,
     scenario: PathBuf,
     text: Option<String>,
     sets: Vec<String>,
     schemes: Vec<String>,
+    flows: Vec<String>,
     seed: Option<u64>,
     replications: u32,
     jobs: Option<NonZeroUsize>,
@@ -260,7 +261,7 @@ fn run(
     refuse_candidates()?;
     // Longer than this is forever.
     let limit = limit.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX));
-    let request = Request { scenario, text, sets, schemes, seed, replications, jobs };
+    let request = Request { scenario, text, sets, schemes, flows, seed, replications, jobs };
     let controllers = Controllers::new(controllers, judged, "")?;
     let registry = Arc::clone(&controllers.registry);
     let done = watched(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;

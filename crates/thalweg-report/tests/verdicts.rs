@@ -35,6 +35,7 @@ fn judged(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
         margin: MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,
+        compared: Vec::new(),
     };
     let Body::Comparison { schemes, .. } = Document::of_comparison(header, schemes).body else { panic!() };
     verdicts(&schemes, MARGIN, None)

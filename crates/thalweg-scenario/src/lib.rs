@@ -112,6 +112,35 @@ impl Loaded {
         if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
     }
 
+    /// Returns the positions (from 1) of the groups of flows with these names.
+    ///
+    /// # Errors
+    ///
+    /// A name that no group has, or that stands there twice: a sentence, with the names that there are.
+    pub fn groups_named(&self, names: &[String]) -> Result<Vec<usize>, String> {
+        let known: Vec<&str> = self.spec().groups.iter().map(|group| group.name.as_str()).collect();
+        let mut found = Vec::new();
+        for name in names {
+            let Some(position) = known.iter().position(|known| known == name) else {
+                let quoted: Vec<String> =
+                    known.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+                let more = if known.len() > MAX_NAMES { ", ..." } else { "" };
+                let similar = nearest(name, known.iter().copied())
+                    .map(|similar| format!("did you mean `{similar}`? "))
+                    .unwrap_or_default();
+                return Err(format!(
+                    "the scenario has no flows `{name}`; {similar}Its groups are {}{more}",
+                    quoted.join(", ")
+                ));
+            };
+            if found.contains(&(position + 1)) {
+                return Err(format!("the flows `{name}` are named twice"));
+            }
+            found.push(position + 1);
+        }
+        Ok(found)
+    }
+
     /// Routes, round-trip times and bandwidth-delay products.
     pub fn paths(&self) -> &Paths {
         &self.paths
@@ -327,6 +356,9 @@ pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String>
         None => Ok(tree::Kind::Table(table).into_json()),
     }
 }
+
+/// Names of groups that a message lists.
+const MAX_NAMES: usize = 20;
 
 fn finish(
     mut table: tree::Table,

@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use thalweg_report::output::{
-    Cells, ParquetRows, Remedy, Rows, Style, counted, heads_of, listed, means, unlike_warning, value,
+    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, heads_of, listed, mean_in_words, means,
+    share_in_words, unlike_warning, value,
 };
-use thalweg_report::results::{Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault};
+use thalweg_report::results::{Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault, goodput_share};
+use thalweg_report::statistics::Estimate;
 
 /// The results of a sweep. Its bytes follow from file, scenario and version alone.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +33,9 @@ pub struct Document {
     /// The options that schemes do not have alike because their defaults differ; missing where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<UnlikeDefault>,
+    /// The groups of flows that the metrics of points are of; missing where they are of all flows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compared: Vec<String>,
     /// The factors with their values, in the order of points.
     pub factors: Vec<FactorResults>,
     /// The points that have runs.
@@ -66,8 +71,20 @@ pub struct PointResults {
     /// The interval that was asked for was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<bool>,
-    /// The metrics of the network.
+    /// The metrics of the network, or of the compared groups.
     pub metrics: Metrics,
+    /// The results of the other groups, where some are compared.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
+}
+
+/// The results beside those of compared groups.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beside {
+    /// The goodput of the compared groups over that of all flows; missing where nothing is carried.
+    pub share: Option<Estimate>,
+    /// The metrics of the other groups.
+    pub rest: Metrics,
 }
 
 /// A point that cannot have all of its runs.
@@ -202,7 +219,19 @@ impl Document {
             }
             let runs: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
             runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
-            let Some(summary) = Summary::without_links(&runs) else { continue };
+            let is_compared = |name: &str| sweep.compared.iter().any(|group| group == name);
+            let (own_runs, beside) = if sweep.compared.is_empty() {
+                (None, None)
+            } else {
+                let narrowed = |own: bool| -> Vec<Run> {
+                    runs.iter().map(|run| run.narrowed(|name| is_compared(name) == own)).collect()
+                };
+                let (own, rest) = (narrowed(true), narrowed(false));
+                let share = goodput_share(&runs, &own);
+                let rest = Summary::without_links(&rest).map(|summary| summary.totals).unwrap_or_default();
+                (Some(own), Some(Beside { share, rest }))
+            };
+            let Some(summary) = Summary::without_links(own_runs.as_ref().unwrap_or(&runs)) else { continue };
             kept.push(point);
             points.push(PointResults {
                 point: point + 1,
@@ -211,6 +240,7 @@ impl Document {
                 complete: of.is_whole,
                 reached: of.reached,
                 metrics: summary.totals,
+                beside,
             });
         }
         tables.finish()?;
@@ -232,6 +262,7 @@ impl Document {
             scenario: sweep.file.scenario.text.clone(),
             complete: complete && shards <= 1,
             unlike_defaults: sweep.unlike_defaults(),
+            compared: sweep.compared.clone(),
             factors: factors.collect(),
             importance: importance(plan, &numbers, &kept, &points),
             points,
@@ -263,6 +294,11 @@ impl Document {
         if !self.complete {
             text.push_str("PARTIAL: points are missing; the same call goes on\n");
         }
+        if !self.compared.is_empty() {
+            let names: Vec<String> = self.compared.iter().map(|name| format!("`{name}`")).collect();
+            let names = listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+            text.push_str(&style.folded(&format!("{}\n", style.clean(&format!("Metrics are of {names} alone")))));
+        }
         let warning = unlike_warning(&self.unlike_defaults, Remedy::SweepFile);
         text.extend(warning.map(|warning| style.folded(&style.clean(&warning)) + "\n"));
         if self.points.len() <= MOST_SHOWN {
@@ -273,9 +309,29 @@ impl Document {
                     heads[1..].iter().map(|head| point.values.get(*head).cloned().unwrap_or_default());
                 core::iter::once(point.point.to_string()).chain(cells).collect::<Vec<String>>()
             };
-            let rows: Vec<(Vec<String>, &Metrics)> =
-                self.points.iter().map(|point| (lead(point), &point.metrics)).collect();
-            text.push_str(&format!("\n{}", means(&heads, &rows, style)));
+            let goodput = |point: &PointResults| {
+                let beside = point.beside.as_ref()?;
+                let rest = beside.rest.get(Metric::Goodput.name(Of::Network));
+                Some(vec![
+                    beside.share.map_or_else(|| style.nothing().to_owned(), |of| share_in_words(&of, style)),
+                    rest.map_or_else(
+                        || style.nothing().to_owned(),
+                        |of| mean_in_words(Metric::Goodput, *of, style),
+                    ),
+                ])
+            };
+            let rows: Vec<MeansRow<'_>> = self
+                .points
+                .iter()
+                .map(|point| MeansRow {
+                    lead: lead(point),
+                    metrics: &point.metrics,
+                    trail: goodput(point).unwrap_or_default(),
+                })
+                .collect();
+            let trail: &[&str] =
+                if self.compared.is_empty() { &[] } else { &["Share of all", "Goodput of the others"] };
+            text.push_str(&format!("\n{}", means(&heads, &rows, trail, style)));
         } else {
             text.push_str(&self.extremes(style));
         }

@@ -97,6 +97,8 @@ pub struct Sweep<'a> {
     pub memory: Option<u64>,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
+    /// The groups of flows that results are of, by name; none where they are of all flows.
+    pub compared: Vec<String>,
     load: &'a Load<'a>,
     flows: Vec<usize>,
     /// The points that are in use, as several runs of one come one after the other.
@@ -188,6 +190,7 @@ impl<'a> Sweep<'a> {
             return Err(SweepError::Other(format!("seeds from {seed} on: the last ones are too large")));
         }
         let flows = replaced(file, &loaded)?;
+        let compared = compared(file, &plan, &loaded);
         Ok(Self {
             file,
             plan,
@@ -198,6 +201,7 @@ impl<'a> Sweep<'a> {
             program,
             memory: None,
             stop,
+            compared,
             load,
             flows,
             recent: Mutex::default(),
@@ -630,6 +634,33 @@ fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError>
     } else {
         Err(SweepError::Scenario(faults))
     }
+}
+
+/// The groups that results are of: those of `flows`, or the one group of which alone keys are varied. None where that is all of them.
+fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
+    let groups = &loaded.spec().groups;
+    let varied = || {
+        let keys = plan.factors.iter().filter(|factor| !factor.is_scheme).map(|factor| &factor.key.text);
+        let of_flows = keys.filter_map(|key| key.strip_prefix("flow."));
+        let named = of_flows.map(|rest| {
+            groups.iter().zip(1..).find(|(group, position): &(_, usize)| {
+                let of = |name: &str| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+                of(&group.name) || of(&format!("\"{}\"", group.name)) || of(&position.to_string())
+            })
+        });
+        let names: BTreeSet<Option<&str>> =
+            named.map(|found| found.map(|(group, _)| group.name.as_str())).collect();
+        match names.into_iter().collect::<Vec<_>>().as_slice() {
+            // With schemes for all flows as well the results are of all.
+            [Some(one)] if plan.factors.iter().all(|factor| !factor.is_scheme) => vec![(*one).to_owned()],
+            _ => Vec::new(),
+        }
+    };
+    let own = match file.flows.as_slice() {
+        [] => varied(),
+        flows => flows.iter().map(|flows| flows.text.clone()).collect(),
+    };
+    if groups.iter().all(|group| own.contains(&group.name)) { Vec::new() } else { own }
 }
 
 /// A diagnostic about one of the file's changes for all points, at its place.

@@ -52,9 +52,13 @@ pub struct CompareArguments {
     /// The scenario file, or the name of a built-in scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The schemes that all flows use in turn, with options ("cubic,cubic:beta=0.5"); differences are against the first
+    /// The schemes that flows use in turn (all, or those of `--flows`), with options ("cubic,cubic:beta=0.5"); differences are against the first
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
     pub schemes: Vec<String>,
+    /// Only these groups of flows use the schemes, by their names; the others keep theirs. Tables and verdicts are of these flows, with
+    /// what the others got beside them
+    #[arg(long, value_name = "GROUP,..", value_delimiter = ',', conflicts_with = "live")]
+    pub flows: Vec<String>,
     /// Run each scheme live as well, in a network on this host (see `thalweg shell`), for the scenario's duration; kernel:NAME is TCP of
     /// the kernel
     #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "report", "svg", "png", "pcap", "qlog", "trace", "jobs"])]

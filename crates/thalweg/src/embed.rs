@@ -70,6 +70,8 @@ pub struct Request {
     pub sets: Vec<String>,
     /// Schemes that are compared; none for the scenario as it is.
     pub schemes: Vec<String>,
+    /// The groups of flows that alone have these schemes; none where all of reliable transports have.
+    pub flows: Vec<String>,
     /// The first seed; without, the scenario's.
     pub seed: Option<u64>,
     /// Runs of each scheme.
@@ -198,7 +200,7 @@ fn run(
         let scheme = Scheme::new(None, &loaded);
         (loaded, vec![scheme], Vec::new())
     } else {
-        let (loaded, schemes, of_schemes) = compared(&source, &request.sets, &request.schemes, registry)?;
+        let (loaded, schemes, of_schemes) = compared(&source, &request.sets, &request.schemes, &request.flows, registry)?;
         of_schemes.note.into_iter().for_each(|note| console.say(&note));
         (loaded, schemes, of_schemes.unlike_defaults)
     };
@@ -208,7 +210,11 @@ fn run(
     has_memory(&loaded)?;
     let seeds = seeds_from(request.seed.unwrap_or(loaded.spec().seed), request.replications.max(1))?;
     let mut execution = Execution {
-        header: Header { unlike_defaults, ..header(&source, &loaded, seeds, MARGIN) },
+        header: Header {
+            unlike_defaults,
+            compared: request.flows,
+            ..header(&source, &loaded, seeds, MARGIN)
+        },
         schemes,
         until: None,
         jobs: request.jobs,
@@ -245,6 +251,7 @@ mod tests {
             text: None,
             sets: vec!["duration=2 s".to_owned(), "warmup=500 ms".to_owned()],
             schemes: schemes.iter().map(|scheme| (*scheme).to_owned()).collect(),
+            flows: Vec::new(),
             seed: Some(3),
             replications: 2,
             jobs: None,

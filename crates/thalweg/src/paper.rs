@@ -143,6 +143,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
         margin: MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,
+        compared: Vec::new(),
     };
     let document = Document::of_runs(header, results.iter().map(Run::of).collect());
     Ok(folder.write_results(&document, &expand(&case.scenario))?)

@@ -43,6 +43,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
             },
             unlike_defaults: document.unlike_defaults.clone(),
             contention: document.contention.clone(),
+            compared: document.compared.as_ref().map(|of| of.groups.clone()).unwrap_or_default(),
         },
         // It is run to its last run, and then looked at.
         until: document.until.as_ref().and_then(|until| Some((until.goal()?, document.seeds.len()))),

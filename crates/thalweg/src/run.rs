@@ -35,7 +35,7 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&options.sets, &console.registry)?;
     let scheme = Scheme::new(None, &loaded);
-    execute(&source, &loaded, vec![scheme], (MARGIN, Vec::new()), options, console)
+    execute(&source, &loaded, vec![scheme], Frame::default(), options, console)
 }
 
 /// `thalweg compare`.
@@ -48,11 +48,13 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             "--schemes: `{name}` is TCP of this host's kernel, which runs live alone: add --live"
         )));
     }
-    let (loaded, schemes, of_schemes) = compared(&source, &options.sets, &names, &console.registry)?;
+    let flows = &arguments.flows;
+    let (loaded, schemes, of_schemes) = compared(&source, &options.sets, &names, flows, &console.registry)?;
     if let Some(note) = of_schemes.note {
         console.say(&note);
     }
-    let frame = (arguments.margin, of_schemes.unlike_defaults);
+    let frame =
+        Frame { margin: arguments.margin, unlike_defaults: of_schemes.unlike_defaults, compared: flows.clone() };
     execute(&source, &loaded, schemes, frame, options, console)
 }
 
@@ -65,6 +67,23 @@ pub fn agents(spec: &Spec) -> Vec<usize> {
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }
 
+/// The facts about a comparison that its results begin with.
+#[derive(Debug)]
+struct Frame {
+    /// Differences below this share of a value decide nothing.
+    margin: f64,
+    /// The options that schemes do not have alike because their defaults differ.
+    unlike_defaults: Vec<UnlikeDefault>,
+    /// The groups that alone have the schemes; none where all have.
+    compared: Vec<String>,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self { margin: MARGIN, unlike_defaults: Vec::new(), compared: Vec::new() }
+    }
+}
+
 /// The options of compared schemes, in words and values.
 #[derive(Debug)]
 pub struct OfSchemes {
@@ -74,17 +93,23 @@ pub struct OfSchemes {
     pub unlike_defaults: Vec<UnlikeDefault>,
 }
 
-/// A scenario as it is, with each of several schemes, and what there is to say of their options.
+/// A scenario as it is, with each of several schemes for the groups of `flows`, and what there is to say of their options. Without
+/// `flows` all of reliable transports have them.
 pub fn compared(
     source: &Source,
     sets: &[String],
     names: &[String],
+    flows: &[String],
     registry: &Arc<Registry>,
 ) -> Result<(Loaded, Vec<Scheme>, OfSchemes), Error> {
     let loaded = source.load(sets, registry)?;
     // Whoever decides for a flow stands in for a scheme: that of others is as the scenario has it.
     let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
-    let flows = if agents.is_empty() { loaded.compared_flows() } else { agents };
+    let flows = match (flows.is_empty(), agents.is_empty()) {
+        (false, _) => loaded.groups_named(flows).map_err(|why| Error::Usage(format!("--flows: {why}")))?,
+        (true, true) => loaded.compared_flows(),
+        (true, false) => agents,
+    };
     let mut seen = BTreeSet::new();
     let (mut schemes, mut former, mut in_use) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
@@ -174,13 +199,14 @@ fn execute(
     source: &Source,
     loaded: &Loaded,
     schemes: Vec<Scheme>,
-    (margin, unlike_defaults): (f64, Vec<UnlikeDefault>),
+    frame: Frame,
     options: &Options,
     console: &Console,
 ) -> Done {
     warn_before(loaded, options, console)?;
     let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), most_runs(options))?;
-    let header = Header { unlike_defaults, ..header(source, loaded, seeds, margin) };
+    let Frame { margin, unlike_defaults, compared } = frame;
+    let header = Header { unlike_defaults, compared, ..header(source, loaded, seeds, margin) };
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
@@ -367,6 +393,7 @@ pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) ->
         margin,
         unlike_defaults: Vec::new(),
         contention: Contention::of(loaded.spec()),
+        compared: Vec::new(),
     }
 }
 

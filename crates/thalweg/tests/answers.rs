@@ -276,3 +276,67 @@ fn tables_and_verdicts_tell_the_same_means() {
         }
     }
 }
+
+/// Two groups on one line.
+const TWO: &str = r#"
+duration = "8 s"
+warmup = "1 s"
+
+[[link]]
+name = "line"
+between = ["a", "b"]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = "1 bdp"
+
+[defaults.flow]
+overhead = "1.2 ms"
+
+[[flow]]
+name = "new"
+from = "a"
+to = "b"
+
+[[flow]]
+name = "old"
+from = "a"
+to = "b"
+scheme = "cubic"
+"#;
+
+#[test]
+fn one_group_is_compared_beside_others_that_keep_their_scheme() {
+    let place = place("one-group", TWO);
+    let asked = ["compare", "own.toml", "--schemes", "cubic,vegas", "--flows", "new", "--reps", "2"];
+    let document = thalweg(&place, &[&asked[..], &["--json"]].concat());
+    assert!(document.status.success(), "{}", String::from_utf8_lossy(&document.stderr));
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap();
+    for (scheme, of) in ["cubic", "vegas"].iter().zip(document["schemes"].as_array().unwrap()) {
+        let used: Vec<&str> = of["runs"][0]["groups"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|group| group["scheme"].as_str().unwrap())
+            .collect();
+        assert_eq!(used, [*scheme, "cubic"]);
+    }
+    let compared = &document["compared"];
+    assert_eq!(compared["groups"], serde_json::json!(["new"]));
+    // Vegas leaves to CUBIC what it does not take: the other flow's gain is its loss.
+    let goodput = |of: &str| compared["differences"][0][of]["goodput_bps"]["mean"].as_f64().unwrap();
+    assert!(goodput("metrics") < -1e6 && goodput("rest") > 1e6, "{compared}");
+    let text = thalweg(&place, &asked);
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("Compared: `new`; `old` keeps its scheme"), "{text}");
+    assert!(text.contains("Beside vegas the others carried") && text.contains("more than beside cubic"), "{text}");
+    assert!(text.contains("cubic carried most") || text.contains("No clear winner in goodput"), "{text}");
+}
+
+#[test]
+fn groups_that_are_not_there_are_refused_with_those_that_are() {
+    let place = place("no-group", TWO);
+    let said = thalweg(&place, &["compare", "own.toml", "--schemes", "cubic", "--flows", "old,newer"]);
+    let text = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said.status.code(), Some(2), "{text}");
+    assert!(text.contains("no flows `newer`") && text.contains("`new`, `old`"), "{text}");
+}

@@ -302,3 +302,42 @@ fn what_cannot_be_kept_ends_the_sweep_and_loses_nothing() {
     let rest = sweep(&folder, &["s.toml"]);
     assert!(errors(&rest).contains("2 were there"), "{}", errors(&rest));
 }
+
+#[test]
+fn a_sweep_over_one_group_is_about_it_and_has_the_others_beside() {
+    let file = "scenario = \"own.toml\"\n[grid]\nflow.new.count = [1, 3]\n";
+    let scenario = r#"
+duration = "4 s"
+[[link]]
+between = ["a", "b"]
+rate = "10 Mbit/s"
+delay = "10 ms"
+[[flow]]
+name = "new"
+from = "a"
+to = "b"
+overhead = "1.2 ms"
+[[flow]]
+name = "old"
+from = "a"
+to = "b"
+overhead = "1.2 ms"
+"#;
+    let folder = place("sweep-one-group", file);
+    fs::write(folder.join("own.toml"), scenario).unwrap();
+    let made = sweep(&folder, &["s.toml"]);
+    let text = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert!(made.status.success(), "{}", errors(&made));
+    assert!(text.contains("Metrics are of `new` alone") && text.contains("Goodput of the others"), "{text}");
+    let results = results(&folder.join("s"));
+    assert_eq!(results["compared"], serde_json::json!(["new"]));
+    let points = results["points"].as_array().unwrap();
+    let mean = |point: &Value, path: &str| point.pointer(path).unwrap().as_f64().unwrap();
+    let own: Vec<f64> = points.iter().map(|point| mean(point, "/metrics/goodput_bps/mean")).collect();
+    let rest: Vec<f64> = points.iter().map(|point| mean(point, "/rest/goodput_bps/mean")).collect();
+    assert!(own[1] > own[0] && rest[1] < rest[0], "{own:?} {rest:?}");
+    for (number, point) in points.iter().enumerate() {
+        let share = mean(point, "/share/mean");
+        assert!((share - own[number] / (own[number] + rest[number])).abs() < 1e-9, "{share}");
+    }
+}

@@ -89,16 +89,38 @@ pub(super) fn table(
     table
 }
 
-/// A table of means of the network, with cells before them under the headings `lead`.
-pub fn means(lead: &[&str], rows: &[(Vec<String>, &Metrics)], style: Style) -> String {
+/// A row of a table of means of the network, with cells before and behind them.
+#[derive(Clone, Debug)]
+pub struct MeansRow<'a> {
+    /// The cells before the metrics.
+    pub lead: Vec<String>,
+    /// The metrics.
+    pub metrics: &'a Metrics,
+    /// The cells behind them.
+    pub trail: Vec<String>,
+}
+
+/// A table of means of the network, with cells before and behind them under the headings `lead` and `trail`.
+pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style) -> String {
     let lead: Vec<(&str, Align)> = lead.iter().map(|head| (*head, Align::Left)).collect();
-    let row = |(lead, metrics): &(Vec<String>, &'_ Metrics)| {
-        let metrics: Metrics = (*metrics).clone();
+    let trail: Vec<(&str, Align)> = trail.iter().map(|head| (*head, Align::Right)).collect();
+    let row = |row: &MeansRow<'_>| {
+        let metrics: Metrics = row.metrics.clone();
         let value = move |metric: Metric| metrics.get(metric.name(Of::Network)).copied().map(Datum::Mean);
-        Row { lead: lead.clone(), value: Box::new(value), trail: Vec::new() }
+        Row { lead: row.lead.clone(), value: Box::new(value), trail: row.trail.clone() }
     };
     let rows: Vec<Row<'_>> = rows.iter().map(row).collect();
-    table(Tables::MEANS, &lead, &rows, &[], style).render(style)
+    table(Tables::MEANS, &lead, &rows, &trail, style).render(style)
+}
+
+/// A mean with its interval and unit.
+pub fn mean_in_words(metric: Metric, mean: Estimate, style: Style) -> String {
+    words(metric, Some(Datum::Mean(mean)), style)
+}
+
+/// A share with its interval, in percent.
+pub fn share_in_words(share: &Estimate, style: Style) -> String {
+    Scale::PERCENT.estimate(share, style)
 }
 
 /// A value with its unit.
@@ -141,7 +163,7 @@ fn one(metric: Metric, value: f64) -> String {
 }
 
 /// The unit in which a value of about `size` is shown.
-fn scale(metric: Metric, size: f64) -> Scale {
+pub(super) fn scale(metric: Metric, size: f64) -> Scale {
     match metric.line().unit {
         Unit::Rate => Scale::of_rate(size),
         Unit::Time => Scale::of_time(size),

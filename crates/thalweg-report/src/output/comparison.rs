@@ -3,15 +3,15 @@
 use super::columns::{self, Datum, MARK, Row};
 use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
-use super::text::Style;
+use super::text::{Scale, Style, listed};
 use super::unlike::{Remedy, unlike_warning};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
-    Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables,
+    Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables,
 };
 use std::collections::BTreeMap;
 
-/// The tables and the verdict of a comparison.
+/// The tables and the verdict of a comparison; where some groups alone are compared, of these, and what the others got beside them.
 pub(super) fn comparison(
     document: &Document,
     schemes: &[SchemeResults],
@@ -22,9 +22,111 @@ pub(super) fn comparison(
     let mut text = unlike_warning(&document.unlike_defaults, Remedy::Command)
         .map(|warning| style.folded(&style.clean(&warning)) + "\n")
         .unwrap_or_default();
-    let contention: Option<&Contention> = document.contention.as_ref();
+    let (Some(of), Some(parts)) = (&document.compared, document.parts()) else {
+        text.push_str(&tables(schemes, differences, (margin, document.contention.as_ref()), &[], style));
+        return text + &words(schemes, margin, document.contention.as_ref(), "", style);
+    };
+    let own = (&parts.compared.body, parts.compared.contention.as_ref());
+    let Body::Comparison { schemes, differences, .. } = own.0 else { return text };
+    let shares: Vec<String> = of
+        .schemes
+        .iter()
+        .map(|of| {
+            let share = of.share.as_ref().map(|share| Scale::PERCENT.estimate(share, style));
+            share.unwrap_or_else(|| style.nothing().to_owned())
+        })
+        .collect();
+    text.push_str(&style.folded(&format!("\n{}\n", style.clean(&heading(of, &parts.rest)))));
+    text.push_str(&tables(schemes, differences, (margin, own.1), &shares, style));
+    if let Body::Comparison { schemes, differences, .. } = &parts.rest.body
+        && has_groups(schemes)
+    {
+        text.push_str(&style.folded("\nThe other flows, beside each scheme\n"));
+        text.push_str(&tables(schemes, differences, (margin, parts.rest.contention.as_ref()), &[], style));
+    }
+    text + &words(schemes, margin, own.1, &harm(of), style)
+}
+
+/// Returns the line above the tables of compared groups.
+fn heading(of: &Compared, rest: &Document) -> String {
+    let quoted = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        listed(&names.iter().map(String::as_str).collect::<Vec<&str>>())
+    };
+    let others: Vec<String> = match &rest.body {
+        Body::Comparison { schemes, .. } => groups_of(schemes),
+        Body::Run { .. } | Body::Replications { .. } => Vec::new(),
+    };
+    let own = quoted(&of.groups);
+    match others.as_slice() {
+        [] => format!("Compared: {own}"),
+        [_] => format!("Compared: {own}; {} keeps its scheme", quoted(&others)),
+        few if few.len() <= MAX_NAMES => format!("Compared: {own}; {} keep their schemes", quoted(&others)),
+        many => format!("Compared: {own}; the {} other groups keep their schemes", many.len()),
+    }
+}
+
+fn groups_of(schemes: &[SchemeResults]) -> Vec<String> {
+    let run = schemes.iter().flat_map(|of| &of.runs).next();
+    run.map(|run| run.groups.iter().map(|group| group.name.clone()).collect()).unwrap_or_default()
+}
+
+fn has_groups(schemes: &[SchemeResults]) -> bool {
+    !groups_of(schemes).is_empty()
+}
+
+/// Returns the sentences on what the others lose or gain beside each scheme, against what they have beside the first.
+fn harm(of: &Compared) -> String {
+    let mut text = String::new();
+    for difference in &of.differences {
+        let rest = of.schemes.iter().find(|scheme| scheme.scheme == difference.scheme);
+        for (metric, verb) in HARMS {
+            let name = metric.name(Of::Network);
+            let value = rest.and_then(|scheme| scheme.rest.get(name));
+            let (Some(value), Some(paired)) = (value, difference.rest.get(name)) else { continue };
+            let by = paired.difference;
+            let scale = columns::scale(metric, by.mean.abs().max(by.ci95.unwrap_or(0.0)));
+            let share = paired
+                .relative
+                .map(|share| format!(" ({})", Scale::PERCENT.fixed(share.abs(), 1)))
+                .unwrap_or_default();
+            let sure = match (paired.p_holm, by.ci95) {
+                (Some(_), Some(half)) => format!(
+                    "; the paired 95 % interval of that difference, {}, {}",
+                    scale.range(by.mean.abs() - half, by.mean.abs() + half),
+                    match (paired.survives(), paired.excludes_zero) {
+                        (true, _) => "excludes zero, also by Holm's method",
+                        (false, Some(true)) => "excludes zero only by itself",
+                        (false, _) => "includes zero",
+                    }
+                ),
+                _ => String::new(),
+            };
+            text.push_str(&format!(
+                "Beside {} the others {verb} {}: {} {} than beside {}{share}{sure}.\n",
+                difference.scheme,
+                columns::scale(metric, value.mean).value(value.mean),
+                scale.value(by.mean.abs()),
+                if by.mean < 0.0 { "less" } else { "more" },
+                difference.against,
+            ));
+        }
+    }
+    text
+}
+
+/// The tables of schemes and of their differences. `shares` stand behind the metrics of each scheme, if there are any.
+fn tables(
+    schemes: &[SchemeResults],
+    differences: &[Difference],
+    (margin, contention): (f64, Option<&Contention>),
+    shares: &[String],
+    style: Style,
+) -> String {
+    let mut text = String::new();
     for place in PLACES {
-        text.push_str(&section(&schemes_table(place, schemes, style), style));
+        let shares = if place == Tables::MEANS { shares } else { &[] };
+        text.push_str(&section(&schemes_table(place, schemes, shares, style), style));
         text.push_str(&section(&groups_table(place, schemes, style), style));
         if place == Tables::TRANSFERS {
             text.push_str(&section(&sizes_table(schemes, style), style));
@@ -43,6 +145,17 @@ pub(super) fn comparison(
         text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.words(differences))));
         text.push_str(&paired);
     }
+    text
+}
+
+/// The sentences below the tables: the runs that they are of, the verdicts, and `further` ones.
+fn words(
+    schemes: &[SchemeResults],
+    margin: f64,
+    contention: Option<&Contention>,
+    further: &str,
+    style: Style,
+) -> String {
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
     let runs = summaries().map(|summary| summary.runs).min();
     let mut words = match runs {
@@ -57,30 +170,33 @@ pub(super) fn comparison(
         ),
     };
     let verdicts = verdicts(schemes, margin, contention);
-    if !verdicts.is_empty() {
+    if !verdicts.is_empty() || !further.is_empty() {
         words.push('\n');
         words.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
+        words.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
     }
     if runs == Some(1) {
         words.push_str(
             "These are single runs: --reps 5 tells whether the differences are more than chance.\n",
         );
     }
-    text + &style.folded(&words)
+    style.folded(&words)
 }
 
-/// The schemes side by side; how long transfers took, where any scheme has some.
-fn schemes_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table {
+/// The schemes side by side; how long transfers took, where any scheme has some. `shares` of all goodput stand behind.
+fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for of in schemes {
+    for (number, of) in schemes.iter().enumerate() {
         if let Some(summary) =
             of.summary.as_ref().filter(|of| place == Tables::MEANS || has_transfers(&of.totals))
         {
-            rows.push(mean_row(of.scheme.clone(), &summary.totals, Of::Network));
+            let row = mean_row(of.scheme.clone(), &summary.totals, Of::Network);
+            rows.push(Row { trail: shares.get(number).cloned().into_iter().collect(), ..row });
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
-    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    let trail: &[(&str, Align)] = if shares.is_empty() { &[] } else { &[("Share of all", Align::Right)] };
+    columns::table(place, &[(head, Align::Left)], &rows, trail, style).first_column(NAME_COLUMNS)
 }
 
 /// Group by group, where there are several; not more than fit on a screen.
@@ -223,6 +339,14 @@ impl Marks<'_> {
 
 /// The tables of means, in order: where transfers end, the time that they took comes first.
 const PLACES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
+/// The metrics in which the others can be harmed, with what they do in them.
+const HARMS: [(Metric, &str); 3] = [
+    (Metric::Goodput, "carried"),
+    (Metric::CompletionMean, "completed transfers in a mean of"),
+    (Metric::DelayMean, "had a mean delay of"),
+];
+/// Other groups that a heading names.
+const MAX_NAMES: usize = 6;
 /// Room for names of schemes within 100 columns.
 const NAME_COLUMNS: usize = 40;
 /// Room for a link's ends in a heading.

@@ -24,7 +24,7 @@ mod unlike;
 mod verdict;
 
 pub(crate) use columns::{Datum, words};
-pub use columns::{heads_of, means, value};
+pub use columns::{MeansRow, heads_of, mean_in_words, means, share_in_words, value};
 pub(crate) use failures::failures;
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored};
 pub(crate) use losses::losses;

@@ -5,7 +5,7 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MOST_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, failures, heads_of, losses, rate, seconds, settling,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, failures, heads_of, listed, losses, rate, seconds, settling,
     unlike_warning, verdicts, words,
 };
 use crate::results::{
@@ -26,7 +26,21 @@ pub(super) fn answer(document: &Document) -> String {
                 unlike_warning(&document.unlike_defaults, Remedy::Command)
                     .map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))),
             );
-            comparison(&mut html, schemes, *margin, document.contention.as_ref());
+            match document.parts().map(|parts| parts.compared) {
+                Some(own) => {
+                    let names = document.compared.iter().flat_map(|of| &of.groups);
+                    let names: Vec<&str> = names.map(String::as_str).collect();
+                    let _ = writeln!(
+                        html,
+                        "<p class=\"note\">Compared: {}; the other flows keep their schemes.</p>",
+                        escape(&listed(&names))
+                    );
+                    if let Body::Comparison { schemes, .. } = &own.body {
+                        comparison(&mut html, schemes, *margin, own.contention.as_ref());
+                    }
+                }
+                None => comparison(&mut html, schemes, *margin, document.contention.as_ref()),
+            }
         }
         Body::Run { runs } => run(&mut html, runs, None),
         Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),

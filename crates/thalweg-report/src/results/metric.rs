@@ -504,7 +504,7 @@ impl<S: Subject> Values<S> {
     }
 }
 
-fn weighted_mean<M: Subject>(each: &[&Values<M>], metric: Metric, weight: Metric) -> Option<f64> {
+pub(super) fn weighted_mean<M: Subject>(each: &[&Values<M>], metric: Metric, weight: Metric) -> Option<f64> {
     let pairs = || each.iter().filter_map(|values| Some((values.get(metric)?, values.get(weight)?)));
     let weights: f64 = pairs().map(|(_, weight)| weight).sum();
     (weights > 0.0).then(|| pairs().map(|(value, weight)| value * weight).sum::<f64>() / weights)

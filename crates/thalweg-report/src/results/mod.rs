@@ -3,17 +3,20 @@
 //! Its names and their meaning are part of the interface and described in `docs/reference/results.md`. The same
 //! scenario, seeds and version give the same bytes on every machine; nothing in it depends on the clock.
 
+mod compared;
 mod contention;
 mod defaults;
 mod drift;
 mod metric;
 mod metrics;
+mod narrow;
 mod reference;
 mod run;
 mod states;
 mod summary;
 mod until;
 
+pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contender, Contention};
 pub use defaults::{SchemeDefault, UnlikeDefault, unlike_defaults};
 pub use drift::{Course, Drift};
@@ -70,6 +73,9 @@ pub struct Document {
     /// The flows that compete over different sets of full links; missing where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
+    /// The groups that alone have each scheme in turn, with their results and those of the others; missing where all flows have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
     /// The groups of flows whose goodput had not settled when counting began; missing where none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
@@ -159,6 +165,8 @@ pub struct Header {
     pub unlike_defaults: Vec<UnlikeDefault>,
     /// The flows that compete over different sets of full links.
     pub contention: Option<Contention>,
+    /// The groups that alone have each scheme in turn; none where all flows have it.
+    pub compared: Vec<String>,
 }
 
 impl Document {
@@ -175,7 +183,8 @@ impl Document {
     }
 
     /// The document of a comparison: each scheme with its runs, one for each seed.
-    pub fn of_comparison(header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
+    pub fn of_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
+        let compared = std::mem::take(&mut header.compared);
         let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
         let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
         let links = summary::bottlenecks(&all);
@@ -188,7 +197,7 @@ impl Document {
         };
         let schemes = schemes.into_iter().map(with_summary).collect();
         let margin = header.margin;
-        Self::new(header, complete, Body::Comparison { margin, schemes, differences })
+        Self::new(header, complete, Body::Comparison { margin, schemes, differences }).with_compared(compared)
     }
 
     fn new(header: Header, complete: bool, body: Body) -> Self {
@@ -203,6 +212,7 @@ impl Document {
             complete,
             unlike_defaults: header.unlike_defaults,
             contention: header.contention,
+            compared: None,
             drifts: Vec::new(),
             until: None,
             body,

@@ -139,6 +139,7 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
         margin: super::MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,
+        compared: Vec::new(),
     }
 }
 

@@ -27,7 +27,8 @@ table! {
         set: Vec<At<String>> = "set";
         /// Schemes that all flows of reliable transports use in turn, as `compare` has them.
         schemes: Vec<At<String>> = "schemes";
-        /// The groups of flows that `schemes` are for, by name; without, all of reliable transports.
+        /// The groups of flows that `schemes` are for and that tables are of, by name, with what the others got beside them; without,
+        /// `schemes` are for all of reliable transports, and tables are of all flows or, where keys of one group alone are varied, of it.
         flows: Vec<At<String>> = "flows";
         /// The first seed of every point; without, the scenario's.
         seed: u64 = "seed";
@@ -92,7 +93,7 @@ pub struct SweepFile {
     pub sets: Vec<Placed>,
     /// Schemes that all points have in turn; none where the scenario's own stay.
     pub schemes: Vec<Placed>,
-    /// The groups of flows that have these schemes; none where all of reliable transports have.
+    /// The groups of flows that have these schemes and that tables are of; none where all of reliable transports have them.
     pub flows: Vec<Placed>,
     /// The first seed of every point; without, the scenario's.
     pub seed: Option<u64>,
@@ -165,11 +166,6 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         report
             .error("sweep.value", reps.span, "`reps` and `until` do not go together")
             .help("say one of them");
-    }
-    if let (Some(flows), None) = (&keys.flows, &keys.schemes) {
-        report
-            .error("sweep.value", flows.span, "`flows` is for `schemes`")
-            .help("say which schemes these flows have in turn");
     }
     if let (Some(most), None) = (&keys.most_reps, &keys.until) {
         report
@@ -307,7 +303,6 @@ warmup = "0 s"
             ("scenario = \"x\"\n[grid]\na = [1]\n[random]\npoints = 1\na = [2]", 6, "varied twice"),
             ("scenario = \"x\"\n[[list]]\na = 1\n[[list]]\nb = 1", 4, "has no `a`"),
             ("scenario = \"x\"\nschemes = [\"a\", \"a\"]", 2, "given twice"),
-            ("scenario = \"x\"\nflows = [\"a\"]", 2, "is for `schemes`"),
             ("scenario = \"x\"\nreps = 0", 2, "a run at least"),
             ("scenario = \"x\"\nreps = 4000000000", 2, "the most"),
             ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "do not go together"),

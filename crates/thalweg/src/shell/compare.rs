@@ -49,7 +49,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
     let sets = &arguments.options.sets;
     // What is wrong with the scenario or a scheme is said before anything runs.
-    let (loaded, schemes, of_schemes) = compared(source, sets, &ours, &console.registry)?;
+    let (loaded, schemes, of_schemes) = compared(source, sets, &ours, &[], &console.registry)?;
     if let Some(note) = of_schemes.note {
         console.say(&note);
     }
@@ -143,7 +143,7 @@ pub(crate) struct Both {
 
 /// Runs a scenario in both places; what the live run leaves is put into `folder`.
 pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Console) -> Result<Both, Error> {
-    let (_, schemes, _) = compared(source, &[], &[scheme.to_owned()], &console.registry)?;
+    let (_, schemes, _) = compared(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
     let Some(own) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };

@@ -87,6 +87,7 @@ fn document(result: &RunResult, network: &Network) -> Document {
         margin: MARGIN,
         unlike_defaults: Vec::new(),
         contention: None,
+        compared: Vec::new(),
     };
     Document::of_runs(header, vec![Run::of(result)])
 }
