@@ -1,7 +1,7 @@
 //! One type for every discipline.
 
 use crate::configure::Made;
-use crate::{AckFilter, Breach, Discipline, DisciplineSpec, Dropped, Entry};
+use crate::{AckFilter, Breach, Discipline, DisciplineSpec, Dropped, Entry, Limit};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Rate, Time};
 
@@ -90,6 +90,10 @@ impl Discipline for Any {
 
     fn set_rate(&mut self, rate: Rate) {
         each!(&mut self.0, queue => queue.set_rate(rate));
+    }
+
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        each!(&mut self.0, queue => queue.set_limit(now, limit, dropped));
     }
 }
 

@@ -73,6 +73,10 @@ impl Discipline for CoDel {
     fn bytes(&self) -> u64 {
         self.queue.room.bytes()
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.queue.set_limit(limit, dropped);
+    }
 }
 
 /// A line of packets that CoDel watches.

@@ -83,6 +83,31 @@ pub struct VariationSpec {
     /// A packet that would pass the one before arrives together with it. Packets of different flows may pass each other where
     /// each flow has a draw of its own.
     pub keeps_order: bool,
+    /// The share of the packet before in the number whose quantile the time is, 0 to 1: netem's correlation of delays. Only where each
+    /// packet has a draw, of distributions that have [quantiles](TimeSpec::quantile).
+    pub correlation: f64,
+}
+
+impl VariationSpec {
+    /// A time for each packet, in order, each drawn by itself.
+    pub const fn new(distribution: TimeSpec) -> Self {
+        Self { distribution, each: Each::Packet, keeps_order: true, correlation: 0.0 }
+    }
+
+    /// Returns the reason for which the times cannot be drawn so, if they cannot.
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_correlated = self.correlation != 0.0;
+        match () {
+            () if !(0.0..=1.0).contains(&self.correlation) => Some("the correlation must be from 0 to 1"),
+            () if is_correlated && self.each == Each::Flow => {
+                Some("a correlation is of the packets of a wire, but each flow has one draw")
+            }
+            () if is_correlated && self.distribution.quantile(0.5).is_none() => {
+                Some("this distribution takes several draws for a packet, which cannot be correlated")
+            }
+            () => self.distribution.fault(),
+        }
+    }
 }
 
 /// The most that 53 random bits make of a standard exponential, and of a standard normal by Box and Muller's transform.
@@ -116,6 +141,32 @@ fn poisson(mean: f64, most: u64, draw: f64) -> u64 {
     count
 }
 
+/// The time at a share of the way through sorted times, with straight lines between them.
+fn between(times: &[Duration], share: f64) -> Duration {
+    let place = share * times.len().saturating_sub(1) as f64;
+    let below = times.get(place as usize).copied().unwrap_or_default();
+    let above = times.get(place as usize + 1).copied().unwrap_or(below);
+    below + above.saturating_sub(below).mul_f64(place - libm::floor(place))
+}
+
+/// The least share of draws that a quantile is asked for: a half of the last of 53 random bits.
+const SMALLEST_SHARE: f64 = 5.551_115_123_125_783e-17;
+
+/// The standard normal quantile: the rational approximation 26.2.23 of Abramowitz and Stegun (1964), and two of Newton's steps.
+fn normal_quantile(share: f64) -> f64 {
+    let tail = share.min(1.0 - share).max(SMALLEST_SHARE);
+    let t = libm::sqrt(-2.0 * libm::log(tail));
+    let above = (0.010_328 * t + 0.802_853) * t + 2.515_517;
+    let below = ((0.001_308 * t + 0.189_269) * t + 1.432_788) * t + 1.0;
+    // In the lower tail, where no digit of a share is lost.
+    let mut z = above / below - t;
+    for _ in 0..2 {
+        let density = libm::exp(-0.5 * z * z) / libm::sqrt(2.0 * core::f64::consts::PI);
+        z -= (0.5 * libm::erfc(-z / core::f64::consts::SQRT_2) - tail) / density;
+    }
+    if share < 0.5 { z } else { -z }
+}
+
 impl TimeSpec {
     /// Draws a time.
     pub fn draw(&self, stream: &mut Stream) -> Duration {
@@ -131,12 +182,7 @@ impl TimeSpec {
                 at_most(median.mul_f64(libm::exp(sigma * stream.normal())), *max)
             }
             Self::Pareto { min, shape, max } => at_most(min.mul_f64(stream.pareto(*shape)), *max),
-            Self::Quantiles(times) => {
-                let place = stream.unit() * times.len().saturating_sub(1) as f64;
-                let below = times.get(place as usize).copied().unwrap_or_default();
-                let above = times.get(place as usize + 1).copied().unwrap_or(below);
-                below + above.saturating_sub(below).mul_f64(place - libm::floor(place))
-            }
+            Self::Quantiles(times) => between(times, stream.unit()),
             Self::Wifi { average } => {
                 // As many draws for each packet, whatever they are, so that scenarios of other jitter meet the same chances.
                 let [deferrals, less, again, times] = core::array::from_fn(|_| stream.unit());
@@ -150,6 +196,28 @@ impl TimeSpec {
                 time
             }
         }
+    }
+
+    /// Returns the time that this share of draws, 0 to 1, does not exceed; none where a draw takes several numbers.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let share = share.clamp(SMALLEST_SHARE, 1.0 - SMALLEST_SHARE);
+        let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
+        Some(match self {
+            Self::Uniform { min, max } => *min + max.saturating_sub(*min).mul_f64(share),
+            Self::Exponential { mean, max } => at_most(mean.mul_f64(-libm::log1p(-share)), *max),
+            Self::Normal { mean, deviation, max } => {
+                let seconds = mean.as_secs_f64() + deviation.as_secs_f64() * normal_quantile(share);
+                at_most(Duration::from_secs_f64(seconds), *max)
+            }
+            Self::LogNormal { median, sigma, max } => {
+                at_most(median.mul_f64(libm::exp(sigma * normal_quantile(share))), *max)
+            }
+            Self::Pareto { min, shape, max } => {
+                at_most(min.mul_f64(libm::exp(-libm::log1p(-share) / shape)), *max)
+            }
+            Self::Quantiles(times) => between(times, share),
+            Self::Wifi { .. } => return None,
+        })
     }
 
     /// No draw is longer.
@@ -240,6 +308,8 @@ pub struct Variation {
     stream: Stream,
     /// The time at which the packet before arrives.
     last: Time,
+    /// The number that decided on the packet before, where packets are correlated.
+    share: Option<f64>,
     /// The draws of flows that have crossed the wire, where each has one.
     flows: BTreeMap<u32, Duration>,
 }
@@ -247,7 +317,23 @@ pub struct Variation {
 impl Variation {
     /// One whose packets draw from `stream`.
     pub const fn new(stream: Stream) -> Self {
-        Self { stream, last: Time::ZERO, flows: BTreeMap::new() }
+        Self { stream, last: Time::ZERO, share: None, flows: BTreeMap::new() }
+    }
+
+    /// Has flows draw anew, as their delays have another distribution.
+    pub fn forget_flows(&mut self) {
+        self.flows.clear();
+    }
+
+    /// Draws the time of a packet.
+    fn draw(&mut self, spec: &VariationSpec) -> Duration {
+        if spec.correlation <= 0.0 {
+            return spec.distribution.draw(&mut self.stream);
+        }
+        let before = self.share.unwrap_or_else(|| self.stream.unit());
+        let share = self.stream.unit() * (1.0 - spec.correlation) + before * spec.correlation;
+        self.share = Some(share);
+        spec.distribution.quantile(share).unwrap_or_default()
     }
 
     /// The time at which a packet of `flow` arrives that would do so at `arrives` without it; `of_flow` draws for a flow.
@@ -261,7 +347,7 @@ impl Variation {
         match spec.each {
             Each::Flow => arrives + *self.flows.entry(flow).or_insert_with(of_flow),
             Each::Packet => {
-                let drawn = arrives + spec.distribution.draw(&mut self.stream);
+                let drawn = arrives + self.draw(spec);
                 if !spec.keeps_order {
                     return drawn;
                 }
@@ -389,5 +475,69 @@ mod tests {
         ] {
             assert!(spec.fault().is_some(), "{spec:?}");
         }
+    }
+
+    /// A tenth of the draws is below the tenth's quantile, and so on; the normal quantiles are those of the tables.
+    #[test]
+    fn quantiles_are_those_of_the_draws() {
+        for (share, z) in [(0.975, 1.959_963_984_540_054), (0.5, 0.0), (0.001, -3.090_232_306_167_813)] {
+            assert!((normal_quantile(share) - z).abs() < 1e-12, "{share}: {}", normal_quantile(share));
+        }
+        for spec in [
+            TimeSpec::Uniform { min: ms(2.0), max: ms(8.0) },
+            TimeSpec::Exponential { mean: ms(4.0), max: None },
+            TimeSpec::Normal { mean: ms(50.0), deviation: ms(5.0), max: None },
+            TimeSpec::LogNormal { median: ms(3.0), sigma: 0.5, max: None },
+            TimeSpec::Pareto { min: ms(2.0), shape: 1.5, max: Some(ms(100.0)) },
+            TimeSpec::Quantiles(Arc::new([ms(0.0), ms(3.0), ms(9.0)])),
+        ] {
+            let mut stream = Stream::new(11, "quantiles", 0);
+            let draws: Vec<Duration> = (0..N).map(|_| spec.draw(&mut stream)).collect();
+            for share in [0.1, 0.5, 0.9] {
+                let at = spec.quantile(share).unwrap();
+                let below = draws.iter().filter(|draw| **draw <= at).count() as f64 / N as f64;
+                assert!((below - share).abs() < 0.005, "{spec:?}: {below} for {share}");
+            }
+            let end = spec.quantile(1.0).unwrap();
+            assert!(end <= spec.longest(), "{spec:?}: {end}");
+        }
+    }
+
+    /// netem's numbers x(k) = (1 - rho) u(k) + rho x(k - 1) have the correlation rho, and a uniform time follows them.
+    #[test]
+    fn correlated_times_are_those_of_netem() {
+        let distribution = TimeSpec::Uniform { min: ms(0.0), max: ms(10.0) };
+        for correlation in [0.0, 0.25, 0.9] {
+            let spec = VariationSpec {
+                keeps_order: false,
+                correlation,
+                ..VariationSpec::new(distribution.clone())
+            };
+            assert_eq!(spec.fault(), None);
+            let mut variation = Variation::new(Stream::new(3, "variation", 0));
+            let times: Vec<f64> = (0..N)
+                .map(|_| {
+                    let arrives = variation.put_off(&spec, Time::ZERO, 0, || Duration::ZERO);
+                    arrives.since(Time::ZERO).as_secs_f64()
+                })
+                .collect();
+            let mean = times.iter().sum::<f64>() / N as f64;
+            let by = |lag: usize| {
+                times.windows(lag + 1).map(|pair| (pair[0] - mean) * (pair[lag] - mean)).sum::<f64>()
+            };
+            let found = by(1) / by(0);
+            assert!((found - correlation).abs() < 0.01, "{correlation}: {found}");
+            assert!((mean - 0.005).abs() < 2e-4, "{correlation}: {mean}");
+        }
+    }
+
+    #[test]
+    fn correlations_that_make_no_sense_are_refused() {
+        let spec = VariationSpec::new(TimeSpec::Wifi { average: ms(1.0) });
+        assert_eq!(spec.fault(), None);
+        assert!(VariationSpec { correlation: 0.5, ..spec }.fault().unwrap().contains("several draws"));
+        let uniform = VariationSpec::new(TimeSpec::Uniform { min: ms(0.0), max: ms(1.0) });
+        assert!(VariationSpec { correlation: 1.5, ..uniform.clone() }.fault().is_some());
+        assert!(VariationSpec { correlation: 0.5, each: Each::Flow, ..uniform }.fault().is_some());
     }
 }

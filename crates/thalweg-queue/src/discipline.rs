@@ -94,4 +94,9 @@ pub trait Discipline {
     /// The line sends at `rate` from now on: for disciplines whose rules need to know. Those that were never told take
     /// the line for one of unknown rate.
     fn set_rate(&mut self, _rate: Rate) {}
+
+    /// The queue holds `limit` from `now` on. What no longer fits is appended to `dropped`: the last packets that came, or, where flows
+    /// have queues of their own, those that go when the queue overflows. Disciplines of other crates, whose limits do not change, need
+    /// not have it.
+    fn set_limit(&mut self, _now: Time, _limit: Limit, _dropped: &mut Vec<Dropped>) {}
 }

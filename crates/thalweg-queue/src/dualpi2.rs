@@ -277,6 +277,23 @@ impl Discipline for DualPi2 {
     fn bytes(&self) -> u64 {
         self.room.bytes()
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.room.set_limit(limit);
+        while self.room.is_exceeded() {
+            // Of the two lines the one whose last packet came later loses it.
+            let came = |line: &VecDeque<(Entry, Time)>| line.back().map(|(_, came)| *came);
+            let line = if came(&self.low_latency) > came(&self.classic) {
+                &mut self.low_latency
+            } else {
+                &mut self.classic
+            };
+            let Some((entry, _)) = line.pop_back() else { break };
+            self.room.give_back(&entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+        self.room.shed_urgent(&mut self.urgent, dropped);
+    }
 }
 
 impl Configure for DualPi2Config {

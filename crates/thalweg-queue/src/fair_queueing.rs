@@ -190,6 +190,17 @@ impl Discipline for FairQueueing {
     fn set_rate(&mut self, rate: Rate) {
         self.rounds.set_rate(rate);
     }
+
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
+        self.room.set_limit(limit);
+        self.lanes.recount(|entry| self.room.cost(entry));
+        while self.room.is_exceeded() {
+            let Some(entry) = self.lanes.longest(0).and_then(|victim| self.drop_last(victim)) else { break };
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+        self.room.shed_urgent(&mut self.urgent, dropped);
+    }
 }
 
 #[cfg(test)]

@@ -142,6 +142,20 @@ impl Discipline for Fcfs {
     fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.limit = limit;
+        let is_exceeded = |queue: &Self| match limit {
+            Limit::Packets(limit) => queue.queue.len() as u64 > limit,
+            Limit::Bytes(limit) => queue.bytes > limit,
+            Limit::Unlimited => false,
+        };
+        while is_exceeded(self) {
+            let Some(entry) = self.queue.pop_back() else { return };
+            self.forget(entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
 }
 
 impl Configure for FcfsConfig {

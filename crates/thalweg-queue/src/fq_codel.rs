@@ -197,6 +197,15 @@ impl Discipline for FqCoDel {
     fn bytes(&self) -> u64 {
         self.room.bytes()
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.room.set_limit(limit);
+        self.lanes.recount(|entry| self.room.cost(entry));
+        while self.room.is_exceeded() && self.lanes.busy() > 0 {
+            self.shed(0, dropped);
+        }
+        self.room.shed_urgent(&mut self.urgent, dropped);
+    }
 }
 
 /// Queues of FQ-CoDel, which may all have state: as many as its implementation in Linux has at most.

@@ -164,6 +164,12 @@ impl Discipline for Guarded {
         entry.filter(|_| self.breach.is_none())
     }
 
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        let before = dropped.len();
+        let _ = self.guard(|queue| queue.set_limit(now, limit, dropped));
+        self.account(dropped, before);
+    }
+
     fn packets(&self) -> u64 {
         self.held.len() as u64
     }

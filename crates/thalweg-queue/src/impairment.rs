@@ -48,11 +48,20 @@ struct Parts {
     largest: u32,
 }
 
-/// Independent trials with a stream of their own.
+/// Trials with a stream of their own: independent ones, or such that follow the one before as those of netem (Linux) do.
 #[derive(Clone, Debug)]
 struct Part {
     trials: Trials,
     stream: Stream,
+    /// The chain of numbers that decide, where there is one.
+    chain: Option<Chain>,
+}
+
+/// Numbers in 0 to 1 of which each is that of the trial before by the share `correlation`, and for the rest drawn.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    correlation: f64,
+    last: f64,
 }
 
 impl Impairment {
@@ -84,9 +93,11 @@ impl Impairment {
             })
         });
         parts.loss.set(&spec.loss);
-        parts.duplicate.set(spec.duplicate);
-        parts.corrupt.set(spec.corrupt);
-        parts.reorder.set(spec.reorder.map_or(0.0, |reorder| reorder.probability));
+        parts.duplicate.set(spec.duplicate, spec.duplicate_correlation);
+        parts.corrupt.set(spec.corrupt, spec.corrupt_correlation);
+        let (held, correlation) =
+            spec.reorder.map_or((0.0, 0.0), |reorder| (reorder.probability, reorder.correlation));
+        parts.reorder.set(held, correlation);
         parts.hold = spec.reorder.map_or(Duration::ZERO, |reorder| reorder.delay);
         parts.largest = spec.largest.map_or(u32::MAX, |size| u32::try_from(size.get()).unwrap_or(u32::MAX));
     }
@@ -123,18 +134,30 @@ impl Parts {
 
 impl Part {
     fn new(mut stream: Stream) -> Self {
-        Self { trials: Trials::new(0.0, &mut stream), stream }
+        Self { trials: Trials::new(0.0, &mut stream), stream, chain: None }
     }
 
-    fn set(&mut self, probability: f64) {
+    fn set(&mut self, probability: f64, correlation: f64) {
         if self.trials.probability() != probability {
             self.trials = Trials::new(probability, &mut self.stream);
         }
+        self.chain = match (correlation > 0.0, self.chain) {
+            (false, _) => None,
+            // The chain goes on from where it is.
+            (true, Some(chain)) => Some(Chain { correlation, ..chain }),
+            (true, None) => Some(Chain { correlation, last: self.stream.unit() }),
+        };
     }
 
     #[inline]
     fn strikes(&mut self) -> bool {
-        self.trials.succeeds(&mut self.stream)
+        match &mut self.chain {
+            None => self.trials.succeeds(&mut self.stream),
+            Some(Chain { correlation, last }) => {
+                *last = self.stream.unit() * (1.0 - *correlation) + *last * *correlation;
+                *last < self.trials.probability()
+            }
+        }
     }
 }
 
@@ -158,8 +181,12 @@ mod tests {
             loss: LossSpec::Uniform { probability: 0.1 },
             duplicate: 0.05,
             corrupt: 0.02,
-            reorder: Some(ReorderSpec { probability: 0.2, delay: Duration::from_millis(10) }),
-            largest: None,
+            reorder: Some(ReorderSpec {
+                probability: 0.2,
+                delay: Duration::from_millis(10),
+                correlation: 0.0,
+            }),
+            ..ImpairmentSpec::default()
         }
     }
 
@@ -168,7 +195,11 @@ mod tests {
         // Neither for the default nor for probabilities of zero.
         let zero = ImpairmentSpec {
             loss: LossSpec::Uniform { probability: 0.0 },
-            reorder: Some(ReorderSpec { probability: 0.0, delay: Duration::from_millis(1) }),
+            reorder: Some(ReorderSpec {
+                probability: 0.0,
+                delay: Duration::from_millis(1),
+                correlation: 0.0,
+            }),
             ..ImpairmentSpec::default()
         };
         for spec in [ImpairmentSpec::default(), zero] {
@@ -203,7 +234,7 @@ mod tests {
             duplicate: 1.0,
             corrupt: 1.0,
             reorder: None,
-            largest: None,
+            ..ImpairmentSpec::default()
         };
         assert!(fates(&spec, 10).iter().all(|fate| *fate == Fate { lost: true, ..Fate::UNHARMED }));
     }
@@ -259,5 +290,37 @@ mod tests {
         impairment.set(&all(), |_| panic!("streams are kept"));
         let second: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
         assert_ne!(first, second);
+    }
+
+    /// At the probability 1/2 half of the packets are struck whatever the correlation, and after one that is the next is so with the
+    /// probability 1/2 + asin(rho) / pi, nearly, at a correlation of 0.9 (see the test of correlated losses).
+    #[test]
+    fn correlated_duplicates_damage_and_reordering_are_those_of_netem() {
+        let reorder = |correlation| {
+            Some(ReorderSpec { probability: 0.5, delay: Duration::from_millis(10), correlation })
+        };
+        let spec = |correlation| ImpairmentSpec {
+            duplicate: 0.5,
+            duplicate_correlation: correlation,
+            corrupt: 0.5,
+            corrupt_correlation: correlation,
+            reorder: reorder(correlation),
+            ..ImpairmentSpec::default()
+        };
+        let likely = 0.5 + libm::asin(0.9) / core::f64::consts::PI;
+        for (correlation, expected) in [(0.0, 0.5), (0.9, likely)] {
+            assert_eq!(spec(correlation).check(), Ok(()));
+            let fates = fates(&spec(correlation), 200_000);
+            let kinds: [fn(&Fate) -> bool; 3] =
+                [|fate| fate.duplicated, |fate| fate.corrupted, |fate| !fate.extra_delay.is_zero()];
+            for strikes in kinds {
+                let struck = fates.iter().filter(|fate| strikes(fate)).count() as f64;
+                let again =
+                    fates.windows(2).filter(|pair| strikes(&pair[0]) && strikes(&pair[1])).count() as f64;
+                assert!((struck / 2e5 - 0.5).abs() < 0.03, "{correlation}: {struck}");
+                assert!((again / struck - expected).abs() < 0.03, "{correlation}: {}", again / struck);
+            }
+        }
+        assert!(spec(1.5).check().is_err());
     }
 }

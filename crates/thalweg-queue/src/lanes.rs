@@ -107,6 +107,17 @@ impl<S: Default, T> Lanes<S, T> {
         Some(popped)
     }
 
+    /// Counts anew what packets take of the limit, as `cost` tells.
+    pub(crate) fn recount(&mut self, cost: impl Fn(&Entry) -> u64) {
+        self.by_use.clear();
+        for (number, lane) in (0..).zip(&mut self.lanes) {
+            lane.used = lane.queue.iter().map(|(entry, _)| cost(entry)).sum();
+            if !lane.queue.is_empty() {
+                self.by_use.insert((lane.used, number));
+            }
+        }
+    }
+
     fn use_more(&mut self, lane: u32, cost: u64) {
         let used = &mut self.lanes[lane as usize].used;
         self.by_use.remove(&(*used, lane));

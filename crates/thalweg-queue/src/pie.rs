@@ -197,6 +197,10 @@ impl Discipline for Pie {
     fn bytes(&self) -> u64 {
         self.queue.room.bytes()
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.queue.set_limit(limit, dropped);
+    }
 }
 
 impl Configure for PieConfig {

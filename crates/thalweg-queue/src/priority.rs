@@ -93,6 +93,16 @@ impl Discipline for Priority {
     fn bytes(&self) -> u64 {
         self.room.bytes()
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.room.set_limit(limit);
+        while self.room.is_exceeded() {
+            let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else { break };
+            self.room.give_back(&victim);
+            dropped.push(Dropped { entry: victim, reason: DropReason::Full });
+        }
+        self.room.shed_urgent(&mut self.urgent, dropped);
+    }
 }
 
 impl Configure for PriorityConfig {

@@ -76,6 +76,10 @@ impl Discipline for RandomDrop {
     fn bytes(&self) -> u64 {
         self.queue.bytes()
     }
+
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.queue.set_limit(now, limit, dropped);
+    }
 }
 
 impl Configure for RandomDropConfig {

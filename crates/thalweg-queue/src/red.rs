@@ -204,6 +204,10 @@ impl Discipline for Red {
     fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
+
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.queue.set_limit(now, limit, dropped);
+    }
 }
 
 impl Configure for RedConfig {

@@ -22,6 +22,20 @@ impl Room {
         self.limit
     }
 
+    /// Changes the most that is held; what is too much then is the caller's to drop.
+    pub(crate) const fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    /// Drops urgent packets from the last on, until the rest fits.
+    pub(crate) fn shed_urgent(&mut self, urgent: &mut VecDeque<Entry>, dropped: &mut Vec<Dropped>) {
+        while self.is_exceeded() {
+            let Some(entry) = urgent.pop_back() else { return };
+            self.give_back(&entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
     /// True if a packet of `size` bytes fits into what is left.
     pub(crate) const fn fits(&self, size: u32) -> bool {
         match self.limit {

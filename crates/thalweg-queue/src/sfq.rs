@@ -156,6 +156,20 @@ impl Discipline for Sfq {
     fn bytes(&self) -> u64 {
         self.room.bytes()
     }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.room.set_limit(limit);
+        self.lanes.recount(|entry| self.room.cost(entry));
+        while self.room.is_exceeded() {
+            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.room) else {
+                break;
+            };
+            self.room.give_back(&entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+            self.close_if_empty(lane);
+        }
+        self.room.shed_urgent(&mut self.urgent, dropped);
+    }
 }
 
 impl Configure for SfqConfig {

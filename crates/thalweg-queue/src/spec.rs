@@ -11,8 +11,12 @@ pub struct ImpairmentSpec {
     pub loss: LossSpec,
     /// The probability that a packet arrives twice, 0 to 1.
     pub duplicate: f64,
+    /// The share of the packet before in the number that decides on this one, 0 to 1: netem's correlation of duplicates.
+    pub duplicate_correlation: f64,
     /// The probability that a packet arrives damaged, so that its receiver drops it, 0 to 1.
     pub corrupt: f64,
+    /// The same share for damage.
+    pub corrupt_correlation: f64,
     /// Packets that are held back, so that later ones pass.
     pub reorder: Option<ReorderSpec>,
     /// Packets that are larger than this are lost.
@@ -26,6 +30,8 @@ pub struct ReorderSpec {
     pub probability: f64,
     /// The time for which the packet is held, uniform between zero and this.
     pub delay: Duration,
+    /// The share of the packet before in the number that decides whether this one is held, 0 to 1: netem's correlation.
+    pub correlation: f64,
 }
 
 /// The choice of the packets that a wire loses.
@@ -81,7 +87,9 @@ impl ImpairmentSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         self.loss.check()?;
         probability("duplicate", self.duplicate)?;
+        share("duplicate.correlation", self.duplicate_correlation)?;
         probability("corrupt", self.corrupt)?;
+        share("corrupt.correlation", self.corrupt_correlation)?;
         self.reorder.map_or(Ok(()), |reorder| reorder.check())
     }
 
@@ -96,12 +104,13 @@ impl ImpairmentSpec {
 }
 
 impl ReorderSpec {
-    /// Checks that the probability lies within 0 and 1. Any delay will do.
+    /// Checks that probability and correlation lie within 0 and 1. Any delay will do.
     ///
     /// # Errors
-    /// [`SpecError::Probability`].
+    /// [`SpecError::Probability`], [`SpecError::Share`].
     pub fn check(&self) -> Result<(), SpecError> {
-        probability("reorder.probability", self.probability)
+        probability("reorder.probability", self.probability)?;
+        share("reorder.correlation", self.correlation)
     }
 }
 
@@ -265,7 +274,7 @@ mod tests {
             assert_eq!(LossSpec::Uniform { probability: good }.check(), Ok(()));
         }
         for bad in [-0.1, 1.000_001, f64::INFINITY] {
-            let reorder = Some(ReorderSpec { probability: bad, delay: Duration::ZERO });
+            let reorder = Some(ReorderSpec { probability: bad, delay: Duration::ZERO, correlation: 0.0 });
             for (what, spec) in [
                 ("duplicate", ImpairmentSpec { duplicate: bad, ..ImpairmentSpec::default() }),
                 ("corrupt", ImpairmentSpec { corrupt: bad, ..ImpairmentSpec::default() }),

@@ -28,6 +28,17 @@ impl Stamped {
         }
     }
 
+    /// Holds `limit` from now on: drops the last packets that came, ordinary ones first.
+    pub(crate) fn set_limit(&mut self, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.room.set_limit(limit);
+        while self.room.is_exceeded() {
+            let Some((entry, _)) = self.queue.pop_back() else { break };
+            self.room.give_back(&entry);
+            dropped.push(Dropped { entry, reason: crate::DropReason::Full });
+        }
+        self.room.shed_urgent(&mut self.urgent, dropped);
+    }
+
     /// The first urgent packet leaves.
     pub(crate) fn pop_urgent(&mut self) -> Option<Entry> {
         self.room.take_urgent(&mut self.urgent)

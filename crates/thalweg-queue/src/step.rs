@@ -74,6 +74,10 @@ impl Discipline for Step {
     fn bytes(&self) -> u64 {
         self.queue.bytes()
     }
+
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.queue.set_limit(now, limit, dropped);
+    }
 }
 
 impl Configure for StepConfig {

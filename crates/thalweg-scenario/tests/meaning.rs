@@ -65,7 +65,7 @@ fn jitter_is_a_time_or_a_distribution() {
         (spec.jitter, spec.variation.map(|variation| variation.as_ref().clone()))
     };
     let varied = |distribution, each, keeps_order| {
-        (Duration::ZERO, Some(VariationSpec { distribution, each, keeps_order }))
+        (Duration::ZERO, Some(VariationSpec { each, keeps_order, ..VariationSpec::new(distribution) }))
     };
     assert_eq!(of("jitter = \"2 ms\""), (ms(2), None));
     assert_eq!(of("jitter = { distribution = \"uniform\", max = \"2 ms\" }"), (ms(2), None), "the same");

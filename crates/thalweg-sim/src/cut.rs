@@ -338,7 +338,7 @@ impl<'a> Cells<'a> {
                 self.edge(last, to, lookahead(self.direction(last)));
             }
             for &(of, _) in &ways.shares {
-                if self.direction(of).variation.is_some() {
+                if self.direction(of).ever_varies() {
                     // Its delay may be one for each flow.
                     self.sets.unite(from, of);
                 }
@@ -371,7 +371,7 @@ impl<'a> Cells<'a> {
                     }
                     for &of in &path {
                         // As on the ways of the flow's own packets.
-                        if self.direction(of).variation.is_some() {
+                        if self.direction(of).ever_varies() {
                             self.sets.unite(source, of);
                         }
                     }

@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod build;
+mod change;
 mod check;
 pub mod cut;
 mod error;

@@ -100,11 +100,15 @@ impl<'a> Routes<'a> {
     /// The cost of a way with a direction more.
     fn and(&self, (cost, hops): Cost, direction: DirectionId) -> Cost {
         let link = &self.spec.links[direction as usize / 2];
-        let way = if direction.is_multiple_of(2) { &link.forward } else { &link.backward };
+        let (way, weight) = if direction.is_multiple_of(2) {
+            (&link.forward, link.weight)
+        } else {
+            (&link.backward, link.reverse_weight.unwrap_or(link.weight))
+        };
         let more = match self.spec.routing.metric {
             Metric::Delay => way.delay.as_picos(),
             Metric::Hops => 1,
-            Metric::Weight => link.weight.into(),
+            Metric::Weight => weight.into(),
         };
         (cost.saturating_add(more), hops + 1)
     }

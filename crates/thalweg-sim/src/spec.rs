@@ -3,6 +3,7 @@
 //! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
+pub use crate::change::{Change, JitterChange};
 pub use crate::matching::{Match, NoMatch, Protocol};
 pub use crate::middlebox::{Middlebox, NatKind};
 pub use crate::processing::Processing;
@@ -99,8 +100,10 @@ pub struct LinkSpec {
     pub a: NodeId,
     /// The other end.
     pub b: NodeId,
-    /// Its cost where routes go by weights, in both directions.
+    /// Its cost where routes go by weights, in both directions or from a to b.
     pub weight: u32,
+    /// Its cost from b to a, where that is another one.
+    pub reverse_weight: Option<u32>,
     /// From a to b.
     pub forward: DirectionSpec,
     /// From b to a.
@@ -117,7 +120,16 @@ impl LinkSpec {
         forward: DirectionSpec,
         backward: DirectionSpec,
     ) -> Self {
-        Self { name: name.into(), a, b, weight: 1, forward, backward, middlebox: Middlebox::default() }
+        Self {
+            name: name.into(),
+            a,
+            b,
+            weight: 1,
+            reverse_weight: None,
+            forward,
+            backward,
+            middlebox: Middlebox::default(),
+        }
     }
 }
 
@@ -181,19 +193,6 @@ impl Framing {
 const CELL: u64 = 53;
 const CELL_PAYLOAD: u64 = 48;
 const AAL5_TRAILER: u64 = 8;
-
-/// A scheduled change of one direction. What is `None` stays.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// The time of the change.
-    pub at: Time,
-    /// A new rate; zero is an outage: the transmitter stops and its queue waits.
-    pub rate: Option<Rate>,
-    /// A new propagation delay, for packets that leave from now on.
-    pub delay: Option<Duration>,
-    /// New impairments.
-    pub impairment: Option<ImpairmentSpec>,
-}
 
 /// Flows that are alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -354,9 +353,9 @@ impl GroupSpec {
     /// The access links, if there are any, with the overhead of the hosts behind them.
     pub(crate) fn access_with_overhead(&self) -> Option<AccessSpec> {
         let mut access = self.access.clone()?;
-        access.source_forward.jitter += self.overhead;
+        access.source_forward.add_overhead(self.overhead);
         if self.senders() > 1 {
-            access.sink_backward.jitter += self.overhead;
+            access.sink_backward.add_overhead(self.overhead);
         }
         Some(access)
     }
@@ -630,10 +629,11 @@ impl DirectionSpec {
         self.delay + self.variation.as_ref().map_or(Duration::ZERO, |variation| variation.distribution.mean())
     }
 
-    /// The longest random time for which a packet is on the wire beside its delay.
+    /// The longest random time for which a packet is on the wire beside its delay, changes included.
     pub fn longest_variation(&self) -> Duration {
         let variation = self.variation.as_ref().map(|variation| variation.distribution.longest());
-        self.jitter + variation.unwrap_or_default()
+        let changed = self.schedule.iter().filter_map(|change| change.jitter.as_ref());
+        changed.map(JitterChange::longest).fold(self.jitter + variation.unwrap_or_default(), Duration::max)
     }
 
     /// True unless there is a filter of acknowledgements whose queue lets nothing be taken out.
@@ -655,7 +655,7 @@ impl DirectionSpec {
         if let Some(capacity) = &self.capacity {
             capacity.check().map_err(|error| error.to_string())?;
         }
-        if let Some(why) = self.variation.as_ref().and_then(|variation| variation.distribution.fault()) {
+        if let Some(why) = self.variation.as_ref().and_then(|variation| variation.fault()) {
             return Err(format!("its random delay: {why}"));
         }
         self.onset.check().map_err(|error| error.to_string())?;
@@ -673,14 +673,6 @@ impl DirectionSpec {
         if !self.may_filter() {
             return Err("acknowledgements are filtered only in a queue \"fcfs\"".to_owned());
         }
-        for change in &self.schedule {
-            if let Some(impairment) = &change.impairment {
-                impairment.check().map_err(|error| error.to_string())?;
-            }
-        }
-        if self.schedule.windows(2).any(|pair| pair[1].at < pair[0].at) {
-            return Err("the schedule's changes must be in order of time".to_owned());
-        }
-        Ok(())
+        self.check_schedule()
     }
 }

@@ -327,7 +327,8 @@ impl Verifier {
         self.put(record.packet, Packet { place: Place::Queue(record.link), since: self.now, ..packet });
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.enqueue(record);
-        if state.is_overfull() {
+        let direction = self.plan.link(record.link).map(|link| link.direction);
+        if direction.is_some_and(|direction| state.is_overfull(direction, record.time)) {
             self.overfull = Some(record.link);
         }
     }
@@ -454,7 +455,10 @@ impl Verifier {
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.dropped += 1;
-        if self.overfull == Some(record.link) && !state.is_overfull() {
+        let direction = self.plan.link(record.link).map(|link| link.direction);
+        if self.overfull == Some(record.link)
+            && !direction.is_some_and(|direction| state.is_overfull(direction, record.time))
+        {
             self.overfull = None;
         }
     }
@@ -473,7 +477,10 @@ impl Verifier {
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.filtered += 1;
-        if self.overfull == Some(record.link) && !state.is_overfull() {
+        let direction = self.plan.link(record.link).map(|link| link.direction);
+        if self.overfull == Some(record.link)
+            && !direction.is_some_and(|direction| state.is_overfull(direction, record.time))
+        {
             self.overfull = None;
         }
     }

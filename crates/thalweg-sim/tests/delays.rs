@@ -23,7 +23,7 @@ fn wire() -> DirectionSpec {
 }
 
 fn varied(distribution: TimeSpec, each: Each, keeps_order: bool) -> DirectionSpec {
-    let variation = Some(Arc::new(VariationSpec { distribution, each, keeps_order }));
+    let variation = Some(Arc::new(VariationSpec { each, keeps_order, ..VariationSpec::new(distribution) }));
     DirectionSpec { variation, ..wire() }
 }
 

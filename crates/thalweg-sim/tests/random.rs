@@ -66,15 +66,19 @@ fn impairment() -> impl Strategy<Value = ImpairmentSpec> {
             loss_bad: 0.8,
         }),
     ];
-    let reorder = (chance(), 0u64..50)
-        .prop_map(|(probability, delay)| ReorderSpec { probability, delay: millis(delay) });
-    (loss, chance(), chance(), prop::option::weighted(0.3, reorder)).prop_map(
-        |(loss, duplicate, corrupt, reorder)| ImpairmentSpec {
+    let correlation = || prop_oneof![2 => Just(0.0), 1 => 0.0..1.0f64];
+    let reorder = (chance(), 0u64..50, correlation()).prop_map(|(probability, delay, correlation)| {
+        ReorderSpec { probability, delay: millis(delay), correlation }
+    });
+    let correlated = (chance(), correlation());
+    (loss, correlated, chance(), prop::option::weighted(0.3, reorder)).prop_map(
+        |(loss, (duplicate, duplicate_correlation), corrupt, reorder)| ImpairmentSpec {
             loss,
             duplicate,
+            duplicate_correlation,
             corrupt,
             reorder,
-            largest: None,
+            ..ImpairmentSpec::default()
         },
     )
 }
@@ -82,19 +86,30 @@ fn impairment() -> impl Strategy<Value = ImpairmentSpec> {
 fn schedule() -> impl Strategy<Value = Vec<Change>> {
     let rate = prop_oneof![Just(Rate::ZERO), rate()];
     let delay = (0u64..60).prop_map(millis);
-    let change =
-        (0u64..4000, prop::option::of(rate), prop::option::of(delay), prop::option::of(impairment()));
+    let limit = prop_oneof![
+        (0u64..60).prop_map(Limit::Packets),
+        (0u64..90_000).prop_map(Limit::Bytes),
+        Just(Limit::Unlimited)
+    ];
+    let jitter =
+        (0u64..40).prop_map(|span| JitterChange { span: millis(span), ..JitterChange::default() });
+    let change = (
+        (0u64..4000, prop::option::of(rate), prop::option::of(delay), prop::option::of(impairment())),
+        (prop::option::weighted(0.3, limit), prop::option::weighted(0.3, jitter)),
+    );
     prop::collection::vec(change, 0..4).prop_map(|mut changes| {
-        changes.sort_by_key(|change| change.0);
+        changes.sort_by_key(|change| change.0.0);
         // See `changes_at_one_time_are_made_in_their_order` in `known.rs`.
-        changes.dedup_by_key(|change| change.0);
+        changes.dedup_by_key(|change| change.0.0);
         changes
             .into_iter()
-            .map(|(at, rate, delay, impairment)| Change {
+            .map(|((at, rate, delay, impairment), (queue, jitter))| Change {
                 at: Time::ZERO + millis(at),
                 rate,
                 delay,
                 impairment,
+                jitter,
+                queue,
             })
             .collect()
     })
@@ -133,7 +148,7 @@ fn variation() -> impl Strategy<Value = Option<Arc<VariationSpec>>> {
     ];
     let each = prop_oneof![Just(Each::Packet), Just(Each::Flow)];
     let one = (distribution, each, any::<bool>()).prop_map(|(distribution, each, keeps_order)| {
-        Arc::new(VariationSpec { distribution, each, keeps_order })
+        Arc::new(VariationSpec { each, keeps_order, ..VariationSpec::new(distribution) })
     });
     prop::option::weighted(0.2, one)
 }

@@ -14,7 +14,7 @@ use thalweg_sim::spec::*;
 /// goes to one of the other flow while packets of the old one are still under way. They still belong to the old flow.
 #[test]
 fn late_packets_belong_to_their_own_flow() {
-    let reorder = Some(ReorderSpec { probability: 0.3, delay: millis(300) });
+    let reorder = Some(ReorderSpec { probability: 0.3, delay: millis(300), correlation: 0.0 });
     let wire = DirectionSpec {
         impairment: ImpairmentSpec { duplicate: 0.3, reorder, ..ImpairmentSpec::default() },
         ..direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Unlimited)
@@ -34,7 +34,7 @@ fn changes_at_one_time_are_made_in_their_order() {
             at: Time::ZERO + millis(at),
             rate: Some(Rate::from_mbits_per_sec(rate)),
             delay: None,
-            impairment: None,
+            impairment: None, jitter: None, queue: None
         };
         let wire = DirectionSpec {
             schedule: vec![change(1), change(7)],
@@ -69,7 +69,7 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
     let opportunities = vec![Time::ZERO + millis(1)];
     let trace = CapacityTrace { opportunities, period: millis(1), bytes: 1500 };
     let outage =
-        Change { at: Time::ZERO + millis(1000), rate: Some(Rate::ZERO), delay: None, impairment: None };
+        Change { at: Time::ZERO + millis(1000), rate: Some(Rate::ZERO), delay: None, impairment: None, jitter: None, queue: None };
     let link = DirectionSpec {
         capacity: Some(Arc::new(trace)),
         schedule: vec![outage],

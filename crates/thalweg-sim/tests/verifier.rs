@@ -178,7 +178,7 @@ fn a_wrong_arrival_is_noticed() {
     // A wire that holds packets back for up to 5 ms: not longer, and never sooner than it should.
     let mut held = spec();
     held.links[0].forward.impairment = ImpairmentSpec {
-        reorder: Some(ReorderSpec { probability: 0.5, delay: millis(5) }),
+        reorder: Some(ReorderSpec { probability: 0.5, delay: millis(5), correlation: 0.0 }),
         ..ImpairmentSpec::default()
     };
     for (arrival, is_right) in [(10_999, false), (11_000, true), (13_000, true), (16_001, false)] {
@@ -256,7 +256,7 @@ fn an_outage_is_kept() {
     for (start, is_right) in [(4_999, true), (5_000, true), (5_001, false)] {
         let mut spec = spec();
         let rate = Some(Rate::ZERO);
-        spec.links[0].forward.schedule = vec![Change { at: at(5_000), rate, delay: None, impairment: None }];
+        spec.links[0].forward.schedule = vec![Change { at: at(5_000), rate, delay: None, impairment: None, jitter: None, queue: None }];
         let mut feed = Feed::new(&spec);
         feed.step(start, Step::Sent, ENDPOINT, 0).step(start, Step::Transmitted, 0, 0);
         assert_eq!(feed.end().is_ok(), is_right, "{start}");
@@ -272,7 +272,7 @@ fn a_change_of_rate_and_delay_is_followed() {
         at: at(5_000),
         rate: Some(Rate::from_mbits_per_sec(4)),
         delay: Some(millis(20)),
-        impairment: None,
+        impairment: None, jitter: None, queue: None
     };
     spec.links[0].forward.schedule = vec![change];
     for (start, arrival, is_right) in [

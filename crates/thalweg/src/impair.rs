@@ -162,7 +162,19 @@ fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[Direct
 
 /// A simulated line as a live one; what live ones do not have is an error.
 fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
-    let ImpairmentSpec { loss, duplicate, corrupt, reorder, largest } = line.impairment;
+    let ImpairmentSpec {
+        loss,
+        duplicate,
+        duplicate_correlation,
+        corrupt,
+        corrupt_correlation,
+        reorder,
+        largest,
+    } = line.impairment;
+    let correlations = [duplicate_correlation, corrupt_correlation, reorder.map_or(0.0, |of| of.correlation)];
+    if correlations.iter().any(|correlation| *correlation > 0.0) {
+        return Err("a correlation of duplicates, damage or reordering");
+    }
     if largest.is_some() {
         return Err("a black hole");
     }
@@ -183,11 +195,7 @@ fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
         Some(variation) if variation.each == Each::Flow => return Err("jitter of each flow"),
         Some(variation) => Some(variation.as_ref().clone()),
         None if line.jitter.is_zero() => None,
-        None => Some(VariationSpec {
-            distribution: TimeSpec::Uniform { min: Duration::ZERO, max: line.jitter },
-            each: Each::Packet,
-            keeps_order: true,
-        }),
+        None => Some(VariationSpec::new(TimeSpec::Uniform { min: Duration::ZERO, max: line.jitter })),
     };
     let usual = DirectionSpec::default();
     Ok(DirectionSpec {

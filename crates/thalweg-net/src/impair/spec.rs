@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::delay::{TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, LossSpec, OnsetSpec, ReorderSpec,
     RhythmSpec, SleepSpec, TokenBucketSpec,
@@ -278,9 +278,13 @@ impl DirectionSpec {
             loss,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
-            reorder: Some(ReorderSpec { probability: self.reorder, delay: self.reorder_delay }),
+            reorder: Some(ReorderSpec {
+                probability: self.reorder,
+                delay: self.reorder_delay,
+                correlation: 0.0,
+            }),
             // Narrow paths are a matter of the relay, which may tell.
-            largest: None,
+            ..ImpairmentSpec::default()
         }
     }
 
@@ -340,7 +344,7 @@ fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
     if let Some(fault) = distribution.fault() {
         return Err(fault.to_owned());
     }
-    let spec = VariationSpec { distribution, each: Each::Packet, keeps_order: true };
+    let spec = VariationSpec::new(distribution);
     Ok((!spec.distribution.longest().is_zero()).then_some(spec))
 }
 

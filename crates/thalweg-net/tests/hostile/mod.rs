@@ -54,8 +54,8 @@ impl Weather {
                 loss,
                 duplicate,
                 corrupt,
-                reorder: Some(ReorderSpec { probability: reorder, delay: hold }),
-                largest: None,
+                reorder: Some(ReorderSpec { probability: reorder, delay: hold, correlation: 0.0 }),
+                ..ImpairmentSpec::default()
             },
             blackout,
             narrows: None,

@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn change(millis: u64, rate: Rate) -> Change {
-        Change { at: at(millis), rate: Some(rate), delay: None, impairment: None }
+        Change { rate: Some(rate), ..Change::at(at(millis)) }
     }
 
     /// The trace, which reads back as what it is.

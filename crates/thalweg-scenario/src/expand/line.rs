@@ -1,15 +1,15 @@
 //! One direction of a line.
 
-use super::super::keys::{Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry};
+use super::super::keys::{ChanceTable, Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry};
 use super::super::table::Fields;
-use super::super::writer::Entries;
+use super::super::writer::{Entries, text};
 use super::feedback;
-use super::queue::queue;
+use super::queue::{capacity as capacity_of, queue};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::{Change, DirectionSpec};
+use thalweg_sim::spec::{Change, DirectionSpec, JitterChange};
 
 /// All keys of a line.
 pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
@@ -19,10 +19,7 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
         None => entries.quantity("rate", direction.rate),
     }
     Line::write(direction, &mut entries);
-    match direction.variation.as_deref() {
-        None => entries.quantity("jitter", direction.jitter),
-        Some(variation) => entries.put("jitter", jitter(variation)),
-    }
+    put_jitter(direction.jitter, direction.variation.as_deref(), &mut entries);
     let mut queue = queue(&direction.queue, registry);
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
@@ -30,6 +27,13 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
     entries.in_order(Line::position)
+}
+
+fn put_jitter(span: Duration, variation: Option<&VariationSpec>, entries: &mut Entries) {
+    match variation {
+        None => entries.quantity("jitter", span),
+        Some(variation) => entries.put("jitter", jitter(variation)),
+    }
 }
 
 fn jitter(variation: &VariationSpec) -> String {
@@ -43,6 +47,20 @@ fn impairment(impairment: &ImpairmentSpec, entries: &mut Entries) {
         LossSpec::None => entries.number("loss", 0.0),
         LossSpec::Uniform { probability } => entries.number("loss", *probability),
         other => entries.put("loss", LossTable::write(other).inline()),
+    }
+    let chances = [
+        ("duplicate", impairment.duplicate, impairment.duplicate_correlation),
+        ("corrupt", impairment.corrupt, impairment.corrupt_correlation),
+    ];
+    for (key, probability, correlation) in chances {
+        if correlation > 0.0 {
+            let mut table = Entries::default();
+            table.number("probability", probability);
+            table.number("correlation", correlation);
+            entries.put(key, table.in_order(ChanceTable::position).inline());
+        } else {
+            entries.number(key, probability);
+        }
     }
     let mut reorder = Entries::default();
     Reorder::write(&impairment.reorder.unwrap_or(NO_REORDER), &mut reorder);
@@ -66,6 +84,12 @@ fn schedule(changes: &[Change], traced: bool) -> Vec<String> {
         }
         if let Some(delay) = change.delay {
             entry.quantity("delay", delay);
+        }
+        if let Some(JitterChange { span, variation }) = &change.jitter {
+            put_jitter(*span, variation.as_deref(), &mut entry);
+        }
+        if let Some(limit) = change.queue {
+            entry.put("queue", text(&capacity_of(limit)));
         }
         if let Some(new) = &change.impairment {
             impairment(new, &mut entry);

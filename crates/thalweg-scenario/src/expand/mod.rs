@@ -8,7 +8,7 @@ mod transport;
 mod workload;
 
 use super::Scenario;
-use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable, Routing};
+use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable, Reverse, Routing};
 use super::table::Fields;
 use super::writer::{Entries, key, text};
 use std::collections::BTreeMap;
@@ -64,8 +64,11 @@ pub fn expand(scenario: &Scenario) -> String {
         Link::write(link, &mut entries);
         entries.append(&forward);
         section(&mut out, "[[link]]", &entries);
-        if forward != backward {
-            section(&mut out, "[link.reverse]", &backward);
+        if forward != backward || link.reverse_weight.is_some() {
+            let mut reverse = Entries::default();
+            Reverse::write(link, &mut reverse);
+            reverse.append(&backward);
+            section(&mut out, "[link.reverse]", &reverse);
         }
     }
     let schemes = schemes(&spec.groups, registry);

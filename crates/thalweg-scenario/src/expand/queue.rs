@@ -12,14 +12,18 @@ pub fn queue(queue: &DisciplineSpec, registry: &Registry) -> Entries {
     if let Some((discipline, _)) = &described {
         entries.put("discipline", text(discipline.name));
     }
-    let capacity = match queue.limit() {
-        Limit::Packets(packets) => format!("{packets} pkt"),
-        Limit::Bytes(bytes) => Bytes::new(bytes).to_string(),
-        Limit::Unlimited => "unlimited".to_owned(),
-    };
-    entries.put("capacity", text(&capacity));
+    entries.put("capacity", text(&capacity(queue.limit())));
     if let Some((_, values)) = &described {
         entries.values(values.said());
     }
     entries
+}
+
+/// A capacity as scenarios write it.
+pub fn capacity(limit: Limit) -> String {
+    match limit {
+        Limit::Packets(packets) => format!("{packets} pkt"),
+        Limit::Bytes(bytes) => Bytes::new(bytes).to_string(),
+        Limit::Unlimited => "unlimited".to_owned(),
+    }
 }

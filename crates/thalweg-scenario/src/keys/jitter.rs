@@ -1,7 +1,7 @@
 //! Keys of random delays: distributions of times, for each packet or each flow.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::Number;
+use super::super::quantity::{Number, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -27,6 +27,10 @@ table! {
         /// Packets keep their order: one that would pass the one before arrives together with it. Where each flow has a delay of
         /// its own, they do so within the flow whatever this says.
         in_order: bool = "in-order" or "true" => keeps_order;
+        /// The times are like those before them, as netem (Linux) computes it: a packet's number is that of the one before by this share and
+        /// for the rest drawn, and its time is the one that this share of all draws does not exceed. As there, times are then nearer to the
+        /// middle. Not for "wifi", and not with `each = "flow"`.
+        correlation: Probability = "correlation" or "0.0" => correlation;
     }
 }
 

@@ -7,9 +7,9 @@ use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::jitter::Jitter;
-use super::loss::{Loss, LossTable, Reorder};
+use super::loss::{Chance, Loss, LossTable, Reorder};
 use super::medium::{AggregationTable, EcnName, OrNone, RhythmTable, ShaperTable, SleepTable};
-use super::queue::Queue;
+use super::queue::{Capacity, Queue};
 use super::scheme::words;
 use super::workload::Trace;
 use serde_json::json;
@@ -34,9 +34,9 @@ table! {
         /// Which packets the wire loses. A list holds for the direction that has it: `reverse` has its own.
         loss: Loss = "loss" or "0.0";
         /// The probability that a packet arrives twice.
-        duplicate: Probability = "duplicate" or "0.0" => impairment.duplicate;
+        duplicate: Chance = "duplicate" or "0.0";
         /// The probability that a packet arrives damaged, so that its receiver drops it.
-        corrupt: Probability = "corrupt" or "0.0" => impairment.corrupt;
+        corrupt: Chance = "corrupt" or "0.0";
         /// Packets that are held back, so that later ones pass them.
         reorder: Reorder = "reorder";
         /// Packets that are larger than this, headers counted, vanish, and nobody is told: a black hole for path MTU discovery.
@@ -141,7 +141,17 @@ table! {
         /// What the link costs where routes go by weights.
         weight: u32 = "weight" or "1" => weight;
         /// What is different in the direction from the second node to the first.
-        reverse: Line = "reverse";
+        reverse: Reverse = "reverse";
+        ..line: Line;
+    }
+}
+
+table! {
+    /// What is different in the direction from the second node of a link to the first.
+    Reverse "reverse" for LinkSpec {
+        /// What the link costs in this direction where routes go by weights; as in the other without. With it packets may go one way and
+        /// their acknowledgements another.
+        weight: u32 = "weight" => reverse_weight;
         ..line: Line;
     }
 }
@@ -200,14 +210,21 @@ table! {
         rate: Rate = "rate";
         /// The new delay, for packets that leave from now on.
         delay: Duration = "delay";
+        /// The new random delay, for packets that leave from now on.
+        jitter: Jitter = "jitter";
+        /// The new capacity of the queue. What no longer fits is dropped from its tail on; where flows have queues of their own, as when
+        /// it overflows. A time is that of the rate from now on, and `bdp` is of the path as it was at the start.
+        queue: Capacity = "queue";
         /// The new loss.
         loss: Loss = "loss";
         /// The new probability that a packet arrives twice.
-        duplicate: Probability = "duplicate" => duplicate;
+        duplicate: Chance = "duplicate";
         /// The new probability that a packet arrives damaged.
-        corrupt: Probability = "corrupt" => corrupt;
+        corrupt: Chance = "corrupt";
         /// Packets that are held back from now on.
         reorder: Reorder = "reorder";
+        /// The new size above which packets vanish.
+        black_hole: Bytes = "black-hole" => largest;
         /// The transmitter stops for this long, and its queue waits; then the rate is what it was.
         outage: Duration = "outage";
     }

@@ -121,7 +121,8 @@ impl Decode for Loss {
 }
 
 /// No packet is held back.
-pub const NO_REORDER: ReorderSpec = ReorderSpec { probability: 0.0, delay: Duration::ZERO };
+pub const NO_REORDER: ReorderSpec =
+    ReorderSpec { probability: 0.0, delay: Duration::ZERO, correlation: 0.0 };
 
 table! {
     /// Packets that are held back, so that later ones pass them.
@@ -130,5 +131,55 @@ table! {
         probability: Probability = "probability" (required) => probability;
         /// How long it is held: uniform between zero and this.
         delay: Duration = "delay" (required) => delay;
+        /// Packets are held like those before them, as netem (Linux) computes it (see correlated loss), from 0, for each by itself, to 1.
+        correlation: Probability = "correlation" or "0.0" => correlation;
+    }
+}
+
+table! {
+    /// Something that befalls packets at random, like those before them, as netem (Linux) computes it (see correlated loss).
+    ChanceTable "chance" {
+        /// The probability.
+        probability: Probability = "probability" (required);
+        /// The correlation, from 0, for each packet by itself, to 1.
+        correlation: Probability = "correlation" or "0.0";
+    }
+}
+
+/// Something that befalls packets at random: a probability, or a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Chance {
+    /// The probability of each packet.
+    pub probability: f64,
+    /// The share of the packet before in the number that decides.
+    pub correlation: f64,
+}
+
+impl Decode for Chance {
+    fn expected() -> String {
+        format!("{}, or a table with `probability` and `correlation`", Probability::expected())
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Table(_) => {
+                let table = ChanceTable::decode(value, report)?;
+                let of = |at: &Option<At<Probability>>| at.as_ref().map_or(0.0, |at| at.value.0);
+                (!table.broken).then(|| Self {
+                    probability: of(&table.probability),
+                    correlation: of(&table.correlation),
+                })
+            }
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                Probability::decode(value, report).map(|of| Self { probability: of.0, correlation: 0.0 })
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (probability, table) = (Probability::schema(definitions), ChanceTable::schema(definitions));
+        json!({ "anyOf": [probability, table] })
     }
 }

@@ -36,6 +36,9 @@ pub(super) fn random_packets(line: &DirectionSpec) -> bool {
     line.queue.is_random()
         || !line.jitter.is_zero()
         || line.variation.as_deref().is_some_and(of_each_packet)
+        || line.schedule.iter().filter_map(|change| change.jitter.as_ref()).any(|jitter| {
+            !jitter.span.is_zero() || jitter.variation.as_deref().is_some_and(of_each_packet)
+        })
         || random_impairment(&line.impairment)
         || line.schedule.iter().filter_map(|change| change.impairment.as_ref()).any(random_impairment)
 }

@@ -1,6 +1,6 @@
 //! Loss, duplication, damage and reordering.
 
-use super::super::keys::{Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
+use super::super::keys::{Chance, Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
 use super::super::quantity::Probability;
 use super::super::table::At;
 use super::Resolver;
@@ -11,13 +11,21 @@ fn p(at: Option<&At<Probability>>) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// The impairments of a wire that are no plain numbers.
+    /// The impairments of a wire that are no plain numbers; duplicates and damage are `chances`.
     pub(super) fn impairment(
         &mut self,
         loss: Option<&At<Loss>>,
         reorder: Option<&At<Reorder>>,
+        chances: [Option<&At<Chance>>; 2],
         spec: &mut ImpairmentSpec,
     ) {
+        let [duplicate, corrupt] = chances.map(|at| at.map(|at| at.value));
+        if let Some(Chance { probability, correlation }) = duplicate {
+            (spec.duplicate, spec.duplicate_correlation) = (probability, correlation);
+        }
+        if let Some(Chance { probability, correlation }) = corrupt {
+            (spec.corrupt, spec.corrupt_correlation) = (probability, correlation);
+        }
         if let Some(loss) = loss {
             spec.loss = self.loss(loss);
         }
@@ -34,7 +42,8 @@ impl Resolver<'_> {
     ) -> ImpairmentSpec {
         let mut changed = now.clone();
         entry.fill(&mut changed);
-        self.impairment(entry.loss.as_ref(), entry.reorder.as_ref(), &mut changed);
+        let chances = [entry.duplicate.as_ref(), entry.corrupt.as_ref()];
+        self.impairment(entry.loss.as_ref(), entry.reorder.as_ref(), chances, &mut changed);
         changed
     }
 

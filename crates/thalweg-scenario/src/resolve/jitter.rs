@@ -25,15 +25,23 @@ impl Resolver<'_> {
             return (Duration::ZERO, None);
         }
         self.doubt(&distribution, at.span);
-        let mut variation = VariationSpec { distribution, each: Each::Packet, keeps_order: true };
+        let mut variation = VariationSpec::new(distribution);
         table.drawn().fill(&mut variation);
+        if let Some(fault) = variation.fault() {
+            let span = table.drawn().correlation.as_ref().map_or(at.span, |at| at.span);
+            self.report
+                .error("scenario.conflict", span, format!("this random delay: {fault}"))
+                .help("leave `correlation` out, or choose another distribution for each packet");
+            return (Duration::ZERO, None);
+        }
         // The same by another name.
         match variation {
             VariationSpec {
                 distribution: TimeSpec::Uniform { min: Duration::ZERO, max },
                 each: Each::Packet,
                 keeps_order: true,
-            } => (max, None),
+                correlation,
+            } if correlation <= 0.0 => (max, None),
             other => (Duration::ZERO, Some(Arc::new(other))),
         }
     }

@@ -15,7 +15,7 @@ use super::{LinkOrigin, Resolver};
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit, OnsetSpec, RhythmSpec, SpecError};
-use thalweg_sim::spec::{Change, DirectionSpec, Spec};
+use thalweg_sim::spec::{Change, DirectionSpec, JitterChange, Spec};
 
 /// The line of the scenario that a queue belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +43,16 @@ pub(super) struct PendingQueue {
     span: Span,
     /// The file says nothing of the queue.
     is_default: bool,
+    /// The change of the schedule that brings this capacity, and the rate from then on.
+    change: Option<(usize, Rate)>,
 }
 
 impl PendingQueue {
+    /// The place of the line, and of the capacity, where that is one of a schedule.
+    pub fn resized(&self) -> Option<(Place, Span)> {
+        self.change.map(|_| (self.place, self.span))
+    }
+
     /// Turns the capacity into packets or bytes.
     pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let bdp = match self.place {
@@ -53,7 +60,7 @@ impl PendingQueue {
             Place::Access(group, line) => paths.access_bdp(spec, group, line),
         };
         let Some(direction) = self.place.direction(spec) else { return };
-        let rate = nominal_rate(direction);
+        let rate = self.change.map_or_else(|| nominal_rate(direction), |(_, rate)| rate);
         // A line without any rate is refused for that.
         let hollow = rate.is_zero() && matches!(self.capacity, Capacity::Bdp(_) | Capacity::Time(_));
         let limit = match self.capacity {
@@ -79,7 +86,11 @@ impl PendingQueue {
                     .help("the smallest queue is \"1 pkt\""),
             };
         }
-        direction.queue.set_limit(limit);
+        match self.change.map(|(number, _)| direction.schedule.get_mut(number)) {
+            None => direction.queue.set_limit(limit),
+            Some(Some(change)) => change.queue = Some(limit),
+            Some(None) => {}
+        }
     }
 }
 
@@ -127,7 +138,7 @@ impl Resolver<'_> {
         if let Some(line) = document.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()) {
             forward.complete(line);
         }
-        let mut backward = link.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+        let mut backward = link.reverse.as_ref().map(|at| at.value.line.clone()).unwrap_or_default();
         let scheduled_rate =
             |line: &Line| line.schedule.iter().flat_map(|at| &at.value).any(|entry| entry.rate.is_some());
         if backward.rate.is_some() && backward.schedule.is_none() && scheduled_rate(&forward) {
@@ -138,9 +149,9 @@ impl Resolver<'_> {
         }
         // What the link says holds both ways, and so before what its path says of one.
         backward.complete(&link.line);
-        backward.complete(&path.reverse.map(|at| at.value).unwrap_or_default());
+        backward.complete(&path.reverse.map(|at| at.value.line).unwrap_or_default());
         backward.complete(&forward);
-        backward.leave_lists(link.reverse.as_ref().map(|at| &at.value));
+        backward.leave_lists(link.reverse.as_ref().map(|at| &at.value.line));
         let spans = |line: &Line| {
             let rate = line.rate.as_ref().map(|at| at.span).or_else(|| line.trace.as_ref().map(|at| at.span));
             (
@@ -217,12 +228,25 @@ impl Resolver<'_> {
         }
         let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
         line.fill(&mut spec);
-        self.impairment(line.loss.as_ref(), line.reorder.as_ref(), &mut spec.impairment);
+        let chances = [line.duplicate.as_ref(), line.corrupt.as_ref()];
+        self.impairment(line.loss.as_ref(), line.reorder.as_ref(), chances, &mut spec.impairment);
         let entries: &[At<ScheduleEntry>] = line.schedule.as_deref().map_or(&[], Vec::as_slice);
-        spec.schedule = self.schedule(entries, rate, &spec.impairment, capacity.is_some());
+        let mut resized = Vec::new();
+        spec.schedule = self.schedule(entries, rate, &spec.impairment, capacity.is_some(), &mut resized);
         spec.capacity = capacity;
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         spec.queue = self.queue(queue.as_ref(), span, place, pending);
+        // Both are in order of time.
+        let places = (0..spec.schedule.len()).filter(|&number| spec.schedule[number].queue.is_some());
+        for (number, (at, rate)) in places.zip(resized) {
+            pending.queues.push(PendingQueue {
+                place,
+                capacity: at.value,
+                span: at.span,
+                is_default: false,
+                change: Some((number, rate)),
+            });
+        }
         (spec.jitter, spec.variation) = self.jitter(line.jitter.as_ref());
         self.medium(&line, &spec);
         if let (Some(filter), false) = (&line.ack_filter, spec.may_filter()) {
@@ -295,7 +319,7 @@ impl Resolver<'_> {
         if let Some(capacity) = queue.value.capacity() {
             let is_default = super::is_default(queue.span);
             let span = if is_default { span } else { queue.span };
-            pending.queues.push(PendingQueue { place, capacity, span, is_default });
+            pending.queues.push(PendingQueue { place, capacity, span, is_default, change: None });
         }
         discipline(queue, self.report)
     }
@@ -307,6 +331,7 @@ impl Resolver<'_> {
         rate: Rate,
         impairment: &thalweg_queue::ImpairmentSpec,
         traced: bool,
+        resized: &mut Vec<(At<Capacity>, Rate)>,
     ) -> Vec<Change> {
         let mut entries: Vec<&At<ScheduleEntry>> =
             entries.iter().filter(|entry| entry.at.is_some()).collect();
@@ -322,6 +347,8 @@ impl Resolver<'_> {
             }
             let nothing = entry.rate.is_none()
                 && entry.delay.is_none()
+                && entry.jitter.is_none()
+                && entry.queue.is_none()
                 && entry.outage.is_none()
                 && !entry.impairs()
                 && !entry.broken;
@@ -335,12 +362,19 @@ impl Resolver<'_> {
                     .help(help);
             }
             let mut change = Change {
-                at: Time::ZERO + at,
                 rate: entry.rate.as_deref().copied(),
                 delay: entry.delay.as_deref().copied(),
-                impairment: None,
+                ..Change::at(Time::ZERO + at)
             };
             rate = change.rate.unwrap_or(rate);
+            if entry.jitter.is_some() {
+                let (span, variation) = self.jitter(entry.jitter.as_ref());
+                change.jitter = Some(JitterChange { span, variation });
+            }
+            if let Some(queue) = &entry.queue {
+                change.queue = Some(Limit::Unlimited);
+                resized.push((queue.clone(), rate));
+            }
             if entry.impairs() {
                 impairment = self.changed_impairment(&impairment, entry);
                 change.impairment = Some(impairment.clone());
@@ -354,12 +388,7 @@ impl Resolver<'_> {
                 down_until = at + outage.value;
                 change.rate = Some(Rate::ZERO);
                 changes.push(change);
-                changes.push(Change {
-                    at: Time::ZERO + down_until,
-                    rate: Some(rate),
-                    delay: None,
-                    impairment: None,
-                });
+                changes.push(Change { rate: Some(rate), ..Change::at(Time::ZERO + down_until) });
             } else {
                 changes.push(change);
             }
@@ -373,7 +402,8 @@ impl Resolver<'_> {
 impl ScheduleEntry {
     /// True if loss or another impairment changes.
     pub(super) fn impairs(&self) -> bool {
-        self.loss.is_some() || self.reorder.is_some() || self.says_any()
+        let chances = self.duplicate.is_some() || self.corrupt.is_some();
+        chances || self.loss.is_some() || self.reorder.is_some() || self.says_any()
     }
 }
 

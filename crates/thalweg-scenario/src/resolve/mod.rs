@@ -205,6 +205,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
     }
     let paths = Paths::new(&spec);
     if resolver.report.errors() == 0 {
+        let resized: Vec<_> = pending.queues.iter().filter_map(line::PendingQueue::resized).collect();
         for queue in pending.queues {
             queue.settle(&mut spec, &paths, resolver.report);
         }
@@ -216,6 +217,13 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         }
         for feedback in pending.feedback {
             feedback.settle(&mut spec, &paths, resolver.report);
+        }
+        for (place, span) in resized {
+            if let Some(why) = place.direction(&mut spec).and_then(|line| line.queue_stays()) {
+                let message = format!("this queue cannot change its capacity: {why}");
+                let help = "leave `queue` out of the schedule";
+                resolver.report.error("scenario.conflict", span, message).help(help);
+            }
         }
         if let Some((of, why)) = spec.routing_fault() {
             resolver.routing_fault(&document, &spec, &origins, &of, why);
@@ -299,6 +307,9 @@ impl Resolver<'_> {
             }
             let mut made = LinkSpec::new(name, [a, b], forward, backward);
             link.fill(&mut made);
+            if let Some(reverse) = &link.reverse {
+                reverse.fill(&mut made);
+            }
             spec.links.push(made);
         }
         pending

@@ -82,7 +82,15 @@ fn loss() -> impl Strategy<Value = String> {
 }
 
 fn reorder() -> impl Strategy<Value = String> {
-    (probability(), time()).prop_map(|(p, delay)| format!("{{ probability = {p}, delay = {delay} }}"))
+    let more = one(&["", ", correlation = \"25 %\""]);
+    (probability(), time(), more)
+        .prop_map(|(p, delay, more)| format!("{{ probability = {p}, delay = {delay}{more} }}"))
+}
+
+fn chance() -> impl Strategy<Value = String> {
+    let table = (probability(), probability())
+        .prop_map(|(p, correlation)| format!("{{ probability = {p}, correlation = {correlation} }}"));
+    prop_oneof![2 => probability(), 1 => table]
 }
 
 fn jitter() -> impl Strategy<Value = String> {
@@ -97,7 +105,12 @@ fn jitter() -> impl Strategy<Value = String> {
         "distribution = \"wifi\", average = \"7 ms\"",
     ]);
     let more = one(&["", ", each = \"flow\"", ", in-order = false"]);
-    prop_oneof![time(), (distribution, more).prop_map(|(one, more)| format!("{{ {one}{more} }}"))]
+    let correlated = one(&[
+        "{ distribution = \"normal\", mean = \"2 ms\", deviation = \"500 us\", correlation = \"25 %\" }",
+        "{ distribution = \"uniform\", max = \"2 ms\", correlation = 0.5, in-order = false }",
+    ]);
+    let drawn = (distribution, more).prop_map(|(one, more)| format!("{{ {one}{more} }}"));
+    prop_oneof![2 => time(), 4 => drawn, 1 => correlated]
 }
 
 /// Some of these lines.
@@ -115,8 +128,10 @@ fn changes() -> impl Strategy<Value = String> {
     let change = some(vec![
         key("delay", time()),
         key("loss", loss()),
-        key("duplicate", probability()),
+        key("duplicate", chance()),
         key("reorder", reorder()),
+        key("jitter", jitter()),
+        key("black-hole", one(&["\"1500 B\""])),
     ]);
     vec((0u32..3000, change, time()), 0..4).prop_map(|changes| {
         let entries: Vec<String> = changes
@@ -168,8 +183,8 @@ fn line() -> BoxedStrategy<Vec<String>> {
         queue(),
         some(vec![
             key("loss", loss()),
-            key("duplicate", probability()),
-            key("corrupt", probability()),
+            key("duplicate", chance()),
+            key("corrupt", chance()),
         key("framing", one(&["\"none\"", "\"atm-aal5\""])),
             key("reorder", reorder()),
             key("jitter", jitter()),

@@ -7,12 +7,12 @@ use crate::event::Kind;
 use crate::parts::forks::FORK;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
-use crate::parts::transmitter::{Extra, OnWire, Queue, Speed, Wait};
+use crate::parts::transmitter::{Extra, OnWire, Queue, Speed, Varying, Wait};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack};
-use thalweg_queue::{AckFilter, Any, Breach, Discipline, DropReason, Dropped, Entry};
+use thalweg_queue::{AckFilter, Any, Breach, Discipline, DropReason, Dropped, Entry, Limit};
 
 /// The acknowledgement that a packet carries, if it is one of the window transport and intact.
 fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
@@ -448,12 +448,12 @@ impl<T: Tracing> EventLoop<T> {
         let flow = self.flow_of(self.network.packets.get(packet).connection);
         let (of_flow, group) = (&self.flows[flow as usize], self.flows[flow as usize].group as usize);
         let group = &self.groups[group];
-        let Network { transmitters, stations, directions, names, .. } = &mut self.network;
+        let Network { transmitters, stations, names, .. } = &mut self.network;
         let transmitter = &transmitters[link as usize];
-        let Some(spec) = &directions[transmitter.spec as usize].variation else { return arrives };
         let extra = transmitter.station().and_then(|number| stations[number].extra.as_deref_mut());
-        let Some(variation) = extra.and_then(|extra| extra.variation.as_deref_mut()) else { return arrives };
-        variation.put_off(spec, arrives, flow, || {
+        let varying = extra.and_then(|extra| extra.variation.as_deref_mut());
+        let Some(Varying { spec, state }) = varying else { return arrives };
+        state.put_off(spec, arrives, flow, || {
             let side = link.saturating_sub(of_flow.links) / 2;
             spec.distribution.draw(&mut names.flow_stream(link, side, &group.name, flow - group.first_flow))
         })
@@ -501,6 +501,20 @@ impl<T: Tracing> EventLoop<T> {
         self.forward(packet);
     }
 
+    /// A queue has another limit from now on.
+    #[cold]
+    fn resize(&mut self, link: u32, limit: Limit) {
+        let Some(station) = self.network.transmitters[link as usize].station() else { return };
+        let Network { stations, packets, dropped, .. } = &mut self.network;
+        let Some(waiting) = &mut stations[station].queue else { return };
+        match &mut waiting.queue {
+            Queue::DropTail(line) => line.set_limit(packets, limit, entry_of, dropped),
+            Queue::Discipline(discipline) => discipline.set_limit(self.now, limit, dropped),
+        }
+        waiting.observe(self.now);
+        self.settle(link);
+    }
+
     /// A scheduled change takes place.
     pub(crate) fn on_change(&mut self, index: u32) {
         let (link, change) = self.network.changes[index as usize].clone();
@@ -513,7 +527,16 @@ impl<T: Tracing> EventLoop<T> {
                 let names = &self.network.names;
                 extra.impairment.set(impairment, |purpose| names.stream(purpose, link));
             }
+            if let Some(jitter) = &change.jitter {
+                let names = &self.network.names;
+                extra.set_jitter(jitter, |purpose| names.stream(purpose, link));
+            }
+            extra.limit = change.queue.or(extra.limit);
         }
+        if let Some(limit) = change.queue {
+            self.resize(link, limit);
+        }
+        let Some(station) = self.network.station_mut(link) else { return };
         if let Some(waiting) = &mut station.queue {
             if let Some(rate) = change.rate {
                 waiting.set_rate(rate);

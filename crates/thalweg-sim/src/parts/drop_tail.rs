@@ -68,6 +68,43 @@ impl DropTail {
         }
     }
 
+    /// Holds `limit` from now on: drops the last packets that came, the last first, until the rest fits. `entry` gives a packet as
+    /// disciplines see it.
+    pub fn set_limit(
+        &mut self,
+        packets: &mut Packets,
+        limit: Limit,
+        entry: impl Fn(&Packets, u32) -> Entry,
+        dropped: &mut Vec<Dropped>,
+    ) {
+        let (mut kept, mut next) = (Self::new(limit), self.first);
+        kept.first = self.first;
+        while next != NONE {
+            let of = entry(packets, next);
+            if !kept.has_room(of.size) {
+                break;
+            }
+            kept.packets += 1;
+            kept.bytes += u64::from(of.size);
+            kept.last = next;
+            if of.urgent {
+                kept.urgent = next;
+            }
+            next = packets.get(next).next;
+        }
+        match kept.last {
+            NONE => kept.first = NONE,
+            last => packets.get_mut(last).next = NONE,
+        }
+        *self = kept;
+        let before = dropped.len();
+        while next != NONE {
+            dropped.push(Dropped { entry: entry(packets, next), reason: DropReason::Full });
+            next = packets.get(next).next;
+        }
+        dropped[before..].reverse();
+    }
+
     /// Takes out the next packet.
     #[inline]
     pub fn dequeue(&mut self, packets: &Packets) -> Option<u32> {
@@ -108,6 +145,12 @@ mod tests {
         Entry { packet, size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
     }
 
+    fn entry_of(packets: &Packets, packet: u32) -> Entry {
+        let header = packets.get(packet);
+        let urgent = header.flags.has(Flags::URGENT);
+        Entry { packet, size: header.size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
+    }
+
     proptest! {
         /// Whatever comes and goes, under any limit, the same packets wait, leave and are dropped as of the discipline of that
         /// name.
@@ -118,7 +161,7 @@ mod tests {
                 (0u64..9000).prop_map(Limit::Bytes),
                 Just(Limit::Unlimited),
             ],
-            steps in prop::collection::vec((0u32..5, 0u32..1500, 0u32..4), 1..200),
+            steps in prop::collection::vec((0u32..6, 0u32..1500, 0u32..4), 1..200),
         ) {
             let (mut packets, mut line, mut model) = (Packets::new(), DropTail::new(limit), Fcfs::new(limit));
             for (step, size, kind) in steps {
@@ -127,6 +170,19 @@ mod tests {
                     let (mut dropped, mut expected) = (Vec::new(), Vec::new());
                     line.enqueue(&mut packets, entry, &mut dropped);
                     model.enqueue(Time::ZERO, entry, &mut expected);
+                    prop_assert_eq!(&dropped, &expected);
+                    for victim in dropped {
+                        packets.discard(victim.entry.packet);
+                    }
+                } else if step == 5 {
+                    let limit = match kind {
+                        0 => Limit::Packets(u64::from(size % 9)),
+                        1 => Limit::Unlimited,
+                        _ => Limit::Bytes(u64::from(size) * 4),
+                    };
+                    let (mut dropped, mut expected) = (Vec::new(), Vec::new());
+                    line.set_limit(&mut packets, limit, entry_of, &mut dropped);
+                    model.set_limit(Time::ZERO, limit, &mut expected);
                     prop_assert_eq!(&dropped, &expected);
                     for victim in dropped {
                         packets.discard(victim.entry.packet);

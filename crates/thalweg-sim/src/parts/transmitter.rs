@@ -4,11 +4,11 @@ use crate::measure::Occupancy;
 use crate::parts::drop_tail::DropTail;
 use crate::parts::feedback::Watched;
 use crate::parts::packet::{NONE, Packets};
-use crate::spec::{DirectionSpec, Framing};
+use crate::spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::delay::Variation;
+use thalweg_queue::delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{
     AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
@@ -135,7 +135,9 @@ pub(crate) struct Extra {
     pub busy: u64,
     pub impairment: Impairment,
     pub jitter: Option<Jitter>,
-    pub variation: Option<Box<Variation>>,
+    pub variation: Option<Box<Varying>>,
+    /// The queue's limit, where it is not that of the specification any more.
+    pub limit: Option<Limit>,
     pub capacity: Option<CapacityClock>,
     pub onset: Option<Onset>,
     pub aggregation: Option<Aggregation>,
@@ -145,6 +147,13 @@ pub(crate) struct Extra {
     pub duplicated: u64,
 }
 
+/// The random delays of a wire of some distribution, as they are now.
+#[derive(Debug)]
+pub(crate) struct Varying {
+    pub spec: Arc<VariationSpec>,
+    pub state: Variation,
+}
+
 /// Random delays of a wire that keeps the order.
 #[derive(Debug)]
 pub(crate) struct Jitter {
@@ -152,6 +161,38 @@ pub(crate) struct Jitter {
     stream: Stream,
     /// The time at which the packet before arrives.
     last: Time,
+}
+
+impl Varying {
+    fn new(spec: &Arc<VariationSpec>, stream: Stream) -> Self {
+        Self { spec: Arc::clone(spec), state: Variation::new(stream) }
+    }
+}
+
+impl Extra {
+    /// Goes over to other random delays. Streams that were drawn from go on; `stream` makes those that are drawn from for the first time.
+    pub fn set_jitter(&mut self, change: &JitterChange, stream: impl Fn(&'static str) -> Stream) {
+        match &mut self.jitter {
+            Some(jitter) => jitter.span = change.span,
+            None if change.span.is_zero() => {}
+            empty @ None => {
+                *empty = Some(Jitter { span: change.span, stream: stream("jitter"), last: Time::ZERO });
+            }
+        }
+        if let Some(varying) = &mut self.variation {
+            varying.state.forget_flows();
+        }
+        match (&mut self.variation, &change.variation) {
+            (Some(varying), Some(spec)) => varying.spec = Arc::clone(spec),
+            // A distribution of nothing, so that one that comes back draws on from the stream.
+            (Some(varying), None) => {
+                let nothing = TimeSpec::Uniform { min: Duration::ZERO, max: Duration::ZERO };
+                varying.spec = Arc::new(VariationSpec::new(nothing));
+            }
+            (None, None) => {}
+            (empty @ None, Some(spec)) => *empty = Some(Box::new(Varying::new(spec, stream("variation")))),
+        }
+    }
 }
 
 impl Jitter {
@@ -288,7 +329,8 @@ impl Station {
                     stream: stream("jitter"),
                     last: Time::ZERO,
                 }),
-                variation: spec.variation.is_some().then(|| Box::new(Variation::new(stream("variation")))),
+                variation: spec.variation.as_ref().map(|of| Box::new(Varying::new(of, stream("variation")))),
+                limit: None,
                 impairment: Impairment::new(&spec.impairment, stream),
                 // A trace that makes no sense was refused when the specification was checked.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
@@ -348,7 +390,8 @@ impl Station {
         let extra = &self.extra;
         self.queue.get_or_insert_with(|| {
             let rate = extra.as_ref().map_or(spec.rate, |extra| extra.rate);
-            Box::new(Waiting::new(spec, rate, measured, stream))
+            let limit = extra.as_ref().and_then(|extra| extra.limit);
+            Box::new(Waiting::new(spec, (rate, limit), measured, stream))
         })
     }
 }
@@ -359,16 +402,19 @@ impl Waiting {
     #[inline(never)]
     fn new(
         spec: &DirectionSpec,
-        rate: Rate,
+        (rate, limit): (Rate, Option<Limit>),
         measured: bool,
         stream: impl FnMut(&'static str) -> Stream,
     ) -> Self {
+        let limit = limit.unwrap_or_else(|| spec.queue.limit());
         // What takes packets out of the middle of a queue has to find them there.
         let is_drop_tail = spec.queue.config::<FcfsConfig>().is_some() && spec.ack_filter == AckFilter::None;
         let queue = if is_drop_tail {
-            Queue::DropTail(DropTail::new(spec.queue.limit()))
+            Queue::DropTail(DropTail::new(limit))
         } else {
-            let mut discipline = Any::new(&spec.queue, stream);
+            let mut of_limit = spec.queue.clone();
+            of_limit.set_limit(limit);
+            let mut discipline = Any::new(&of_limit, stream);
             discipline.set_rate(rate);
             Queue::Discipline(discipline)
         };

@@ -83,6 +83,8 @@ pub(super) struct LinkState {
     fifo: bool,
     /// Changes that are past.
     past: usize,
+    /// Changes of whose limit the same holds.
+    resized: usize,
     setting: Setting,
     /// The transmitter is busy until then, at least.
     free_at: Time,
@@ -103,6 +105,7 @@ impl LinkState {
             limit,
             fifo,
             past: 0,
+            resized: 0,
             setting: Setting {
                 rate: fastest(direction),
                 delay: direction.delay,
@@ -130,8 +133,20 @@ impl LinkState {
         (self.waiting.len() as u64, Bytes::new(self.bytes))
     }
 
-    pub fn is_overfull(&self) -> bool {
-        match self.limit {
+    /// True if more waits at `now` than the queue may hold. Where its limit changes at that very time, the larger one counts.
+    pub fn is_overfull(&mut self, direction: &DirectionSpec, now: Time) -> bool {
+        let limits = direction.schedule.get(self.resized..).unwrap_or(&[]);
+        let past = limits.iter().take_while(|change| change.at < now);
+        let (count, last) = past.fold((0, None), |(count, last), change| (count + 1, change.queue.or(last)));
+        self.resized += count;
+        self.limit = last.unwrap_or(self.limit);
+        let rest = &direction.schedule[self.resized..];
+        let at_once = rest.iter().take_while(|change| change.at == now).filter_map(|change| change.queue);
+        self.exceeds(self.limit) && at_once.into_iter().all(|limit| self.exceeds(limit))
+    }
+
+    fn exceeds(&self, limit: Limit) -> bool {
+        match limit {
             Limit::Packets(limit) => self.waiting.len() as u64 > limit,
             Limit::Bytes(limit) => self.bytes > limit,
             Limit::Unlimited => false,

@@ -85,9 +85,9 @@ impl Plan {
             };
             let mut spec_of_group = group.clone();
             if let Some(access) = &mut spec_of_group.access {
-                access.source_forward.jitter += group.overhead;
+                access.source_forward.add_overhead(group.overhead);
                 if matches!(group.workload, WorkloadSpec::RequestResponse { .. }) {
-                    access.sink_backward.jitter += group.overhead;
+                    access.sink_backward.add_overhead(group.overhead);
                 }
             }
             let overhead =
@@ -220,7 +220,9 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
         && is_known
         && beats_alike
         && changes.iter().all(|change| {
-            change.delay.is_none() && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
+            // A wire on which delays vary less from then on lets packets pass those that vary more.
+            let delays = change.delay.is_none() && change.jitter.is_none();
+            delays && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
         })
 }
 
