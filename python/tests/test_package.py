@@ -49,6 +49,18 @@ def test_python_and_the_command_give_the_same() -> None:
     assert module.stdout.strip() == f"thalweg {thalweg.__version__}"
 
 
+def test_one_group_is_compared_beside_the_others() -> None:
+    compared = thalweg.compare("two-flows", ["cubic", "vegas"], flows=["shy"], seed=3, set=SHORT)
+    part = compared.document["compared"]
+    assert part["groups"] == ["shy"] and len(part["schemes"]) == 2
+    assert all(run["groups"][1]["scheme"] == "cubic" for of in compared.document["schemes"] for run in of["runs"])
+    assert "Compared: `shy`" in str(compared)
+    with pytest.raises(thalweg.ScenarioError, match="no flows `shie`"):
+        thalweg.compare("two-flows", ["cubic"], flows=["shie"])
+    with pytest.raises(thalweg.ScenarioError, match="flows is a list"):
+        thalweg.compare("two-flows", ["cubic"], flows="shy")
+
+
 def test_tables_are_taken_by_other_programs_without_a_copy() -> None:
     result = thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT)
     flows = result.flows

@@ -508,11 +508,8 @@ mod tests {
     fn correlated_times_are_those_of_netem() {
         let distribution = TimeSpec::Uniform { min: ms(0.0), max: ms(10.0) };
         for correlation in [0.0, 0.25, 0.9] {
-            let spec = VariationSpec {
-                keeps_order: false,
-                correlation,
-                ..VariationSpec::new(distribution.clone())
-            };
+            let spec =
+                VariationSpec { keeps_order: false, correlation, ..VariationSpec::new(distribution.clone()) };
             assert_eq!(spec.fault(), None);
             let mut variation = Variation::new(Stream::new(3, "variation", 0));
             let times: Vec<f64> = (0..N)

@@ -17,6 +17,7 @@ enum Step {
     Arrive { flow: u32, size: u32, urgent: bool, ecn: Ecn },
     Leave,
     Wait(Duration),
+    Resize(Limit),
 }
 
 fn limits() -> impl Strategy<Value = Limit> {
@@ -147,7 +148,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Step::Arrive { flow, size, urgent, ecn: Ecn::from_bits(bits) }
     });
     let wait = prop_oneof![0u64..2_000, 0u64..1_000_000].prop_map(|us| Step::Wait(Duration::from_micros(us)));
-    prop::collection::vec(prop_oneof![3 => arrive, 2 => Just(Step::Leave), 1 => wait], 0..300)
+    let resize = limits().prop_map(Step::Resize);
+    prop::collection::vec(prop_oneof![60 => arrive, 40 => Just(Step::Leave), 20 => wait, 3 => resize], 0..300)
 }
 
 fn rates() -> impl Strategy<Value = Option<Rate>> {
@@ -205,6 +207,7 @@ proptest! {
         let (mut waiting, mut dropped) = (Waiting::default(), Vec::new());
         let (mut arrivals, mut now) = (0, Time::ZERO);
         let mut out = BTreeSet::new();
+        let mut most = spec.limit();
         // In the end all that is left leaves; a discipline may drop several for each that it serves.
         for step in steps.into_iter().chain(std::iter::repeat_n(Step::Leave, 301)) {
             dropped.clear();
@@ -235,6 +238,16 @@ proptest! {
                     dropped.clear();
                 }
                 Step::Wait(time) => now += time,
+                Step::Resize(limit) => {
+                    most = limit;
+                    queue.set_limit(now, limit, &mut dropped);
+                    prop_assert!(dropped.iter().all(|drop| drop.reason == DropReason::Full));
+                    // Urgent packets go last, and no packet of a line before one behind it.
+                    let is_urgent_gone = dropped.iter().any(|drop| drop.entry.urgent);
+                    prop_assert!(!is_urgent_gone || dropped.len() == waiting.0.len()
+                        || waiting.0.iter().filter(|entry| !entry.urgent).count()
+                            == dropped.iter().filter(|drop| !drop.entry.urgent).count());
+                }
             }
             for drop in &dropped {
                 prop_assert!(drop.reason == DropReason::Full || spec.drops_early());
@@ -243,7 +256,7 @@ proptest! {
             }
             let bytes: u64 = waiting.0.iter().map(|entry| u64::from(entry.size)).sum();
             prop_assert_eq!((queue.packets(), queue.bytes()), (waiting.0.len() as u64, bytes));
-            match spec.limit() {
+            match most {
                 Limit::Packets(limit) => prop_assert!(queue.packets() <= limit),
                 Limit::Bytes(limit) => prop_assert!(queue.bytes() <= limit),
                 Limit::Unlimited => prop_assert!(dropped.iter().all(|drop| drop.reason == DropReason::Early)),
@@ -266,6 +279,7 @@ proptest! {
                     }
                     Step::Leave => log.push(queue.dequeue(now, &mut dropped)),
                     Step::Wait(time) => now += time,
+                    Step::Resize(limit) => queue.set_limit(now, limit, &mut dropped),
                 }
             }
             (log, dropped)

@@ -127,6 +127,16 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let hops = path.forward.len() + if group.access.is_some() { 2 } else { 0 };
     let links = if hops == 1 { "link" } else { "links" };
     let _ = writeln!(out, "    {}: {hops} {links}{own}", shown(&stops));
+    let reversed = path.forward.iter().rev().map(|hop| hop ^ 1);
+    if path.is_single && !path.backward.iter().copied().eq(reversed) {
+        let mut stops = vec![name(group.ends_of(0)[1])];
+        stops.extend(path.backward.iter().map(|&hop| {
+            let link = &spec.links[hop as usize / 2];
+            name(if hop.is_multiple_of(2) { link.b } else { link.a })
+        }));
+        let links = if path.backward.len() == 1 { "link" } else { "links" };
+        let _ = writeln!(out, "    back by {}: {} {links}", shown(&stops), path.backward.len());
+    }
     let (packet, _) = packet_sizes(&group.transport);
     let _ = writeln!(
         out,
@@ -183,9 +193,17 @@ fn workload(workload: &WorkloadSpec) -> String {
         WorkloadSpec::Transfer(size) => format!("{size} to send"),
         WorkloadSpec::Deliver(size) => format!("sends until {size} have arrived"),
         WorkloadSpec::Telnet { packet, gap } => format!("{packet} with gaps of {gap} on average"),
-        WorkloadSpec::OnOff { on, off, rate, random, .. } => {
+        WorkloadSpec::Rounds { size, rounds, think } => {
+            let rounds = rounds.map_or_else(String::new, |rounds| format!("{rounds} "));
+            format!("{rounds}rounds of {size} from each flow, {think} between them")
+        }
+        WorkloadSpec::OnOff { on, off, rate, random, shape, .. } => {
             let rate = rate.map_or_else(|| "all it can".to_owned(), |rate| rate.to_string());
-            let mean = if *random { " on average" } else { "" };
+            let mean = match shape {
+                Some(shape) => format!(" on average (Pareto of shape {shape})"),
+                None if *random => " on average".to_owned(),
+                None => String::new(),
+            };
             format!("{rate} for {on}, silent for {off}{mean}")
         }
         WorkloadSpec::ConstantRate { rate, packet } => format!("{rate} in writes of {packet}"),

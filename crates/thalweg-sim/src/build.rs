@@ -15,6 +15,7 @@ use crate::parts::network::{END, EXIT, Network};
 use crate::parts::numbers::{Numbers, opens};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
+use crate::parts::rounds::Rounds;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
 use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
@@ -42,9 +43,23 @@ fn beats(rhythm: &RhythmSpec, duration: Duration, mut beat: impl FnMut() -> Beat
     for number in 1..=duration.as_picos() / rhythm.every.as_picos().max(1) {
         let (at, Beat { rate, delay }) = (Time::ZERO + rhythm.every * number, beat());
         let now = if rhythm.outage.is_zero() { rate } else { Rate::ZERO };
-        changes.push(Change { at, rate: Some(now), delay: Some(delay), impairment: None, jitter: None, queue: None });
+        changes.push(Change {
+            at,
+            rate: Some(now),
+            delay: Some(delay),
+            impairment: None,
+            jitter: None,
+            queue: None,
+        });
         if !rhythm.outage.is_zero() {
-            changes.push(Change { at: at + rhythm.outage, rate: Some(rate), delay: None, impairment: None, jitter: None, queue: None });
+            changes.push(Change {
+                at: at + rhythm.outage,
+                rate: Some(rate),
+                delay: None,
+                impairment: None,
+                jitter: None,
+                queue: None,
+            });
         }
     }
     changes
@@ -280,6 +295,10 @@ impl<'a> Builder<'a> {
             flows: group.count,
             opening: opens(group).then_some(self.opening.len() as u32),
             completions: Completions::default(),
+            rounds: match group.workload {
+                WorkloadSpec::Rounds { rounds, think, .. } => Rounds::new(rounds, think),
+                _ => Rounds::default(),
+            },
             delay: Histogram::default(),
         });
         let flows = self.flows.len() as u32..self.flows.len() as u32 + group.count;

@@ -97,6 +97,11 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         WorkloadSpec::Telnet { gap, .. } | WorkloadSpec::Poisson { gap, .. } if gap.is_zero() => {
             zero("mean gap")
         }
+        WorkloadSpec::OnOff { shape: Some(shape), .. } if !(*shape > 1.0 && shape.is_finite()) => {
+            zero("shape less 1")
+        }
+        WorkloadSpec::Rounds { size, .. } if *size == Bytes::ZERO => zero("size"),
+        WorkloadSpec::Rounds { rounds: Some(0), .. } => zero("number of rounds"),
         WorkloadSpec::OnOff { on, off, .. } if on.is_zero() && off.is_zero() => zero("time on"),
         WorkloadSpec::OnOff { rate: Some(rate), .. } | WorkloadSpec::ConstantRate { rate, .. }
             if rate.is_zero() =>

@@ -224,7 +224,9 @@ fn is_separable(group: &GroupSpec) -> bool {
         | WorkloadSpec::Poisson { .. }
         | WorkloadSpec::List(_) => is_acknowledged || is_plain && group.stop.is_none(),
         WorkloadSpec::Transfer(_) | WorkloadSpec::Trace(_) => is_acknowledged,
-        WorkloadSpec::Deliver(_) | WorkloadSpec::RequestResponse { .. } => false,
+        WorkloadSpec::Deliver(_) | WorkloadSpec::RequestResponse { .. } | WorkloadSpec::Rounds { .. } => {
+            false
+        }
     };
     // Behind access links of their own flows are many and small enough.
     is_own && group.reading.is_none() && group.access.is_none()
@@ -295,6 +297,10 @@ impl<'a> Cells<'a> {
                 }
                 if !self.is_apart(group) {
                     self.sets.unite(ends[0], ends[1]);
+                }
+                if matches!(group.workload, WorkloadSpec::Rounds { .. }) {
+                    // They wait for each other without a packet between them.
+                    self.sets.unite(first, source);
                 }
             }
             first += group.count;
@@ -537,7 +543,7 @@ fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
             let bytes: Bytes = writes.iter().fold(Bytes::ZERO, |sum, (_, size)| sum + *size);
             per_time(bytes.get() as f64, duration)
         }
-        WorkloadSpec::Bulk | WorkloadSpec::RequestResponse { .. } => f64::MAX,
+        WorkloadSpec::Bulk | WorkloadSpec::RequestResponse { .. } | WorkloadSpec::Rounds { .. } => f64::MAX,
     }
 }
 

@@ -86,7 +86,9 @@ fn fail(link: &mut LinkSpec, failures: &[FailureSpec]) {
             at,
             rate: None,
             delay: None,
-            impairment: Some(seen(at)), jitter: None, queue: None
+            impairment: Some(seen(at)),
+            jitter: None,
+            queue: None,
         }));
         direction.schedule.sort_by_key(|change| change.at);
     }

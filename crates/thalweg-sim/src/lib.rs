@@ -28,6 +28,7 @@ mod recording;
 mod result;
 pub mod route;
 mod routing;
+mod schedule;
 mod simulation;
 mod sizes;
 pub mod spec;
@@ -45,7 +46,7 @@ pub use event_loop::Status;
 pub use parts::segments::SegmentTimes;
 pub use result::{
     Conservation, FlowCounts, FlowResult, GroupResult, Known, LinkResult, MediaResult, Quantity, QueueResult,
-    Ratios, RunResult, SegmentDelay, Series, SizeClass, StateVisit, Summary, Transfer, Transfers,
+    Ratios, Round, RunResult, SegmentDelay, Series, SizeClass, StateVisit, Summary, Transfer, Transfers,
     TwoLevelCounts,
 };
 pub use simulation::Simulation;

@@ -14,6 +14,7 @@ pub(crate) mod numbers;
 pub(crate) mod outside;
 pub(crate) mod packet;
 pub(crate) mod reader;
+pub(crate) mod rounds;
 pub(crate) mod segments;
 pub(crate) mod series;
 pub(crate) mod thread;

@@ -426,14 +426,27 @@ pub struct GroupResult {
     /// The fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their
     /// mean, in (kbit/s)².
     pub fairness_variance: f64,
-    /// Its flows have many transfers: Poisson arrivals, or exchanges of request and response.
+    /// Its flows have many transfers: Poisson arrivals, exchanges of request and response, or blocks of rounds.
     pub has_many: bool,
     /// The completion times of its transfers.
     pub transfers: Transfers,
     /// The same by size: the classes that have any.
     pub sizes: Vec<SizeClass>,
+    /// The time that rounds took, from the first block's begin to the last one's arrival.
+    pub rounds: Summary,
+    /// The first of these rounds, in order.
+    pub round_list: Vec<Round>,
     /// One-way delay of all data packets of the group.
     pub delay: Summary,
+}
+
+/// A round of flows that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// The time at which its first block began.
+    pub start: Time,
+    /// The time at which the last one had arrived.
+    pub end: Time,
 }
 
 impl GroupResult {

@@ -490,6 +490,18 @@ pub enum WorkloadSpec {
         packet: Bytes,
         /// Draw both times from exponential distributions.
         random: bool,
+        /// Draw both times from Pareto distributions of this shape, above 1, with these means.
+        shape: Option<f64>,
+    },
+    /// Each flow of the group sends a block on a connection of its own. When the blocks of all have arrived, all wait, and the next
+    /// round begins.
+    Rounds {
+        /// The size of each block.
+        size: Bytes,
+        /// The number of rounds; until the end of the run without.
+        rounds: Option<u32>,
+        /// The time between the arrival of the last block and the next round.
+        think: Duration,
     },
     /// One write of fixed size every fixed time.
     ConstantRate {

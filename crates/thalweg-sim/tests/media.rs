@@ -80,7 +80,14 @@ fn frame_sizes_follow_the_seed() {
 fn an_outage_freezes_the_picture() {
     let mut spec = call(Config::default(), Rate::from_mbits_per_sec(4), millis(25), fifo(100_000));
     let at = |secs| Time::ZERO + Duration::from_secs(secs);
-    let change = |secs, rate| Change { at: at(secs), rate: Some(rate), delay: None, impairment: None, jitter: None, queue: None };
+    let change = |secs, rate| Change {
+        at: at(secs),
+        rate: Some(rate),
+        delay: None,
+        impairment: None,
+        jitter: None,
+        queue: None,
+    };
     spec.links[0].forward.schedule = vec![change(20, Rate::ZERO), change(21, Rate::from_mbits_per_sec(4))];
     let media = media(&run(&spec));
     assert!((1..=2).contains(&media.shown.freezes), "{media:?}");

@@ -172,7 +172,9 @@ fn uneven_lot() -> Spec {
                     at: Time::ZERO + millis(40 * step + number as u64),
                     rate: None,
                     delay: Some(millis(1 + 7 * (step % 2))),
-                    impairment: None, jitter: None, queue: None
+                    impairment: None,
+                    jitter: None,
+                    queue: None,
                 })
                 .collect();
         }

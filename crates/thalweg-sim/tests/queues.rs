@@ -83,3 +83,56 @@ fn a_finite_queue_drops_as_in_m_m_1_k() {
         assert_eq!(link.queue.max_packets, waiting);
     }
 }
+
+/// Datagrams of 1000 bytes at twice the rate of the link, for a second: the queue has ten of them, from 500 ms on three, and from 750 ms
+/// on six. The seven that do not fit any more at 500 ms are the last ones, and go at once.
+#[test]
+fn a_queue_that_shrinks_drops_its_tail_at_once() {
+    let rate = Rate::from_mbits_per_sec(16);
+    let flow = group("twice", 1, datagrams(), WorkloadSpec::ConstantRate { rate, packet: bytes(1000) });
+    let mut link = direction(Rate::from_mbits_per_sec(8), Duration::ZERO, Limit::Packets(10));
+    let at = |millis| thalweg_proto::units::Time::ZERO + Duration::from_millis(millis);
+    let resize = |millis, packets| Change { queue: Some(Limit::Packets(packets)), ..Change::at(at(millis)) };
+    let spec = |link| Spec { groups: vec![flow.clone()], duration: Duration::from_secs(1), ..pipe(link) };
+    let constant = run(&spec(link.clone()));
+    link.schedule = vec![resize(500, 3), resize(750, 6)];
+    let changed = run(&spec(link));
+    // Of 2000 packets the link sends 1000; ten wait at the end, or six.
+    let lost = |result: &RunResult| result.links[0].drops_full;
+    assert_eq!(lost(&changed), lost(&constant) + 4);
+    assert_eq!(changed.links[0].queue.max_packets, 10);
+    // From 500 to 750 ms it is at three, from then on at six: mean (10 / 2 + 3 / 4 + 6 / 4), but for the filling.
+    near(constant.links[0].queue.mean_packets, 10.0, 0.05);
+    near(changed.links[0].queue.mean_packets, 7.25, 0.05);
+}
+
+/// A wire whose jitter changes from none to 0 to 20 ms: delays are those of the propagation, and then 10 ms longer on average.
+#[test]
+fn jitter_changes_by_the_schedule() {
+    let rate = Rate::from_mbits_per_sec(1);
+    let flow = group("steady", 1, datagrams(), WorkloadSpec::ConstantRate { rate, packet: bytes(125) });
+    let mut link = direction(Rate::from_mbits_per_sec(100), Duration::from_millis(5), Limit::Unlimited);
+    let at = thalweg_proto::units::Time::ZERO + Duration::from_secs(10);
+    let spec = |link, warmup, duration| Spec {
+        groups: vec![flow.clone()],
+        duration: Duration::from_secs(duration),
+        warmup: Duration::from_secs(warmup),
+        ..pipe(link)
+    };
+    let varied = thalweg_queue::delay::VariationSpec {
+        keeps_order: false,
+        ..thalweg_queue::delay::VariationSpec::new(thalweg_queue::delay::TimeSpec::Uniform {
+            min: Duration::ZERO,
+            max: Duration::from_millis(20),
+        })
+    };
+    let jitter = JitterChange { span: Duration::ZERO, variation: Some(std::sync::Arc::new(varied)) };
+    link.schedule = vec![Change { jitter: Some(jitter), ..Change::at(at) }];
+    let mean = |result: &RunResult| result.flows[0].delay.mean.as_millis_f64();
+    near(mean(&run(&spec(link.clone(), 0, 10))), 5.01, 0.001);
+    near(mean(&run(&spec(link.clone(), 10, 40))), 15.01, 0.02);
+    // And back to none.
+    let none = Change { jitter: Some(JitterChange::default()), ..Change::at(at + Duration::from_secs(10)) };
+    link.schedule.push(none);
+    near(mean(&run(&spec(link, 21, 40))), 5.01, 0.001);
+}

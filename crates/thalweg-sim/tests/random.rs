@@ -91,8 +91,7 @@ fn schedule() -> impl Strategy<Value = Vec<Change>> {
         (0u64..90_000).prop_map(Limit::Bytes),
         Just(Limit::Unlimited)
     ];
-    let jitter =
-        (0u64..40).prop_map(|span| JitterChange { span: millis(span), ..JitterChange::default() });
+    let jitter = (0u64..40).prop_map(|span| JitterChange { span: millis(span), ..JitterChange::default() });
     let change = (
         (0u64..4000, prop::option::of(rate), prop::option::of(delay), prop::option::of(impairment())),
         (prop::option::weighted(0.3, limit), prop::option::weighted(0.3, jitter)),
@@ -280,8 +279,11 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
 
 /// A direction of a link, whose queue may speak.
 fn speaking() -> impl Strategy<Value = DirectionSpec> {
-    (direction(), prop::option::weighted(0.4, feedback()))
-        .prop_map(|(direction, feedback)| DirectionSpec { feedback, ..direction })
+    (direction(), prop::option::weighted(0.4, feedback())).prop_map(|(mut direction, feedback)| {
+        // Feedback is for one capacity.
+        direction.schedule.iter_mut().filter(|_| feedback.is_some()).for_each(|change| change.queue = None);
+        DirectionSpec { feedback, ..direction }
+    })
 }
 
 fn controller() -> impl Strategy<Value = ControllerConfig> {
@@ -467,6 +469,7 @@ fn workload() -> impl Strategy<Value = WorkloadSpec> {
         (1u64..200_000).prop_map(|size| WorkloadSpec::Transfer(bytes(size))),
         gap().prop_map(|gap| WorkloadSpec::Telnet { packet: bytes(100), gap }),
         (gap(), gap(), any::<bool>()).prop_map(|(on, off, random)| WorkloadSpec::OnOff {
+            shape: None,
             on,
             off,
             rate: Some(Rate::from_bits_per_sec(800_000)),

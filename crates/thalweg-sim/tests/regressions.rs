@@ -34,7 +34,9 @@ fn changes_at_one_time_are_made_in_their_order() {
             at: Time::ZERO + millis(at),
             rate: Some(Rate::from_mbits_per_sec(rate)),
             delay: None,
-            impairment: None, jitter: None, queue: None
+            impairment: None,
+            jitter: None,
+            queue: None,
         };
         let wire = DirectionSpec {
             schedule: vec![change(1), change(7)],
@@ -68,8 +70,14 @@ fn each_datagram_of_a_transfer_is_counted() {
 fn an_outage_stops_a_link_with_a_capacity_trace() {
     let opportunities = vec![Time::ZERO + millis(1)];
     let trace = CapacityTrace { opportunities, period: millis(1), bytes: 1500 };
-    let outage =
-        Change { at: Time::ZERO + millis(1000), rate: Some(Rate::ZERO), delay: None, impairment: None, jitter: None, queue: None };
+    let outage = Change {
+        at: Time::ZERO + millis(1000),
+        rate: Some(Rate::ZERO),
+        delay: None,
+        impairment: None,
+        jitter: None,
+        queue: None,
+    };
     let link = DirectionSpec {
         capacity: Some(Arc::new(trace)),
         schedule: vec![outage],

@@ -111,7 +111,14 @@ fn a_long_way_that_loses_is_filled() {
 #[test]
 fn a_path_that_becomes_longer_is_no_queue() {
     for loss in [0.0, 0.05] {
-        let longer = Change { at: at(8), rate: None, delay: Some(millis(50)), impairment: None, jitter: None, queue: None };
+        let longer = Change {
+            at: at(8),
+            rate: None,
+            delay: Some(millis(50)),
+            impairment: None,
+            jitter: None,
+            queue: None,
+        };
         let link = DirectionSpec { schedule: vec![longer], ..lossy(line(100, 25, 600), loss) };
         let (duration, warmup) = (Duration::from_secs(30), Duration::from_secs(18));
         let groups = vec![thalweg(1, ThalwegConfig::default())];

@@ -151,3 +151,43 @@ fn loss_and_jitter_of_datagrams_are_told() {
     assert!(jitter.as_picos().abs_diff(500_000_000) < 1_000_000, "{jitter}");
     assert_eq!(result.flows[0].counts.lost_data, 0);
 }
+
+/// Five senders over one link: a round begins when all blocks of the one before have arrived and the time to think has passed, and lasts
+/// as long as its slowest block.
+#[test]
+fn rounds_wait_for_the_last_block() {
+    let link = direction(Rate::from_mbits_per_sec(8), millis(1), Limit::Packets(20));
+    let (size, think) = (bytes(48_000), millis(7));
+    let rounds = |rounds| WorkloadSpec::Rounds { size, rounds, think };
+    let flows = |rounds| GroupSpec { count: 5, stagger: millis(3), ..group("stripes", 1, reno(), rounds) };
+    let result = run(&Spec { groups: vec![flows(rounds(Some(4)))], ..pipe(link.clone()) });
+    let group = &result.groups[0];
+    assert_eq!((group.rounds.count, group.round_list.len()), (4, 4));
+    assert_eq!((group.transfers.completion.count, group.transfers.unfinished), (20, 0));
+    assert!(result.flows.iter().all(|flow| flow.delivered == size * 4));
+    // The first flow begins at once, others begin later in the first round alone.
+    assert_eq!(group.round_list[0].start, Time::ZERO);
+    for pair in group.round_list.windows(2) {
+        assert_eq!(pair[1].start, pair[0].end + think);
+    }
+    for (number, round) in group.round_list.iter().enumerate() {
+        let within = |of: &&thalweg_sim::Transfer| (round.start..=round.end).contains(&of.start);
+        let blocks: Vec<_> = result.transfer_list.iter().filter(within).collect();
+        assert_eq!(blocks.len(), 5);
+        assert_eq!(blocks.iter().filter_map(|block| block.end).max(), Some(round.end));
+        assert!(number == 0 || blocks.iter().all(|block| block.start == round.start));
+        // 240 kB at 8 Mbit/s, with headers.
+        let took = round.end.since(round.start).as_millis_f64();
+        assert!((250.0..1_000.0).contains(&took), "{took}");
+    }
+    assert_eq!(group.rounds.max, group.round_list.iter().map(|of| of.end.since(of.start)).max().unwrap());
+    // Without a number they go on to the end, in the midst of one.
+    let result = run(&Spec { groups: vec![flows(rounds(None))], ..pipe(link.clone()) });
+    let group = &result.groups[0];
+    assert!(group.rounds.count > 8, "{}", group.rounds.count);
+    assert_eq!(group.transfers.completion.count + group.transfers.unfinished, 5 * (group.rounds.count + 1));
+    // What ends before counting begins is not counted.
+    let warm = Spec { groups: vec![flows(rounds(None))], warmup: millis(5_000), ..pipe(link) };
+    let counted = run(&warm).groups[0].rounds.count;
+    assert!(counted > 2 && counted < group.rounds.count, "{counted}");
+}

@@ -256,7 +256,8 @@ fn an_outage_is_kept() {
     for (start, is_right) in [(4_999, true), (5_000, true), (5_001, false)] {
         let mut spec = spec();
         let rate = Some(Rate::ZERO);
-        spec.links[0].forward.schedule = vec![Change { at: at(5_000), rate, delay: None, impairment: None, jitter: None, queue: None }];
+        spec.links[0].forward.schedule =
+            vec![Change { at: at(5_000), rate, delay: None, impairment: None, jitter: None, queue: None }];
         let mut feed = Feed::new(&spec);
         feed.step(start, Step::Sent, ENDPOINT, 0).step(start, Step::Transmitted, 0, 0);
         assert_eq!(feed.end().is_ok(), is_right, "{start}");
@@ -272,7 +273,9 @@ fn a_change_of_rate_and_delay_is_followed() {
         at: at(5_000),
         rate: Some(Rate::from_mbits_per_sec(4)),
         delay: Some(millis(20)),
-        impairment: None, jitter: None, queue: None
+        impairment: None,
+        jitter: None,
+        queue: None,
     };
     spec.links[0].forward.schedule = vec![change];
     for (start, arrival, is_right) in [

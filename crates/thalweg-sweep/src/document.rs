@@ -12,7 +12,9 @@ use thalweg_report::output::{
     Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, heads_of, listed, mean_in_words, means,
     share_in_words, unlike_warning, value,
 };
-use thalweg_report::results::{Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault, goodput_share};
+use thalweg_report::results::{
+    Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault, goodput_share,
+};
 use thalweg_report::statistics::Estimate;
 
 /// The results of a sweep. Its bytes follow from file, scenario and version alone.
@@ -297,7 +299,9 @@ impl Document {
         if !self.compared.is_empty() {
             let names: Vec<String> = self.compared.iter().map(|name| format!("`{name}`")).collect();
             let names = listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
-            text.push_str(&style.folded(&format!("{}\n", style.clean(&format!("Metrics are of {names} alone")))));
+            text.push_str(
+                &style.folded(&format!("{}\n", style.clean(&format!("Metrics are of {names} alone")))),
+            );
         }
         let warning = unlike_warning(&self.unlike_defaults, Remedy::SweepFile);
         text.extend(warning.map(|warning| style.folded(&style.clean(&warning)) + "\n"));

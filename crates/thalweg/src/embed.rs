@@ -200,7 +200,8 @@ fn run(
         let scheme = Scheme::new(None, &loaded);
         (loaded, vec![scheme], Vec::new())
     } else {
-        let (loaded, schemes, of_schemes) = compared(&source, &request.sets, &request.schemes, &request.flows, registry)?;
+        let (loaded, schemes, of_schemes) =
+            compared(&source, &request.sets, &request.schemes, &request.flows, registry)?;
         of_schemes.note.into_iter().for_each(|note| console.say(&note));
         (loaded, schemes, of_schemes.unlike_defaults)
     };

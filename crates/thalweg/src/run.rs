@@ -53,8 +53,11 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     if let Some(note) = of_schemes.note {
         console.say(&note);
     }
-    let frame =
-        Frame { margin: arguments.margin, unlike_defaults: of_schemes.unlike_defaults, compared: flows.clone() };
+    let frame = Frame {
+        margin: arguments.margin,
+        unlike_defaults: of_schemes.unlike_defaults,
+        compared: flows.clone(),
+    };
     execute(&source, &loaded, schemes, frame, options, console)
 }
 

@@ -328,7 +328,10 @@ fn one_group_is_compared_beside_others_that_keep_their_scheme() {
     let text = thalweg(&place, &asked);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("Compared: `new`; `old` keeps its scheme"), "{text}");
-    assert!(text.contains("Beside vegas the others carried") && text.contains("more than beside cubic"), "{text}");
+    assert!(
+        text.contains("Beside vegas the others carried") && text.contains("more than beside cubic"),
+        "{text}"
+    );
     assert!(text.contains("cubic carried most") || text.contains("No clear winner in goodput"), "{text}");
 }
 

@@ -7,7 +7,8 @@ use super::text::{Scale, Style, listed};
 use super::unlike::{Remedy, unlike_warning};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
-    Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired, SchemeResults, Tables,
+    Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,
+    SchemeResults, Tables,
 };
 use std::collections::BTreeMap;
 

@@ -122,17 +122,19 @@ impl Document {
         let share = |name: &str| {
             let number = own.iter().position(|of| of.scheme == name)?;
             let seeds: Vec<u64> = self.seeds.clone();
-            let of =
-                |number: usize| seeds.iter().map(|seed| shares[number].get(seed).copied()).collect::<Vec<_>>();
+            let of = |number: usize| {
+                seeds.iter().map(|seed| shares[number].get(seed).copied()).collect::<Vec<_>>()
+            };
             Paired::of(&of(0), &of(number), 0.0)
         };
-        let differences = own_differences.iter().zip(other_differences).map(|(own, rest)| ComparedDifference {
-            scheme: own.scheme.clone(),
-            against: own.against.clone(),
-            share: share(&own.scheme),
-            metrics: own.totals.clone(),
-            rest: rest.totals.clone(),
-        });
+        let differences =
+            own_differences.iter().zip(other_differences).map(|(own, rest)| ComparedDifference {
+                scheme: own.scheme.clone(),
+                against: own.against.clone(),
+                share: share(&own.scheme),
+                metrics: own.totals.clone(),
+                rest: rest.totals.clone(),
+            });
         let differences = differences.collect();
         self.compared = Some(Compared { groups, schemes, differences });
         self

@@ -4,7 +4,7 @@
 use super::metric::{FlowView, Joined, Line, Members, SUBJECTS, Tables, Unit, columns, members};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_sim::{FlowResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
+use thalweg_sim::{FlowResult, GroupResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
 
 macro_rules! metrics {
     ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {
@@ -51,7 +51,7 @@ metrics! {
         .of_flow(|of| of.flow.finished.map(|end| end.since(of.flow.start).as_secs_f64()));
 
     /// Transfers that ended after the warm-up: flows that end, each transfer of Poisson arrivals, each exchange of request and
-    /// response.
+    /// response, each block of a round.
     Completions = Line::new("completions", Unit::Count).shown("Completed", "", TRANSFERS)
         .of_transfers(|of| count(of.completion.count));
     /// Transfers begun and not ended: of flows that end those that did not, of many transfers those under way and those whose
@@ -94,6 +94,17 @@ metrics! {
     /// The largest of them.
     SlowdownMax = Line::new("slowdown_max", Unit::Number).shown("Slowdown", "max", Tables::NONE)
         .of_transfers(|of| of_ratios(&of.slowdown, |of| of.max));
+
+    /// Rounds of flows that wait for each other (`rounds`) that ended after the warm-up.
+    Rounds = Line::new("rounds", Unit::Count).shown("Rounds", "", Tables::TRANSFERS).of_group(|of| rounds(of, |of| of.count as f64));
+    /// The mean time of these rounds, from the first block's begin to the last one's arrival.
+    RoundMean = Line::new("round_mean_s", Unit::Time).shown("Round", "mean", Tables::TRANSFERS)
+        .of_group(|of| rounds(of, |of| of.mean.as_secs_f64()));
+    /// Their 99th percentile.
+    RoundP99 = Line::new("round_p99_s", Unit::Time).percentile().of_group(|of| rounds(of, |of| of.p99.as_secs_f64()));
+    /// The longest of them.
+    RoundMax = Line::new("round_max_s", Unit::Time).shown("Round", "max", Tables::TRANSFERS)
+        .of_group(|of| rounds(of, |of| of.max.as_secs_f64()));
 
     /// Payload delivered to the application in order, each byte once, over the time from the warm-up's end to the run's end.
     Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
@@ -347,6 +358,11 @@ fn measured(span: Duration) -> Option<f64> {
 /// A time of a distribution; nothing where nothing was counted.
 fn of_samples(summary: &Summary, time: fn(&Summary) -> Duration) -> Option<f64> {
     (summary.count > 0).then(|| time(summary).as_secs_f64())
+}
+
+/// A value of a group's rounds; nothing where there is none.
+fn rounds(group: &GroupResult, value: fn(&Summary) -> f64) -> Option<f64> {
+    (group.rounds.count > 0).then(|| value(&group.rounds))
 }
 
 /// A ratio of a distribution; nothing where nothing was counted.

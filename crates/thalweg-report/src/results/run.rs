@@ -72,6 +72,18 @@ pub struct Group {
     /// Its transfers by size: the classes that have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeClass>,
+    /// The first 10 000 rounds of its flows, where they wait for each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_list: Vec<Round>,
+}
+
+/// A round of flows that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// The time at which its first block began.
+    pub start_s: f64,
+    /// The time at which the last one had arrived.
+    pub end_s: f64,
 }
 
 /// The transfers of about one size that ended.
@@ -211,6 +223,11 @@ impl Group {
             flows: group.flows,
             values: Values::joined(members, group, &group.transfers, |line| line.group),
             sizes: group.sizes.iter().map(SizeClass::of).collect(),
+            round_list: group
+                .round_list
+                .iter()
+                .map(|of| Round { start_s: of.start.as_secs_f64(), end_s: of.end.as_secs_f64() })
+                .collect(),
         }
     }
 }

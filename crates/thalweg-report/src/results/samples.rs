@@ -95,6 +95,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         has_many: false,
         transfers: Transfers::default(),
         sizes: Vec::new(),
+        rounds: Summary::default(),
+        round_list: Vec::new(),
         delay: delays(10 + mbits / 10),
     };
     RunResult {

@@ -1,6 +1,8 @@
 //! One direction of a line.
 
-use super::super::keys::{ChanceTable, Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry};
+use super::super::keys::{
+    ChanceTable, Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry,
+};
 use super::super::table::Fields;
 use super::super::writer::{Entries, text};
 use super::feedback;

@@ -121,8 +121,7 @@ impl Decode for Loss {
 }
 
 /// No packet is held back.
-pub const NO_REORDER: ReorderSpec =
-    ReorderSpec { probability: 0.0, delay: Duration::ZERO, correlation: 0.0 };
+pub const NO_REORDER: ReorderSpec = ReorderSpec { probability: 0.0, delay: Duration::ZERO, correlation: 0.0 };
 
 table! {
     /// Packets that are held back, so that later ones pass them.

@@ -24,7 +24,7 @@ pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, T
 pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{Ends, FramingName, Line, Link, Reverse, ScheduleEntry};
-pub use loss::{Chance, ChanceTable, Loss, LossTable, Reorder, NO_REORDER};
+pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use pattern::{Nodes, Pattern};
 pub use queue::{Capacity, Queue, Threshold};

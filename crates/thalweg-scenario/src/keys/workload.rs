@@ -51,6 +51,22 @@ table! {
         packet: Bytes = "packet" or r#""1000 B""# => packet;
         /// Both times are means of exponential distributions.
         random: bool = "random" or "false" => random;
+        /// Both times are means of Pareto distributions of this shape, above 1. Below 2 many such sources together are self-similar, with
+        /// the Hurst parameter (3 - shape) / 2 (Willinger et al. 1997). Not with `random`.
+        shape: Number = "shape" => shape;
+    }
+}
+
+table! {
+    /// Each flow of the group sends a block, on one connection for all rounds. When the blocks of all have arrived, all wait for `think`, and
+    /// the next round begins: synchronised reads of striped storage, or steps of a computation.
+    Rounds "rounds workload" for WorkloadSpec::Rounds {
+        /// The size of each block.
+        size: Bytes = "size" (required) => size;
+        /// How many rounds; until the end of the run without.
+        rounds: u32 = "rounds" => rounds;
+        /// From the arrival of the last block of a round to the begin of the next.
+        think: Duration = "think" or r#""0 s""# => think;
     }
 }
 
@@ -182,6 +198,7 @@ choice! {
         "poisson" => Poisson(Poisson),
         "list" => List(ListWorkload),
         "request-response" => RequestResponse(RequestResponse),
+        "rounds" => Rounds(Rounds),
         "trace" => Trace(TraceWorkload),
     }
 }

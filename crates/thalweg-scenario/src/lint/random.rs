@@ -36,9 +36,11 @@ pub(super) fn random_packets(line: &DirectionSpec) -> bool {
     line.queue.is_random()
         || !line.jitter.is_zero()
         || line.variation.as_deref().is_some_and(of_each_packet)
-        || line.schedule.iter().filter_map(|change| change.jitter.as_ref()).any(|jitter| {
-            !jitter.span.is_zero() || jitter.variation.as_deref().is_some_and(of_each_packet)
-        })
+        || line
+            .schedule
+            .iter()
+            .filter_map(|change| change.jitter.as_ref())
+            .any(|jitter| !jitter.span.is_zero() || jitter.variation.as_deref().is_some_and(of_each_packet))
         || random_impairment(&line.impairment)
         || line.schedule.iter().filter_map(|change| change.impairment.as_ref()).any(random_impairment)
 }
@@ -56,7 +58,7 @@ fn random_impairment(impairment: &ImpairmentSpec) -> bool {
 pub(super) fn random_workload(workload: &WorkloadSpec) -> bool {
     match workload {
         WorkloadSpec::Telnet { .. } | WorkloadSpec::Poisson { .. } => true,
-        WorkloadSpec::OnOff { random, .. } => *random,
+        WorkloadSpec::OnOff { random, shape, .. } => *random || shape.is_some(),
         WorkloadSpec::RequestResponse { response, think, .. } => {
             !think.is_zero() || !matches!(response, SizeSpec::Fixed(_))
         }
@@ -64,6 +66,7 @@ pub(super) fn random_workload(workload: &WorkloadSpec) -> bool {
         | WorkloadSpec::Transfer(_)
         | WorkloadSpec::Deliver(_)
         | WorkloadSpec::ConstantRate { .. }
+        | WorkloadSpec::Rounds { .. }
         | WorkloadSpec::List(_)
         | WorkloadSpec::Trace(_) => false,
     }

@@ -193,8 +193,17 @@ impl Resolver<'_> {
         found
     }
 
-    /// Refuses what would send without end at one instant.
+    /// Refuses what would send without end at one instant, and rounds that never end.
     fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
+        if matches!(workload, WorkloadSpec::Rounds { .. }) && !transport.properties().is_reliable() {
+            let message = format!(
+                "{} does not repair losses: a round would wait for a lost block for ever",
+                transport.scheme
+            );
+            self.report
+                .error("scenario.endless", span, message)
+                .help("rounds need a transport that delivers everything, such as `cubic`");
+        }
         let greedy = matches!(
             workload,
             WorkloadSpec::Bulk | WorkloadSpec::Deliver(_) | WorkloadSpec::OnOff { rate: None, .. }
@@ -276,6 +285,25 @@ impl Resolver<'_> {
                 }
                 self.sends(table.rate.as_ref())?;
                 self.written(table.packet.as_ref())?;
+                if let Some(shape) = &table.shape {
+                    if !(shape.value.0 > 1.0 && shape.value.0 <= MAX_SHAPE) {
+                        let message = format!("a shape must be above 1, and at most {MAX_SHAPE}");
+                        self.report
+                            .error("scenario.range", shape.span, message)
+                            .help("at 1 or below Pareto distributions have no mean; 1.5 is one for self-similar traffic");
+                        return None;
+                    }
+                    if table.random.as_ref().is_some_and(|random| random.value) {
+                        self.report
+                            .error(
+                                "scenario.conflict",
+                                shape.span,
+                                "times are exponential (`random`) or Pareto (`shape`)",
+                            )
+                            .help("leave one of them out");
+                        return None;
+                    }
+                }
             }
             WorkloadTable::ConstantRate(table) => {
                 self.written(table.packet.as_ref())?;
@@ -293,6 +321,13 @@ impl Resolver<'_> {
                 let request = table.request.as_ref()?.value;
                 let think = table.think.as_ref().map_or(Duration::ZERO, |at| at.value);
                 return Some(WorkloadSpec::RequestResponse { request, response, think });
+            }
+            WorkloadTable::Rounds(table) => {
+                self.written(table.size.as_ref())?;
+                if let Some(rounds) = table.rounds.as_ref().filter(|rounds| rounds.value == 0) {
+                    self.report.error("scenario.range", rounds.span, "there must be a round at least");
+                    return None;
+                }
             }
             WorkloadTable::Trace(table) => return self.writes(table, workload.span),
         }
@@ -461,3 +496,6 @@ fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
     }
     access.value.line.complete(&common.value.line);
 }
+
+/// The largest shape of Pareto distributions of times: nearly constant ones.
+const MAX_SHAPE: f64 = 1000.0;

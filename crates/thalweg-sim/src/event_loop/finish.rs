@@ -311,10 +311,12 @@ impl<T: Tracing> EventLoop<T> {
             fairness_variance: fairness_variance(&kbits),
             has_many: matches!(
                 self.flows[first].workload,
-                Workload::Poisson(_) | Workload::List(_) | Workload::RequestResponse(_)
+                Workload::Poisson(_) | Workload::List(_) | Workload::RequestResponse(_) | Workload::Rounds(_)
             ),
             transfers: group.completions.result(unfinished),
             sizes: group.completions.by_size(),
+            rounds: group.rounds.took.summary(),
+            round_list: group.rounds.list.clone(),
             delay: self.group_delay(group),
         };
         let jain = jain_of(members.iter().filter(|flow| result.wanted_more(flow)));

@@ -88,6 +88,9 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(exchange) = reaction.completed {
             self.complete_exchange(flow, exchange);
         }
+        if let Some((size, began)) = reaction.block {
+            self.end_block(flow, size, began);
+        }
         if self.flows[flow as usize].stopped {
             return;
         }

@@ -12,6 +12,7 @@ use crate::parts::host::Host;
 use crate::parts::network::END;
 use crate::parts::outside::{Arrival, Held, LineNow, Message, Outside, SCHEME};
 use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
+use crate::parts::rounds::Rounds;
 use crate::parts::series::{FLOW_SERIES, WatchedFlow};
 use crate::parts::transfer::Completions;
 use crate::parts::transmitter::Waiting;
@@ -72,6 +73,7 @@ impl<T: Tracing> EventLoop<T> {
             flows: 1,
             opening: None,
             completions: Completions::default(),
+            rounds: Rounds::default(),
             delay: Histogram::default(),
         });
         self.flows.push(Flow {

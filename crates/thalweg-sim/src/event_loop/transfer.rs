@@ -1,6 +1,7 @@
 //! Transfers: how long they took, and how long they would have taken with the network to themselves.
 
 use super::EventLoop;
+use crate::event::Kind;
 use crate::parts::endpoint::{Engine, Way};
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
 use crate::parts::network::EXIT;
@@ -54,6 +55,24 @@ impl<T: Tracing> EventLoop<T> {
         let ideal = self.ideal(flow, request, response);
         let size = Bytes::new(request + response);
         self.book(Transfer { flow, size, start: began, end: Some(self.now), ideal });
+    }
+
+    /// A flow's block has arrived; if it is the last of the round, the next round of the group's flows is due.
+    pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
+        let transfer = self.completed(flow, size, began, self.now);
+        self.book(transfer);
+        let (now, counting) = (self.now, self.counting);
+        let group = &mut self.groups[self.flows[flow as usize].group as usize];
+        let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
+        if counting {
+            group.rounds.count(round);
+        }
+        let flows = group.first_flow..group.first_flow + group.flows;
+        if let Some(at) = group.rounds.next(now) {
+            for flow in flows {
+                self.wheel.push(at, Kind::Application.key(flow));
+            }
+        }
     }
 
     fn book(&mut self, transfer: Transfer) {
@@ -173,10 +192,11 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// The bytes and the begin of an exchange that has not ended.
+/// The bytes and the begin of an exchange or of a block that has not ended.
 fn open_exchange(flow: &Flow) -> Option<(u64, Time)> {
     match &flow.workload {
         Workload::RequestResponse(exchange) if flow.main != NO_CONNECTION && !flow.stopped => exchange.open(),
+        Workload::Rounds(block) if flow.main != NO_CONNECTION && !flow.stopped => block.open(),
         _ => None,
     }
 }

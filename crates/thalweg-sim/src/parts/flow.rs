@@ -4,6 +4,7 @@ use crate::measure::Histogram;
 use crate::parts::endpoint::{Counts, Way};
 use crate::parts::packet::NONE;
 use crate::parts::reader::Reader;
+use crate::parts::rounds::Rounds;
 use crate::parts::transfer::Completions;
 use crate::parts::workload::Workload;
 use crate::result::{FlowCounts, TwoLevelCounts};
@@ -71,6 +72,8 @@ pub(crate) struct Group {
     /// The place of its first flow among all that open connections as the run goes on, if its flows do.
     pub opening: Option<u32>,
     pub completions: Completions,
+    /// The rounds of its flows, where they have such.
+    pub rounds: Rounds,
     /// One-way delays, for a group of too many flows to keep them for each.
     pub delay: Histogram,
 }
@@ -257,6 +260,7 @@ impl Group {
             name: self.name.clone(),
             scheme: self.scheme.clone(),
             completions: Completions::default(),
+            rounds: Rounds { left: self.rounds.left, think: self.rounds.think, ..Rounds::default() },
             delay: Histogram::default(),
             routes: Arc::clone(&self.routes),
             ..*self
@@ -273,6 +277,7 @@ impl Group {
     pub fn add(&mut self, other: &Self) {
         self.completions.merge(&other.completions);
         self.completions.given_up += other.completions.given_up;
+        self.rounds.add(&other.rounds);
         self.delay.merge(&other.delay);
     }
 

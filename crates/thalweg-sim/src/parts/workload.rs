@@ -25,6 +25,8 @@ pub(crate) struct Reaction {
     pub completed: Option<Exchange>,
     /// All that was to arrive has arrived.
     pub arrived: bool,
+    /// A block of this size, begun at that time, has arrived.
+    pub block: Option<(u64, Time)>,
 }
 
 /// A request and its response.
@@ -50,7 +52,17 @@ pub(crate) enum Workload {
     Poisson(Box<Poisson>),
     List(Box<List>),
     RequestResponse(Box<RequestResponse>),
+    Rounds(Box<Block>),
     Trace(Box<Trace>),
+}
+
+/// The block of a round.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    size: u64,
+    /// The bytes that are still to arrive.
+    left: u64,
+    began: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -68,6 +80,8 @@ pub(crate) struct OnOff {
     gap: Option<Duration>,
     packet: u64,
     stream: Option<Stream>,
+    /// That of Pareto distributions; exponential ones without.
+    shape: Option<f64>,
     until: Time,
     writing: bool,
 }
@@ -126,12 +140,13 @@ impl Workload {
             WorkloadSpec::Telnet { packet, gap } => {
                 Self::Telnet(Box::new(Telnet { packet: packet.get(), gap: *gap, stream: stream("telnet") }))
             }
-            WorkloadSpec::OnOff { on, off, rate, packet, random } => Self::OnOff(Box::new(OnOff {
+            WorkloadSpec::OnOff { on, off, rate, packet, random, shape } => Self::OnOff(Box::new(OnOff {
                 on: *on,
                 off: *off,
                 gap: rate.map(|rate| rate.transmission_time(*packet)),
                 packet: packet.get(),
-                stream: random.then(|| stream("on-off")),
+                stream: (*random || shape.is_some()).then(|| stream("on-off")),
+                shape: *shape,
                 until: Time::ZERO,
                 writing: false,
             })),
@@ -161,6 +176,9 @@ impl Workload {
                     size: 0,
                 }))
             }
+            WorkloadSpec::Rounds { size, .. } => {
+                Self::Rounds(Box::new(Block { size: size.get(), left: 0, began: Time::ZERO }))
+            }
             WorkloadSpec::Trace(writes) => {
                 let writes = Arc::clone(writes);
                 Self::Trace(Box::new(Trace { writes, next: 0, start: Time::ZERO }))
@@ -180,6 +198,7 @@ impl Workload {
                 Reaction { timer: list.next(), ..Reaction::default() }
             }
             Self::RequestResponse(exchange) => exchange.ask(now),
+            Self::Rounds(block) => block.begin(now),
             Self::Trace(trace) => {
                 trace.start = now;
                 self.on_timer(now)
@@ -203,6 +222,7 @@ impl Workload {
             }
             Self::List(list) => list.step(),
             Self::RequestResponse(exchange) => exchange.ask(now),
+            Self::Rounds(block) => block.begin(now),
             Self::Trace(trace) => trace.step(now),
         }
     }
@@ -223,6 +243,7 @@ impl Workload {
     pub fn on_delivered(&mut self, bytes: u64) -> Reaction {
         match self {
             Self::RequestResponse(exchange) => exchange.on_request(bytes),
+            Self::Rounds(block) => block.on_delivered(bytes),
             Self::Deliver(left) if *left > 0 => {
                 *left = left.saturating_sub(bytes);
                 Reaction { arrived: *left == 0, ..Reaction::default() }
@@ -280,7 +301,11 @@ impl Poisson {
 
 impl OnOff {
     fn span(&mut self, mean: Duration) -> Duration {
-        self.stream.as_mut().map_or(mean, |stream| stream.exponential_duration(mean))
+        match (&mut self.stream, self.shape) {
+            (None, _) => mean,
+            (Some(stream), None) => stream.exponential_duration(mean),
+            (Some(stream), Some(shape)) => mean.mul_f64((shape - 1.0) / shape * stream.pareto(shape)),
+        }
     }
 
     fn step(&mut self, now: Time) -> Reaction {
@@ -295,6 +320,25 @@ impl OnOff {
         // While on: the next write, or the end of the pulse, whichever is first.
         let timer = self.gap.map_or(self.until, |gap| self.until.min(now + gap));
         Reaction { write: self.packet, timer: Some(timer), ..Reaction::default() }
+    }
+}
+
+impl Block {
+    fn begin(&mut self, now: Time) -> Reaction {
+        (self.left, self.began) = (self.size, now);
+        Reaction { write: self.size, ..Reaction::default() }
+    }
+
+    fn on_delivered(&mut self, bytes: u64) -> Reaction {
+        let before = self.left;
+        self.left = before.saturating_sub(bytes);
+        let block = (before > 0 && self.left == 0).then_some((self.size, self.began));
+        Reaction { block, ..Reaction::default() }
+    }
+
+    /// The block that has begun and not arrived, and when it began.
+    pub fn open(&self) -> Option<(u64, Time)> {
+        (self.left > 0).then_some((self.size, self.began))
     }
 }
 
@@ -415,6 +459,40 @@ mod tests {
             }
         }
         assert_eq!(opened, [(0, 9.0, 90), (2, 1.0, 10), (2, 5.0, 50), (2, 5.0, 51)]);
+    }
+
+    /// Pareto times of shape a and mean m are at least m (a - 1) / a, half of them below that times 2^(1/a), and with a of 3 their mean is
+    /// found within 1 %.
+    #[test]
+    fn pareto_times_have_their_mean_and_median() {
+        let ms = Duration::from_millis;
+        let spans = |shape: f64| {
+            let (rate, packet) = (None, Bytes::new(1000));
+            let spec = WorkloadSpec::OnOff {
+                on: ms(300),
+                off: ms(900),
+                rate,
+                packet,
+                random: false,
+                shape: Some(shape),
+            };
+            let Workload::OnOff(mut source) = Workload::new(&spec, 0, |purpose| Stream::new(5, purpose, 0))
+            else {
+                panic!()
+            };
+            let mut spans: Vec<f64> = (0..100_000).map(|_| source.span(ms(300)).as_millis_f64()).collect();
+            spans.sort_by(f64::total_cmp);
+            spans
+        };
+        for shape in [1.2, 1.5, 3.0] {
+            let least = 300.0 * (shape - 1.0) / shape;
+            let spans = spans(shape);
+            assert!((spans[0] / least - 1.0).abs() < 0.001, "{shape}: {}", spans[0]);
+            let median = spans[spans.len() / 2] / (least * 2f64.powf(1.0 / shape));
+            assert!((median - 1.0).abs() < 0.01, "{shape}: {median}");
+        }
+        let mean = spans(3.0).iter().sum::<f64>() / 1e5;
+        assert!((mean / 300.0 - 1.0).abs() < 0.01, "{mean}");
     }
 
     #[test]
