@@ -151,6 +151,8 @@ fn between(times: &[Duration], share: f64) -> Duration {
 
 /// The least share of draws that a quantile is asked for: a half of the last of 53 random bits.
 const SMALLEST_SHARE: f64 = 5.551_115_123_125_783e-17;
+/// The greatest below one that a number can be.
+const LARGEST_SHARE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 /// The standard normal quantile: the rational approximation 26.2.23 of Abramowitz and Stegun (1964), and two of Newton's steps.
 fn normal_quantile(share: f64) -> f64 {
@@ -200,7 +202,7 @@ impl TimeSpec {
 
     /// Returns the time that this share of draws, 0 to 1, does not exceed; none where a draw takes several numbers.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
-        let share = share.clamp(SMALLEST_SHARE, 1.0 - SMALLEST_SHARE);
+        let share = share.clamp(SMALLEST_SHARE, LARGEST_SHARE);
         let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
         Some(match self {
             Self::Uniform { min, max } => *min + max.saturating_sub(*min).mul_f64(share),
