@@ -4,6 +4,7 @@ use crate::bucket::Buckets;
 use crate::lanes::Lanes;
 use crate::room::Room;
 use crate::spec::above_zero;
+use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -19,11 +20,18 @@ pub struct DrrConfig {
     pub buckets: Option<u32>,
     /// The rule for whose packet is lost when there is no room.
     pub overflow: Overflow,
+    /// The weights of flows by their priority.
+    pub weights: Weights,
 }
 
 impl Default for DrrConfig {
     fn default() -> Self {
-        Self { quantum: Bytes::new(1500), buckets: None, overflow: Overflow::LongestTail }
+        Self {
+            quantum: Bytes::new(1500),
+            buckets: None,
+            overflow: Overflow::LongestTail,
+            weights: Weights::default(),
+        }
     }
 }
 
@@ -37,7 +45,7 @@ impl Default for DrrConfig {
 ///
 /// | paper | here | reason | effect |
 /// | --- | --- | --- | --- |
-/// | quanta per queue | one for all | flows have no weights | equal shares |
+/// | quanta per queue | one, times the [weight](Weights) of the flow whose packet is first | a queue may have several flows | shares are in proportion to weights |
 /// | rounds without a packet are gone through | passed over in one step | a quantum of a byte must not stall | none |
 #[derive(Clone, Debug)]
 pub struct Drr {
@@ -81,17 +89,22 @@ impl Drr {
         self.lanes.get(lane).front().map_or(0, |(entry, ())| u64::from(entry.size))
     }
 
+    /// The bytes that a queue may send more in each round.
+    fn quantum(&self, lane: u32) -> u64 {
+        let weight = self.lanes.get(lane).front().map_or(1, |(entry, ())| self.config.weights.of(entry));
+        self.config.quantum.get().max(1).saturating_mul(u64::from(weight))
+    }
+
     /// Gives turns until a queue may send, and returns it.
     fn next_turn(&mut self) -> Option<u32> {
-        let quantum = self.config.quantum.get().max(1);
         loop {
             for _ in 0..self.turns.len() {
                 let &lane = self.turns.front()?;
-                let head = self.head(lane);
+                let (head, quantum) = (self.head(lane), self.quantum(lane));
                 let turn = self.lanes.state(lane);
                 if !turn.has_begun {
                     turn.has_begun = true;
-                    turn.deficit += quantum;
+                    turn.deficit = turn.deficit.saturating_add(quantum);
                 }
                 if head <= turn.deficit {
                     return Some(lane);
@@ -101,9 +114,11 @@ impl Drr {
             }
             // Nobody could send in this round: the rounds up to the next in which somebody can are passed over.
             let missing = |lane: u32| self.head(lane).saturating_sub(self.lanes.get(lane).state.deficit);
-            let rounds = self.turns.iter().map(|&lane| missing(lane).div_ceil(quantum)).min()?;
+            let rounds = self.turns.iter().map(|&lane| missing(lane).div_ceil(self.quantum(lane))).min()?;
             for &lane in &self.turns {
-                self.lanes.state(lane).deficit += rounds.saturating_sub(1) * quantum;
+                let more = rounds.saturating_sub(1).saturating_mul(self.quantum(lane));
+                let deficit = &mut self.lanes.state(lane).deficit;
+                *deficit = deficit.saturating_add(more);
             }
         }
     }
@@ -188,6 +203,7 @@ impl Configure for DrrConfig {
 
     fn check(&self) -> Result<(), SpecError> {
         above_zero("quantum", self.quantum.get() as f64)?;
+        self.weights.check()?;
         above_zero("buckets", f64::from(self.buckets.unwrap_or(1)))
     }
 
@@ -202,7 +218,7 @@ impl Configure for DrrConfig {
             marks: false,
             is_random: self.buckets.is_some(),
             sees_all: true,
-            serves_by_priority: false,
+            serves_by_priority: self.weights.differ(),
         }
     }
 
@@ -218,7 +234,8 @@ mod tests {
     use crate::testing::{drain, offer, ordinary};
 
     fn queue(quantum: u64, limit: Limit, overflow: Overflow) -> Drr {
-        let config = DrrConfig { quantum: Bytes::new(quantum), buckets: None, overflow };
+        let config =
+            DrrConfig { quantum: Bytes::new(quantum), buckets: None, overflow, weights: Weights::default() };
         Drr::new(limit, config, || Stream::new(1, "test", 0))
     }
 

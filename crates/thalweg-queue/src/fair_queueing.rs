@@ -4,6 +4,7 @@ use crate::lanes::Lanes;
 use crate::room::Room;
 use crate::rounds::{Round, Rounds, of_bytes};
 use crate::spec::above_zero;
+use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -17,6 +18,8 @@ pub struct FairQueueingConfig {
     /// Sets the congestion bit on packets of a flow that holds more than this many times its fair share of the
     /// buffer, which is the limit divided by the number of flows with packets waiting. `None` sets no bits.
     pub mark_above: Option<f64>,
+    /// The weights of flows by their priority.
+    pub weights: Weights,
 }
 
 /// Fair Queueing: packets leave in the order in which they would if the line served the flows bit by bit in turn
@@ -38,6 +41,7 @@ pub struct FairQueueingConfig {
 /// | paper | here | reason | effect |
 /// | --- | --- | --- | --- |
 /// | R(t) by the line's rate | by what the line has sent, the rate within a packet only | lines may change their rate | none on a line of constant rate |
+/// | flows are served alike | a flow with [weight](Weights) w is served w bits in turn: its packets count P / w in finish numbers and bids, and R(t) grows at the rate over the sum of weights | shares in proportion | none where all are 1; shares of the buffer and promptness have no weights |
 /// | finish numbers of dropped packets not discussed | taken back | a flow is charged for what it was given | a flow that sends too much gets its fair share, not less |
 #[derive(Clone, Debug)]
 pub struct FairQueueing {
@@ -56,6 +60,7 @@ pub struct FairQueueing {
 struct Conversation {
     /// The finish number of its last packet.
     finish: Round,
+    weight: u32,
 }
 
 /// The notes on a packet.
@@ -84,12 +89,13 @@ impl FairQueueing {
     /// Stores an arrival, whether there is room or not, and returns its flow's lane.
     fn store(&mut self, mut entry: Entry) -> u32 {
         let (lane, _) = self.lanes.open(entry.flow);
-        let size = of_bytes(u64::from(entry.size));
+        let weight = self.config.weights.of(&entry);
+        let size = of_bytes(u64::from(entry.size)) / u128::from(weight);
         let (before, now) = (self.lanes.get(lane).state.finish, self.rounds.now());
         let finish = before.max(now) + size;
         let bid = before.max(now.saturating_sub(of_bytes(self.config.promptness.get()))) + size;
-        self.lanes.state(lane).finish = finish;
-        self.rounds.change(lane, before, finish);
+        (self.lanes.state(lane).finish, self.lanes.state(lane).weight) = (finish, weight);
+        self.rounds.change(lane, weight, before, finish);
         let is_first = self.lanes.get(lane).is_empty();
         let flows = self.lanes.busy() + usize::from(is_first);
         let cost = self.room.cost(&entry);
@@ -123,7 +129,8 @@ impl FairQueueing {
             self.heads.remove(&(tag.bid, tag.arrival, lane));
         }
         let finish = core::mem::replace(&mut self.lanes.state(lane).finish, tag.before);
-        self.rounds.change(lane, finish, tag.before);
+        let weight = self.lanes.get(lane).state.weight;
+        self.rounds.change(lane, weight, finish, tag.before);
         self.close_if_done(lane);
         Some(entry)
     }
@@ -212,6 +219,7 @@ impl Configure for FairQueueingConfig {
     const NAME: &'static str = "fq";
 
     fn check(&self) -> Result<(), SpecError> {
+        self.weights.check()?;
         self.mark_above.map_or(Ok(()), |share| above_zero("mark_above", share))
     }
 
@@ -226,7 +234,7 @@ impl Configure for FairQueueingConfig {
             marks: self.mark_above.is_some(),
             is_random: false,
             sees_all: true,
-            serves_by_priority: false,
+            serves_by_priority: self.weights.differ(),
         }
     }
 

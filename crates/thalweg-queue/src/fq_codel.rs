@@ -5,6 +5,7 @@ use crate::codel::{Backlog, CoDelConfig, Control};
 use crate::lanes::Lanes;
 use crate::room::Room;
 use crate::spec::above_zero;
+use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -21,11 +22,19 @@ pub struct FqCoDelConfig {
     pub quantum: Bytes,
     /// At most this many packets are dropped at once from the largest queue when there is no room, at least 1.
     pub drop_batch: u32,
+    /// The weights of flows by their priority.
+    pub weights: Weights,
 }
 
 impl Default for FqCoDelConfig {
     fn default() -> Self {
-        Self { codel: CoDelConfig::default(), flows: 1024, quantum: Bytes::new(1514), drop_batch: 64 }
+        Self {
+            codel: CoDelConfig::default(),
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            drop_batch: 64,
+            weights: Weights::default(),
+        }
     }
 }
 
@@ -42,6 +51,7 @@ impl Default for FqCoDelConfig {
 /// | RFC | here | reason | effect |
 /// | --- | --- | --- | --- |
 /// | a queue's CoDel state lives on when it is empty | as long as it is in one of the two lists | less to keep | counts start anew |
+/// | queues have no weights | the quantum is multiplied by the [weight](Weights) of the flow that came last to the queue | shares in proportion | none where all are 1 |
 /// | rounds without a packet are gone through | passed over in one step | a quantum of a byte must not stall | none |
 #[derive(Clone, Debug)]
 pub struct FqCoDel {
@@ -62,6 +72,7 @@ struct Flow {
     credits: i64,
     control: Option<Control>,
     bytes: u64,
+    weight: u32,
 }
 
 /// A queue as CoDel sees it.
@@ -97,8 +108,13 @@ impl FqCoDel {
         }
     }
 
-    fn quantum(&self) -> i64 {
-        i64::try_from(self.config.quantum.get().max(1)).unwrap_or(i64::MAX / 2)
+    /// The bytes that a queue may send in each round.
+    fn quantum(&self, lane: u32) -> i64 {
+        let weight = u64::from(self.lanes.get(lane).state.weight.max(1));
+        // Half of the largest number leaves room for what a queue has already.
+        i64::try_from(self.config.quantum.get().max(1).saturating_mul(weight))
+            .unwrap_or(i64::MAX)
+            .min(i64::MAX / 2)
     }
 
     /// Makes room at the head of the largest queue.
@@ -144,8 +160,9 @@ impl Discipline for FqCoDel {
             return;
         }
         let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
+        self.lanes.state(lane).weight = self.config.weights.of(&entry);
         if is_new {
-            self.lanes.state(lane).credits = self.quantum();
+            self.lanes.state(lane).credits = self.quantum(lane);
             self.new.push_back(lane);
         }
         self.lanes.state(lane).bytes += u64::from(entry.size);
@@ -160,14 +177,13 @@ impl Discipline for FqCoDel {
         if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
-        let quantum = self.quantum();
         // Queues that were passed by without a packet in this call, one after the other.
         let mut passed = 0;
         loop {
             let is_new = !self.new.is_empty();
             let lane = *self.new.front().or_else(|| self.old.front())?;
             if self.lanes.get(lane).state.credits <= 0 {
-                self.lanes.state(lane).credits += quantum;
+                self.lanes.state(lane).credits += self.quantum(lane);
                 let list = if is_new { &mut self.new } else { &mut self.old };
                 list.pop_front();
                 self.old.push_back(lane);
@@ -175,9 +191,15 @@ impl Discipline for FqCoDel {
                 if !is_new && passed >= self.old.len() {
                     // Nobody has credits: pass over the rounds in which nobody will.
                     let needed = |lane: &u32| (1 - self.lanes.get(*lane).state.credits).max(0) as u64;
-                    let rounds = self.old.iter().map(|lane| needed(lane).div_ceil(quantum as u64)).min()?;
-                    for &lane in &self.old {
-                        self.lanes.state(lane).credits += rounds as i64 * quantum;
+                    let rounds = self
+                        .old
+                        .iter()
+                        .map(|lane| needed(lane).div_ceil(self.quantum(*lane) as u64))
+                        .min()?;
+                    for lane in self.old.iter().copied() {
+                        let more = (rounds as i64).saturating_mul(self.quantum(lane));
+                        let credits = &mut self.lanes.state(lane).credits;
+                        *credits = credits.saturating_add(more);
                     }
                     passed = 0;
                 }
@@ -222,6 +244,7 @@ impl Configure for FqCoDelConfig {
             return Err(SpecError::TooMany { what: "flows", most: MAX_FLOWS, found: self.flows });
         }
         above_zero("quantum", self.quantum.get() as f64)?;
+        self.weights.check()?;
         above_zero("drop_batch", f64::from(self.drop_batch))
     }
 
@@ -236,7 +259,7 @@ impl Configure for FqCoDelConfig {
             marks: self.codel.ecn,
             is_random: true,
             sees_all: true,
-            serves_by_priority: false,
+            serves_by_priority: self.weights.differ(),
         }
     }
 

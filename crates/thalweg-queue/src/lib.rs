@@ -48,6 +48,7 @@ mod synthesise;
 mod testing;
 mod tokens;
 mod trials;
+mod weights;
 
 macro_rules! declare {
     ($($file:ident,)+) => {
@@ -75,3 +76,4 @@ pub use rhythm::{Beat, RhythmSpec};
 pub use spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use synthesise::SynthesisError;
 pub use tokens::TokenBucketSpec;
+pub use weights::Weights;

@@ -17,7 +17,7 @@ pub(crate) fn of_bytes(bytes: u64) -> Round {
 
 /// The round number R(t) of Demers, Keshav and Shenker (1989, section 2.2).
 ///
-/// It grows at μ / N, where μ is the line's rate and N the number of active flows: those whose last packet has not
+/// It grows at μ / N, where μ is the line's rate and N the number of active flows, each counted by its weight: those whose last packet has not
 /// been sent in full if the line gave one bit to each in turn. Work is what the line has really done: packets are
 /// counted in full when the line is free again, and in between as far as the rate tells, so that a wrong or changing
 /// rate is at most a packet out.
@@ -26,8 +26,10 @@ pub(crate) struct Rounds {
     now: Round,
     /// Work done but too little to give every active flow the smallest unit.
     carry: u128,
-    /// Active flows by the finish number of their last packet.
-    active: BTreeSet<(Round, u32)>,
+    /// Active flows by the finish number of their last packet, with their weights.
+    active: BTreeSet<(Round, u32, u32)>,
+    /// The sum of their weights.
+    weights: u128,
     rate: Rate,
     /// The packet on the line: since when, its work, and how much of that is counted.
     service: Option<Service>,
@@ -42,7 +44,7 @@ struct Service {
 
 impl Rounds {
     pub(crate) const fn new() -> Self {
-        Self { now: 0, carry: 0, active: BTreeSet::new(), rate: Rate::ZERO, service: None }
+        Self { now: 0, carry: 0, active: BTreeSet::new(), weights: 0, rate: Rate::ZERO, service: None }
     }
 
     pub(crate) const fn set_rate(&mut self, rate: Rate) {
@@ -59,11 +61,13 @@ impl Rounds {
         finish > self.now
     }
 
-    /// A flow's last finish number changes from `old` to `new`.
-    pub(crate) fn change(&mut self, lane: u32, old: Round, new: Round) {
-        self.active.remove(&(old, lane));
-        if self.is_active(new) {
-            self.active.insert((new, lane));
+    /// The last finish number of a flow, which keeps its weight while it is active, changes from `old` to `new`.
+    pub(crate) fn change(&mut self, lane: u32, weight: u32, old: Round, new: Round) {
+        if self.active.remove(&(old, lane, weight)) {
+            self.weights -= u128::from(weight);
+        }
+        if self.is_active(new) && self.active.insert((new, lane, weight)) {
+            self.weights += u128::from(weight);
         }
     }
 
@@ -91,8 +95,8 @@ impl Rounds {
 
     fn work(&mut self, amount: u128, mut ended: impl FnMut(u32)) {
         let mut left = self.carry + amount;
-        while let Some(&(finish, lane)) = self.active.first() {
-            let flows = self.active.len() as u128;
+        while let Some(&(finish, lane, weight)) = self.active.first() {
+            let flows = self.weights;
             let needed = (finish - self.now) * flows;
             if needed > left {
                 self.now += left / flows;
@@ -102,6 +106,7 @@ impl Rounds {
             left -= needed;
             self.now = finish;
             self.active.pop_first();
+            self.weights -= u128::from(weight);
             ended(lane);
         }
         // Nobody is left to be served: packets dropped after the emulated line had begun to send them leave work over.
@@ -131,8 +136,8 @@ mod tests {
         // Two flows with 100 and 300 bytes: R grows at half a byte a microsecond until both have had 100, and then
         // at one, until the second has had 300.
         let mut rounds = rounds();
-        rounds.change(0, 0, of_bytes(100));
-        rounds.change(1, 0, of_bytes(300));
+        rounds.change(0, 1, 0, of_bytes(100));
+        rounds.change(1, 1, 0, of_bytes(300));
         rounds.serve(us(0), 400);
         let mut ended = Vec::new();
         let mut at = |micros, rounds: &mut Rounds| {
@@ -150,7 +155,7 @@ mod tests {
     fn without_a_rate_packets_count_when_they_have_left() {
         // Nothing is known on the way; in the end all of it is counted, and no more.
         let mut rounds = Rounds::new();
-        rounds.change(0, 0, of_bytes(500));
+        rounds.change(0, 1, 0, of_bytes(500));
         rounds.serve(us(0), 100);
         rounds.advance(us(50), |_| {});
         assert_eq!(rounds.now(), 0);
@@ -163,7 +168,7 @@ mod tests {
     fn no_work_is_lost_by_rounding() {
         // Seven flows of 3 bytes and 21 packets of a byte: all end with the last one, none before.
         let mut rounds = rounds();
-        (0..7).for_each(|lane| rounds.change(lane, 0, of_bytes(3)));
+        (0..7).for_each(|lane| rounds.change(lane, 1, 0, of_bytes(3)));
         let mut ended = 0;
         for _ in 0..20 {
             rounds.serve(us(0), 1);

@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
     Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
     FairQueueingConfig, FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RandomDropConfig,
-    RedConfig, RedUnit, SfqConfig, StepConfig, Threshold,
+    RedConfig, RedUnit, SfqConfig, StepConfig, Threshold, Weights,
 };
 
 #[derive(Clone, Debug)]
@@ -29,9 +29,13 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn specs() -> impl Strategy<Value = DisciplineSpec> {
-    let fair = (0u64..3000, prop::option::of(0.1..2.0f64)).prop_map(|(promptness, mark_above)| {
-        FairQueueingConfig { promptness: Bytes::new(promptness), mark_above }
-    });
+    let fair = (0u64..3000, prop::option::of(0.1..2.0f64), weights()).prop_map(
+        |(promptness, mark_above, weights)| FairQueueingConfig {
+            promptness: Bytes::new(promptness),
+            mark_above,
+            weights,
+        },
+    );
     prop_oneof![
         limits().prop_map(DisciplineSpec::fcfs),
         limits().prop_map(|limit| DisciplineSpec::new(limit, RandomDropConfig)),
@@ -62,12 +66,19 @@ fn sfq() -> impl Strategy<Value = SfqConfig> {
         .prop_map(|(buckets, perturbation, overflow)| SfqConfig { buckets, perturbation, overflow })
 }
 
+fn weights() -> impl Strategy<Value = Weights> {
+    prop_oneof![Just(Weights::default()), prop::array::uniform6(1u32..8).prop_map(Weights)]
+}
+
 fn drr() -> impl Strategy<Value = DrrConfig> {
-    (1u64..3000, prop::option::of(1u32..6), overflow()).prop_map(|(quantum, buckets, overflow)| DrrConfig {
-        quantum: Bytes::new(quantum),
-        buckets,
-        overflow,
-    })
+    (1u64..3000, prop::option::of(1u32..6), overflow(), weights()).prop_map(
+        |(quantum, buckets, overflow, weights)| DrrConfig {
+            quantum: Bytes::new(quantum),
+            buckets,
+            overflow,
+            weights,
+        },
+    )
 }
 
 fn red() -> impl Strategy<Value = RedConfig> {
@@ -98,12 +109,15 @@ fn codel() -> impl Strategy<Value = CoDelConfig> {
 }
 
 fn fq_codel() -> impl Strategy<Value = FqCoDelConfig> {
-    (codel(), 1u32..6, 1u64..3000, 1u32..5).prop_map(|(codel, flows, quantum, drop_batch)| FqCoDelConfig {
-        codel,
-        flows,
-        quantum: Bytes::new(quantum),
-        drop_batch,
-    })
+    (codel(), 1u32..6, 1u64..3000, 1u32..5, weights()).prop_map(
+        |(codel, flows, quantum, drop_batch, weights)| FqCoDelConfig {
+            codel,
+            flows,
+            quantum: Bytes::new(quantum),
+            drop_batch,
+            weights,
+        },
+    )
 }
 
 fn pie() -> impl Strategy<Value = PieConfig> {

@@ -128,7 +128,11 @@ fn disciplines_have_their_parameters() {
     assert_eq!(queue("discipline = \"fq\""), fair(FairQueueingConfig::default()));
     assert_eq!(
         queue("discipline = \"fq\", promptness = \"500 B\", mark-above = 1.5"),
-        fair(FairQueueingConfig { promptness: Bytes::new(500), mark_above: Some(1.5) })
+        fair(FairQueueingConfig {
+            promptness: Bytes::new(500),
+            mark_above: Some(1.5),
+            ..FairQueueingConfig::default()
+        })
     );
     let sfq = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"sfq\""), sfq(SfqConfig::default()));
@@ -140,7 +144,12 @@ fn disciplines_have_their_parameters() {
     assert_eq!(queue("discipline = \"drr\""), drr(DrrConfig::default()));
     assert_eq!(
         queue("discipline = \"drr\", quantum = \"250 B\", buckets = 4, overflow = \"longest-head\""),
-        drr(DrrConfig { quantum: Bytes::new(250), buckets: Some(4), overflow: Overflow::LongestHead })
+        drr(DrrConfig {
+            quantum: Bytes::new(250),
+            buckets: Some(4),
+            overflow: Overflow::LongestHead,
+            ..DrrConfig::default()
+        })
     );
     let red = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"red\""), red(RedConfig::default()));
@@ -175,7 +184,13 @@ fn disciplines_have_their_parameters() {
     assert_eq!(queue("discipline = \"fq-codel\""), fq_codel(FqCoDelConfig::default()));
     assert_eq!(
         queue(&format!("discipline = \"fq-codel\", flows = 8, quantum = \"300 B\", drop-batch = 1, {keys}")),
-        fq_codel(FqCoDelConfig { codel: changed, flows: 8, quantum: Bytes::new(300), drop_batch: 1 })
+        fq_codel(FqCoDelConfig {
+            codel: changed,
+            flows: 8,
+            quantum: Bytes::new(300),
+            drop_batch: 1,
+            ..FqCoDelConfig::default()
+        })
     );
     let pie = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"pie\""), pie(PieConfig::default()));

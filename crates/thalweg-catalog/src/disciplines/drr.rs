@@ -1,14 +1,15 @@
 //! Deficit Round Robin.
 
 use super::sfq::OVERFLOW_KEY;
+use super::weights::WEIGHT_KEYS;
 use crate::describe::key;
-use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
-use thalweg_queue::DrrConfig;
+use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use thalweg_queue::{DrrConfig, Weights};
 
 /// Deficit Round Robin (Shreedhar and Varghese 1995).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DrrConfig>(
     "Deficit Round Robin (Shreedhar and Varghese 1995): flows send equal bytes in turn.",
-    Keys::own(KEYS),
+    Keys { own: KEYS, shared: &[WEIGHT_KEYS], usual: &[], presets: &[] },
 );
 
 const KEYS: &[Key] = &[
@@ -29,4 +30,20 @@ const KEYS: &[Key] = &[
     OVERFLOW_KEY,
 ];
 
-bind!(DrrConfig { quantum: "quantum", buckets: "buckets", overflow: "overflow" });
+impl Bound for DrrConfig {
+    fn of(values: &Values) -> Self {
+        Self {
+            quantum: values.need("quantum"),
+            buckets: values.need("buckets"),
+            overflow: values.need("overflow"),
+            weights: Weights::of(values),
+        }
+    }
+
+    fn write(&self, values: &mut Values) {
+        values.give("quantum", &self.quantum);
+        values.give("buckets", &self.buckets);
+        values.give("overflow", &self.overflow);
+        self.weights.write(values);
+    }
+}

@@ -1,14 +1,15 @@
 //! Fair Queueing.
 
+use super::weights::WEIGHT_KEYS;
 use crate::describe::key;
-use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
-use thalweg_queue::FairQueueingConfig;
+use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use thalweg_queue::{FairQueueingConfig, Weights};
 
 /// Fair Queueing (Demers, Keshav, Shenker 1989).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
     "Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses \
      most of a full buffer loses its last packet.",
-    Keys::own(KEYS),
+    Keys { own: KEYS, shared: &[WEIGHT_KEYS], usual: &[], presets: &[] },
 );
 
 const KEYS: &[Key] = &[
@@ -28,4 +29,18 @@ const KEYS: &[Key] = &[
     .within(Range::POSITIVE, ""),
 ];
 
-bind!(FairQueueingConfig { promptness: "promptness", mark_above: "mark-above" });
+impl Bound for FairQueueingConfig {
+    fn of(values: &Values) -> Self {
+        Self {
+            promptness: values.need("promptness"),
+            mark_above: values.need("mark-above"),
+            weights: Weights::of(values),
+        }
+    }
+
+    fn write(&self, values: &mut Values) {
+        values.give("promptness", &self.promptness);
+        values.give("mark-above", &self.mark_above);
+        self.weights.write(values);
+    }
+}

@@ -1,14 +1,15 @@
 //! FQ-CoDel.
 
 use super::codel::CODEL_KEYS;
+use super::weights::WEIGHT_KEYS;
 use crate::describe::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
-use thalweg_queue::{CoDelConfig, FqCoDelConfig};
+use thalweg_queue::{CoDelConfig, FqCoDelConfig, Weights};
 
 /// FQ-CoDel (RFC 8290).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoDelConfig>("FQ-CoDel (RFC 8290): flows are hashed to queues that send equal bytes in turn, new ones first, each kept short by \
      CoDel.",
-    Keys { own: KEYS, shared: &[CODEL_KEYS], usual: &[], presets: &[] },
+    Keys { own: KEYS, shared: &[CODEL_KEYS, WEIGHT_KEYS], usual: &[], presets: &[] },
 )
 .capacity("How much it holds, without the packet in service; the RFC has 10240 packets.");
 
@@ -32,6 +33,7 @@ impl Bound for FqCoDelConfig {
             flows: values.need("flows"),
             quantum: values.need("quantum"),
             drop_batch: values.need("drop-batch"),
+            weights: Weights::of(values),
         }
     }
 
@@ -40,5 +42,6 @@ impl Bound for FqCoDelConfig {
         values.give("flows", &self.flows);
         values.give("quantum", &self.quantum);
         values.give("drop-batch", &self.drop_batch);
+        self.weights.write(values);
     }
 }

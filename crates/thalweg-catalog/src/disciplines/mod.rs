@@ -2,6 +2,8 @@
 
 use crate::discipline::DisciplineDescription;
 
+mod weights;
+
 /// Declares the module of each discipline, and lists its description in the order of references.
 macro_rules! declare {
     ($($file:ident,)+) => {
