@@ -41,10 +41,14 @@ impl Controlled<Any> {
     pub(crate) fn named(name: &str) -> Option<Self> {
         let (initial_window, initial_threshold, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
         let config: ControllerConfig = match name {
-            "sack-newreno" => {
-                NewRenoConfig { initial_window, initial_threshold, slow_start_exit: SlowStartExit::Loss }
-                    .into()
+            "sack-newreno" => NewRenoConfig {
+                initial_window,
+                initial_threshold,
+                slow_start_exit: SlowStartExit::Loss,
+                ecn_beta: None,
+                slow_start_beta: None,
             }
+            .into(),
             "sack-cubic" => CubicConfig {
                 initial_window,
                 initial_threshold,
@@ -52,6 +56,8 @@ impl Controlled<Any> {
                 beta: 0.7,
                 fast_convergence: true,
                 slow_start_exit: SlowStartExit::HystartPlusPlus,
+                ecn_beta: None,
+                slow_start_beta: None,
             }
             .into(),
             "sack-dctcp" => DctcpConfig { initial_window, initial_threshold, gain }.into(),

@@ -18,6 +18,8 @@ fn cubic(initial_window: f64) -> Cubic {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: SlowStartExit::Hystart,
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 

@@ -679,6 +679,8 @@ fn silence_is_answered_more_and_more_slowly() {
         initial_window: 2.0,
         initial_threshold: 64.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&controller, None));
     sender.handle(Time::ZERO, Input::Write(Length(5000)));
@@ -689,8 +691,7 @@ fn silence_is_answered_more_and_more_slowly() {
             Output::Event(_) => {}
             Output::Timeout { at, .. } => {
                 assert!(at.since(now) >= last.min(config.rtt.ceiling));
-                last = at.since(now);
-                now = at;
+                (last, now) = (at.since(now), at);
             }
             Output::Idle => panic!("the data is still outstanding"),
         }

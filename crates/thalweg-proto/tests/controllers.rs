@@ -21,6 +21,8 @@ fn new_reno_follows_its_equations() {
         initial_window: 2.0,
         initial_threshold: 8.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     // Slow start: a segment for each acknowledgement, until the threshold.
     acks(&mut reno, 6, &ack(0));
@@ -42,6 +44,8 @@ fn new_reno_follows_its_equations() {
         initial_window: 2.0,
         initial_threshold: 20.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     acks(&mut reno, 18, &ack(0));
     reno.on_loss(&loss(LossKind::Timeout, 12));
@@ -53,6 +57,8 @@ fn new_reno_follows_its_equations() {
         initial_window: 10.0,
         initial_threshold: 5.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     full.on_loss(&loss(LossKind::Duplicates, 50));
     assert_eq!(full.threshold(), Some(5.0));
@@ -62,6 +68,42 @@ fn new_reno_follows_its_equations() {
     acks(&mut reno, 4, &ack(0));
     reno.on_idle(&path(0, 0));
     assert_eq!(reno.decision().window, 2.0);
+}
+
+/// RFC 8511, section 3: ssthresh = beta_ecn * FlightSize at a mark in congestion avoidance, 0.8 for NewReno and 0.85 for CUBIC; losses
+/// and slow start are as they were. At the end of slow start another share may remain.
+#[test]
+fn marks_and_the_end_of_slow_start_have_their_own_decrease() {
+    let cut = |initial_threshold, ecn_beta, slow_start_beta, kind| {
+        let (initial_window, slow_start_exit) = (100.0, Default::default());
+        let reno =
+            NewRenoConfig { initial_window, initial_threshold, slow_start_exit, ecn_beta, slow_start_beta };
+        let cubic = CubicConfig {
+            initial_window,
+            initial_threshold,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            slow_start_exit,
+            ecn_beta: ecn_beta.map(|_| 0.85),
+            slow_start_beta,
+        };
+        let (mut reno, mut cubic) = (NewReno::new(&reno), Cubic::new(&cubic));
+        reno.on_loss(&loss(kind, 100));
+        cubic.on_loss(&loss(kind, 100));
+        [reno.threshold(), cubic.threshold()].map(|threshold| threshold.unwrap().round())
+    };
+    use LossKind::{Duplicates, Mark, Timeout};
+    // In congestion avoidance.
+    assert_eq!(cut(50.0, None, None, Mark), [50.0, 70.0]);
+    assert_eq!(cut(50.0, Some(0.8), None, Mark), [80.0, 85.0]);
+    assert_eq!(cut(50.0, Some(0.8), Some(0.3), Mark), [80.0, 85.0]);
+    assert_eq!(cut(50.0, Some(0.8), Some(0.3), Duplicates), [50.0, 70.0]);
+    // In slow start.
+    assert_eq!(cut(1e9, Some(0.8), None, Mark), [50.0, 70.0]);
+    assert_eq!(cut(1e9, Some(0.8), Some(0.3), Mark), [30.0, 30.0]);
+    assert_eq!(cut(1e9, None, Some(0.6), Duplicates), [60.0, 60.0]);
+    assert_eq!(cut(1e9, None, Some(0.6), Timeout), [50.0, 70.0]);
 }
 
 /// Jacobson 1988, sections 1 and 3: slow start to half the window, then one segment a window; any loss starts over.
@@ -187,6 +229,8 @@ fn cubic_after_loss() -> Cubic {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     cubic.on_loss(&loss(LossKind::Duplicates, 1000));
     // Section 4.6: ssthresh = 1000 * 0.7.
@@ -236,6 +280,8 @@ fn cubic_is_never_below_new_reno() {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     cubic.on_loss(&loss(LossKind::Duplicates, 10));
     assert_eq!(cubic.decision().window, 7.0);
@@ -270,6 +316,8 @@ fn cubic_counts_segments() {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     cubic.on_loss(&loss(LossKind::Duplicates, 10));
     cubic.on_ack(&AckSample { acked: 2, ..ack(0) }, ());
@@ -312,6 +360,8 @@ fn cubic_gives_way_to_newcomers() {
             beta: 0.7,
             fast_convergence,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         cubic.on_loss(&loss(LossKind::Duplicates, 1000));
         cubic.on_loss(&loss(LossKind::Duplicates, 700));
@@ -338,6 +388,8 @@ fn cubic_forgets_its_maximum_after_a_timeout() {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     cubic.on_loss(&loss(LossKind::Timeout, 100));
     assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(70.0)));
@@ -381,6 +433,8 @@ fn a_mark_cuts_without_a_slow_start() {
             initial_window: 20.0,
             initial_threshold: f64::INFINITY,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         let mut cubic = Cubic::new(&CubicConfig {
             initial_window: 20.0,
@@ -389,6 +443,8 @@ fn a_mark_cuts_without_a_slow_start() {
             beta: 0.7,
             fast_convergence: true,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         let mut vegas = Vegas::new(&VegasConfig {
             initial_window: 20.0,
@@ -414,6 +470,8 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
             initial_window: 10.0,
             initial_threshold: unlimited,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         }),
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window: 10.0,
@@ -427,6 +485,8 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
             beta: 0.7,
             fast_convergence: true,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         }),
     ];
     for config in configs {
@@ -439,6 +499,8 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
         initial_window: 10.0,
         initial_threshold: 2.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     acks(&mut reno, 1, &AckSample { acked: 10, counted: 10, ..ack(100) });
     assert_eq!(reno.decision().window, 11.0);

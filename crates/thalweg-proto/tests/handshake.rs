@@ -97,6 +97,8 @@ impl World {
             initial_window: plan.initial_window,
             initial_threshold: 1e9,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         };
         let sender = SenderConfig { segment: SEGMENT, ..SenderConfig::default() };
         let sender = Sender::new(Arc::new(sender), config.make());

@@ -22,6 +22,8 @@ impl Host {
             initial_window: 10.0,
             initial_threshold: f64::INFINITY,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         let config = SenderConfig { segment: 1000, byte_counting: u32::MAX, ..SenderConfig::default() };
         let controller = Any::new(&controller).expect("it is listed");

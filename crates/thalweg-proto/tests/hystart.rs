@@ -21,6 +21,8 @@ fn new_reno() -> Start<NewReno> {
         initial_window: 10.0,
         initial_threshold: f64::INFINITY,
         slow_start_exit: SlowStartExit::HystartPlusPlus,
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     Start { controller, acknowledged: 0 }
 }
@@ -231,6 +233,8 @@ fn cubic_goes_on_from_the_window_of_the_exit() {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: SlowStartExit::HystartPlusPlus,
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     let mut start = Start { controller, acknowledged: 0 };
     start.even(90, 50.0);

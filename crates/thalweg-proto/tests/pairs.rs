@@ -189,6 +189,8 @@ fn a_perfect_channel_sees_each_byte_once() {
                 initial_window,
                 initial_threshold,
                 slow_start_exit: Default::default(),
+                ecn_beta: None,
+                slow_start_beta: None,
             }),
             ControllerConfig::Vegas(VegasConfig {
                 initial_window,
@@ -204,6 +206,8 @@ fn a_perfect_channel_sees_each_byte_once() {
                 beta: 0.7,
                 fast_convergence: true,
                 slow_start_exit: Default::default(),
+                ecn_beta: None,
+                slow_start_beta: None,
             }),
         ] {
             let plan = Plan {

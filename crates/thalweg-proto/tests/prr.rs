@@ -15,6 +15,8 @@ fn begun_with(prr: bool) -> Trace {
         initial_window: 20.0,
         initial_threshold: 2.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     let mut t = Trace::new(config, &new_reno);
     assert_eq!(t.write(200), "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");

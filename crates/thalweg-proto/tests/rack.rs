@@ -24,6 +24,8 @@ fn new_reno(initial_window: f64) -> ControllerConfig {
         initial_window,
         initial_threshold: 2.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 

@@ -26,6 +26,8 @@ fn new_reno(initial_window: f64) -> ControllerConfig {
         initial_window,
         initial_threshold: 2.0,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 
@@ -470,6 +472,8 @@ fn an_idle_sender_starts_afresh() {
             initial_window: 2.0,
             initial_threshold: 8.0,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         let mut t = Trace::new(SenderConfig { idle_restart, ..config(Recovery::Sack) }, &slow_start);
         // 2, 4, 8 segments in three round trips of 100 ms.

@@ -26,6 +26,8 @@ fn new_reno(initial_window: f64, initial_threshold: f64) -> ControllerConfig {
         initial_window,
         initial_threshold,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 
@@ -202,6 +204,8 @@ fn every_window_decays() {
             beta: 0.7,
             fast_convergence: true,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         }),
         ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 }),
         ControllerConfig::Prague(PragueConfig {

@@ -28,6 +28,8 @@ fn main() {
                 initial_window: 10.0,
                 initial_threshold: 1e9,
                 slow_start_exit: Default::default(),
+                ecn_beta: None,
+                slow_start_beta: None,
             }),
         ),
         40,

@@ -25,6 +25,8 @@ fn cubic(count: u32) -> GroupSpec {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     };
     let flow = group("cubic", 1, window(ControllerConfig::Cubic(config)), WorkloadSpec::Bulk);
     GroupSpec { count, ..flow }

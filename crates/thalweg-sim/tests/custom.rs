@@ -50,8 +50,13 @@ impl ConfigureController for Renamed<CubicConfig> {
 /// The same rules behind a pointer and in the list give the same run, packet by packet.
 #[test]
 fn a_custom_controller_runs_as_one_of_the_list() {
-    let reno =
-        NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9, slow_start_exit: Default::default() };
+    let reno = NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
+    };
     let cubic = CubicConfig {
         initial_window: 10.0,
         initial_threshold: 1e9,
@@ -59,6 +64,8 @@ fn a_custom_controller_runs_as_one_of_the_list() {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     };
     let custom = [CustomController::new(Renamed(reno)), CustomController::new(Renamed(cubic))];
     assert_eq!(custom[0].config(), Some(&Renamed(reno)));

@@ -39,6 +39,8 @@ fn new_reno() -> ControllerConfig {
         initial_window: 1.0,
         initial_threshold: f64::INFINITY,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 

@@ -57,6 +57,8 @@ fn controllers() -> [ControllerConfig; 4] {
             initial_window,
             initial_threshold,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         }),
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
@@ -70,6 +72,8 @@ fn controllers() -> [ControllerConfig; 4] {
             beta: 0.7,
             fast_convergence: true,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         }),
         ControllerConfig::Vegas(VegasConfig {
             initial_window,
@@ -98,6 +102,33 @@ fn queues_mark_and_nothing_goes_again() {
             assert_eq!(not_ect.links[0].drops_early > 0, queue.drops_early(), "{what}");
         }
     }
+}
+
+/// A queue that marks at 5 packets is empty after a halving: with the smaller decrease of RFC 8511 the link is busy for longer, and the
+/// window meets a mark more often. Neither loses anything.
+#[test]
+fn a_smaller_decrease_at_marks_keeps_a_short_queue_busy() {
+    let run_with = |ecn_beta| {
+        let new_reno = ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 4.0,
+            initial_threshold: 16.0,
+            slow_start_exit: Default::default(),
+            ecn_beta,
+            slow_start_beta: None,
+        });
+        let flow = group("flow", 1, transport(new_reno, true), WorkloadSpec::Bulk);
+        let queue = DisciplineSpec::new(LIMIT, StepConfig { threshold: Threshold::Packets(5) });
+        let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(20), LIMIT);
+        let link = DirectionSpec { queue, ..link };
+        run(&Spec { groups: vec![flow], duration: Duration::from_secs(60), ..pipe(link) })
+    };
+    let (plain, abe) = (run_with(None), run_with(Some(0.8)));
+    let [used, more] = [&plain, &abe].map(|result| result.links[0].utilisation);
+    assert!(used < 0.9 && more > used + 0.05, "{used}, {more}");
+    // Cuts by half are five halves as far apart as cuts by a fifth.
+    let [marks, often] = [&plain, &abe].map(|result| result.links[0].marks as f64);
+    assert!((1.7..3.3).contains(&(often / marks)), "{marks}, {often}");
+    assert!([&plain, &abe].iter().all(|result| result.flows[0].counts.lost_data == 0));
 }
 
 #[test]
@@ -156,6 +187,8 @@ fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
         initial_window,
         initial_threshold,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     let reno = share(queue, transport(reno, true));
     for result in [&dctcp, &reno] {

@@ -32,6 +32,8 @@ fn greedy(name: &str) -> GroupSpec {
         initial_window: 2.0,
         initial_threshold: 1e9,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     });
     group(name, 2, window(controller), WorkloadSpec::Bulk)
 }

@@ -48,6 +48,8 @@ fn a_discipline_from_elsewhere_runs_as_one_of_the_list() {
             initial_window: 10.0,
             initial_threshold: f64::INFINITY,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         })
     };
     let own = run(&path(DisciplineSpec::new(limit, PieConfig::default()), reno()));

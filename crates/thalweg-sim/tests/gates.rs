@@ -56,6 +56,8 @@ fn congestion_lets_the_highest_priority_go_first() {
             initial_window: 1.0,
             initial_threshold: f64::INFINITY,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         let of = |priority: u8| GroupSpec {
             count,

@@ -20,6 +20,8 @@ fn opening(kind: Kind) -> TransportSpec {
         initial_window: 10.0,
         initial_threshold: 1e9,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     }));
     let Ends::Window(config) = &mut transport.ends else { panic!("the window transport") };
     config.handshake = Some(Config::new(kind));

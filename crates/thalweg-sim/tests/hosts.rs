@@ -199,8 +199,13 @@ fn transfers_end_on_the_worst_of_hosts() {
         buffer: bytes(20_000),
     };
     let mut spec = windowed(1.0, host);
-    let config =
-        NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9, slow_start_exit: Default::default() };
+    let config = NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
+    };
     let transport = window(ControllerConfig::NewReno(config));
     spec.groups[0] =
         GroupSpec { transport, workload: WorkloadSpec::Transfer(bytes(1_000_000)), ..spec.groups[0].clone() };

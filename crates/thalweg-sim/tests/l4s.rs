@@ -33,6 +33,8 @@ fn cubic() -> GroupSpec {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     };
     let mut transport = window(ControllerConfig::Cubic(config));
     if let Ends::Window(EndsConfig { sender, .. }) = &mut transport.ends {

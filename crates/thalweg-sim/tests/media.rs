@@ -149,6 +149,8 @@ fn queues_keep_calls_from_downloads() {
             beta: 0.7,
             fast_convergence: true,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         }));
         spec.groups.push(group("download", 1, cubic, WorkloadSpec::Bulk));
         media(&run(&spec))

@@ -16,6 +16,8 @@ fn new_reno() -> ControllerConfig {
         initial_window: 10.0,
         initial_threshold: 1e9,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 

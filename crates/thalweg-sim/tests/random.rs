@@ -298,7 +298,9 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
         Just(ControllerConfig::NewReno(NewRenoConfig {
             initial_window,
             initial_threshold,
-            slow_start_exit: Default::default()
+            slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         })),
         Just(ControllerConfig::Vegas(VegasConfig {
             initial_window,
@@ -313,7 +315,9 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
-            slow_start_exit: Default::default()
+            slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         })),
         Just(ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 0.0625 })),
         (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {

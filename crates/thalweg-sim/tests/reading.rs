@@ -44,6 +44,8 @@ fn transports() -> Vec<TransportSpec> {
             initial_window: 10.0,
             initial_threshold: 1e9,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         })),
         TransportSpec::new("sscop", sscop::EndpointConfig { sscop: Arc::new(config), segment: 960 }, 36, 36),
         two_level(),

@@ -11,8 +11,13 @@ use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
 
 fn newreno(is_background: bool) -> TransportSpec {
-    let controller =
-        NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9, slow_start_exit: Default::default() };
+    let controller = NewRenoConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
+    };
     let sender = SenderConfig { segment: 960, timestamps: is_background, ..SenderConfig::default() };
     let background = is_background.then_some(LedbatPlusPlusConfig::RECOMMENDED);
     let receiver = ReceiverConfig { background, ..ReceiverConfig::default() };

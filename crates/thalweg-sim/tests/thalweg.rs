@@ -37,6 +37,8 @@ fn cubic() -> GroupSpec {
         beta: 0.7,
         fast_convergence: true,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     };
     group("cubic", 1, window(ControllerConfig::Cubic(config)), WorkloadSpec::Bulk)
 }

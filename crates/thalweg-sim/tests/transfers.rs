@@ -18,6 +18,8 @@ fn reno() -> TransportSpec {
         initial_window: 10.0,
         initial_threshold: 1e9,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     }))
 }
 

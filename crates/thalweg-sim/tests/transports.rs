@@ -25,6 +25,8 @@ fn new_reno() -> ControllerConfig {
         initial_window,
         initial_threshold,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 
@@ -42,6 +44,8 @@ fn cubic(fast_convergence: bool) -> ControllerConfig {
         beta: 0.7,
         fast_convergence,
         slow_start_exit: Default::default(),
+        ecn_beta: None,
+        slow_start_beta: None,
     })
 }
 
@@ -185,6 +189,8 @@ fn cubic_responds_to_loss_as_its_rfc_says() {
             beta: 0.7,
             fast_convergence: false,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         });
         near(lossy_path(loss, cubic, Recovery::Sack, seconds), mean, 0.07);
     }

@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438).
 
-use super::window::{self, SACK, SLOW_START_EXIT};
+use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
@@ -22,6 +22,8 @@ const KEYS: &[Key] = &[
         .peer(Range::between(0.01, 0.99)),
     key("fast-convergence", Kind::Switch, "true", "Give up part of the window to newcomers."),
     SLOW_START_EXIT,
+    ECN_BETA,
+    SLOW_START_BETA,
 ];
 
 bind!(CubicConfig {
@@ -31,4 +33,6 @@ bind!(CubicConfig {
     beta: "beta",
     fast_convergence: "fast-convergence",
     slow_start_exit: "slow-start-exit",
+    ecn_beta: "ecn-beta",
+    slow_start_beta: "slow-start-beta",
 });

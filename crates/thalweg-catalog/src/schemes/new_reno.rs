@@ -1,6 +1,6 @@
 //! NewReno (RFC 5681, RFC 6582).
 
-use super::window::{self, SACK, SLOW_START_EXIT};
+use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
 use crate::scheme::SchemeDescription;
 use crate::{Key, bind};
@@ -12,10 +12,12 @@ pub const SCHEME: SchemeDescription = window::scheme::<NewRenoConfig>(
     window::keys(KEYS, SACK).with_presets(presets::RENO),
 );
 
-const KEYS: &[Key] = &[INITIAL_WINDOW, INITIAL_THRESHOLD, SLOW_START_EXIT];
+const KEYS: &[Key] = &[INITIAL_WINDOW, INITIAL_THRESHOLD, SLOW_START_EXIT, ECN_BETA, SLOW_START_BETA];
 
 bind!(NewRenoConfig {
     initial_window: "initial-window",
     initial_threshold: "initial-threshold",
     slow_start_exit: "slow-start-exit",
+    ecn_beta: "ecn-beta",
+    slow_start_beta: "slow-start-beta",
 });

@@ -177,6 +177,28 @@ pub(crate) const SLOW_START_EXIT: Key = key(
 )
 .usual_live("hystart++", "the end of slow start would lose up to a window");
 
+/// The multiplicative decrease at marks.
+pub(crate) const ECN_BETA: Key = key(
+    "ecn-beta",
+    Kind::Number,
+    "",
+    "Multiplicative decrease at a mark in congestion avoidance (ABE, RFC 8511): 0.8 there for NewReno and 0.85 for CUBIC. As at a \
+     loss without. Marks need `ecn`.",
+)
+.within(Range::between(0.0, 1.0).above().below(), "RFC 8511 multiplies the window by 0.8 or 0.85 at a mark")
+.peer(Range::between(0.01, 0.99));
+
+/// The multiplicative decrease at the end of slow start.
+pub(crate) const SLOW_START_BETA: Key = key(
+    "slow-start-beta",
+    Kind::Number,
+    "",
+    "Multiplicative decrease at a loss or mark that ends slow start; some stacks use 0.5 there. As at a loss in congestion avoidance \
+     without, which is what RFC 9438 does. Time-outs are not affected.",
+)
+.within(Range::between(0.0, 1.0).above().below(), "RFC 5681 multiplies the window by 0.5 at a loss, RFC 9438 by 0.7")
+.peer(Range::between(0.01, 0.99));
+
 static RTO: Table = Table {
     title: "rto",
     about: "The retransmission time-out (RFC 6298).",

@@ -146,6 +146,8 @@ mod tests {
             initial_window: 40.0,
             initial_threshold: 20.0,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         };
         let cubic = CubicConfig {
             initial_window: 40.0,
@@ -154,6 +156,8 @@ mod tests {
             beta: 0.7,
             fast_convergence: true,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         };
         let configs = [ControllerConfig::NewReno(new_reno), ControllerConfig::Cubic(cubic)];
         let [mut one, mut other] = configs.map(|config| Any::new(&config).expect("it is listed"));

@@ -8,9 +8,11 @@
 //! | RFC 9438 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
+//! | says nothing of RFC 8511 (ABE) | `ecn_beta` replaces beta at marks in congestion avoidance; fast convergence and the growth of section 4.3 keep beta | RFC 8511 changes the decrease alone | a flow that meets marks is a little faster than one that meets losses |
 //! | spurious losses are undone (section 4.9) | only where the sender [finds losses by time](crate::window::SenderConfig::rack) | what is known of CUBIC by simulation has no such detection | slower on paths that reorder |
 //! | from the end of slow start on the curve begins flat (sections 4.2 and 4.10) | so, but with Linux' [HyStart](SlowStartExit::Hystart) at least 5 % a round trip until the first loss, as there | that exit may come at half of what the path takes, long before a loss tells where it ends | the path is full some seconds later in place of ten |
 
+use super::betas::Betas;
 use super::exit::ExitWatch;
 use super::step::Step;
 use super::{
@@ -39,6 +41,10 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// The sign that ends the first slow start (RFC 9438, section 4.10).
     pub slow_start_exit: SlowStartExit,
+    /// The share of the window that a mark leaves in congestion avoidance (beta_ecn of RFC 8511); without, as a loss.
+    pub ecn_beta: Option<f64>,
+    /// The share of the window that a loss or a mark leaves that ends slow start; without, as later ones.
+    pub slow_start_beta: Option<f64>,
 }
 
 /// CUBIC.
@@ -49,6 +55,7 @@ pub struct Cubic {
     initial_window: f64,
     c: f64,
     beta: f64,
+    betas: Betas,
     fast_convergence: bool,
     /// The window grows by [`FIRST_GROWTH`] at least until the first loss.
     grows_first: bool,
@@ -75,6 +82,7 @@ impl Cubic {
             initial_window,
             c: config.c,
             beta: config.beta,
+            betas: Betas::new(config.beta, config.ecn_beta, config.slow_start_beta),
             fast_convergence: config.fast_convergence,
             grows_first: config.slow_start_exit == SlowStartExit::Hystart,
             w_max: 0.0,
@@ -171,9 +179,10 @@ impl Controller for Cubic {
         };
         self.prior = self.window;
         self.epoch = None;
-        // Section 4.6: of what is outstanding, for a mark as for a loss; section 4.8 for the time-out.
+        // Section 4.6: of what is outstanding, for a mark as for a loss unless RFC 8511 applies; section 4.8 for the time-out.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
-        self.threshold = (outstanding * self.beta).max(MIN_THRESHOLD);
+        let beta = self.betas.of(sample.kind, self.window < self.threshold);
+        self.threshold = (outstanding * beta).max(MIN_THRESHOLD);
         match sample.kind {
             LossKind::Duplicates | LossKind::Mark => self.window = self.threshold,
             LossKind::Timeout => {

@@ -61,6 +61,8 @@ impl Dctcp {
                 initial_window,
                 initial_threshold,
                 slow_start_exit: SlowStartExit::Loss,
+                ecn_beta: None,
+                slow_start_beta: None,
             }),
             gain: gain.clamp(0.0, 1.0),
             alpha: 1.0,

@@ -12,6 +12,7 @@
 mod list;
 mod ack_train;
 mod any;
+mod betas;
 mod config;
 mod configure;
 pub mod delivery;

@@ -14,8 +14,10 @@
 //! | --- | --- | --- | --- |
 //! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments leave at the same times |
 //! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments there |
+//! | RFC 8511 (ABE) leaves slow start as it is | so, unless `slow_start_beta` is configured | stacks differ there | the same share for a loss and a mark that end slow start |
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
+use super::betas::Betas;
 use super::exit::ExitWatch;
 use super::step::Step;
 use super::{
@@ -23,6 +25,8 @@ use super::{
     SlowStartExit,
 };
 
+/// The share of the window that a loss leaves (RFC 5681, equation 4).
+const BETA: f64 = 0.5;
 /// The least threshold in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: f64 = 2.0;
 
@@ -35,6 +39,10 @@ pub struct NewRenoConfig {
     pub initial_threshold: f64,
     /// The sign that ends the first slow start.
     pub slow_start_exit: SlowStartExit,
+    /// The share of the window that a mark leaves in congestion avoidance (beta_ecn of RFC 8511); without, as a loss.
+    pub ecn_beta: Option<f64>,
+    /// The share of the window that a loss or a mark leaves that ends slow start; without, as later ones.
+    pub slow_start_beta: Option<f64>,
 }
 
 /// NewReno.
@@ -43,6 +51,7 @@ pub struct NewReno {
     window: f64,
     threshold: f64,
     initial_window: f64,
+    betas: Betas,
     exit: ExitWatch,
 }
 
@@ -55,6 +64,7 @@ impl NewReno {
             window: initial_window,
             threshold,
             initial_window,
+            betas: Betas::new(BETA, config.ecn_beta, config.slow_start_beta),
             exit: ExitWatch::new(config.slow_start_exit),
         }
     }
@@ -94,10 +104,11 @@ impl Controller for NewReno {
         // RFC 5681, equation 4: half of what is outstanding, not of the window, which may not have been used.
         if !sample.repeated {
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
-            self.threshold = (outstanding / 2.0).max(MIN_THRESHOLD);
+            let beta = self.betas.of(sample.kind, self.window < self.threshold);
+            self.threshold = (outstanding * beta).max(MIN_THRESHOLD);
         }
         self.window = match sample.kind {
-            // RFC 3168, section 6.1.2: a mark cuts as a loss does, to half.
+            // RFC 3168, section 6.1.2: after a mark as after a loss, to the threshold.
             LossKind::Duplicates | LossKind::Mark => self.threshold,
             LossKind::Timeout => 1.0,
         };

@@ -27,6 +27,8 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             beta: 0.7,
             fast_convergence,
             slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         })
     };
     let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
@@ -121,7 +123,9 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         Just(ControllerConfig::NewReno(NewRenoConfig {
             initial_window,
             initial_threshold,
-            slow_start_exit: Default::default()
+            slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
         })),
         Just(vegas),
         any::<bool>().prop_map(cubic),
