@@ -304,8 +304,28 @@ def test_environments_are_registered_and_tell_what_they_do() -> None:
     envs.reset(seed=1)
     assert envs.num_envs == 3 and len(envs.render()) == 3
     assert Env(PATH).render() is None
-    with pytest.raises(thalweg.ScenarioError, match='render_mode is None or "ansi"'):
+    with pytest.raises(thalweg.ScenarioError, match='render_mode is None, "ansi" or "rgb_array"'):
         Env(PATH, render_mode="human")
+
+
+def test_pictures_show_the_last_steps() -> None:
+    env = Env(PATH, steps=20, render_mode="rgb_array")
+    assert env.render() is None
+    env.reset(seed=1)
+    for _ in range(5):
+        env.step(numpy.ones(1))
+    frame: Any = env.render()
+    assert frame.shape == (574, 860, 3) and frame.dtype == numpy.uint8
+    blue = (frame == (0x00, 0x72, 0xB2)).all(axis=2)
+    env.step(numpy.ones(1))
+    later: Any = env.render()
+    assert blue.sum() > 100 and (later != frame).any()
+    check_env(Env(PATH, steps=20, render_mode="rgb_array"))
+    envs = VectorEnv(PATH, 2, render_mode="rgb_array")
+    envs.reset(seed=1)
+    envs.step(numpy.ones((2, 1)))
+    frames: Any = envs.render()
+    assert len(frames) == 2 and all(of.shape == (574, 860, 3) for of in frames)
 
 
 def test_the_path_may_differ_in_each_episode() -> None:

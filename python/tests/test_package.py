@@ -301,6 +301,13 @@ def test_notebooks_see_a_picture_and_a_summary(tmp_path: Path) -> None:
     shown = result._repr_html_()
     assert shown.startswith("<svg") and "<pre>" in shown and "Fingerprint" in shown
     result.plot().save(tmp_path / "plot.svg")
+    svg = result.plot("rtt-cdf", "ssthresh", time=(0.5, 1.5)).svg
+    assert "Round-trip times: share of samples" in svg and "Slow-start threshold, segments" in svg and "Goodput" not in svg
+    for wrong, words in (("rtt-cfd", "there is no plot `rtt-cfd`: did you mean `rtt-cdf`"), ("zzzzzz", "one of goodput, queue")):
+        with pytest.raises(thalweg.ScenarioError, match=words):
+            result.plot(wrong)
+    with pytest.raises(thalweg.ScenarioError, match="a pair of seconds"):
+        result.plot(time=(2.0, 1.0))
     result.plot().save(tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match=r"pictures are \.svg or \.png"):
@@ -361,7 +368,13 @@ def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.Monke
     assert share > 0.5 and "link.left-right.rate" in str(done)
     assert "srcdoc" in done.report._repr_html_()
     flows = pandas.read_parquet(done.flows)
-    assert flows.equals(done.flows.to_pandas()) and pyarrow.table(done.flows).num_rows == len(flows)
+    known = done.flows.to_pandas()
+    assert flows[list(known.columns)].equals(known) and pyarrow.table(done.flows).num_rows == len(flows)
+    # As in the tables of runs, no column is without values; otherwise they have the same metrics.
+    run = pyarrow.table(thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT).flows).column_names
+    assert not known.isna().all().any() and "jitter_s" in flows.columns and "jitter_s" not in known.columns
+    assert set(run) - {"compared"} == set(known.columns) - {"point", "link.left-right.rate", "link.left-right.rate_bps"}
+    assert pyarrow.table(done.flows).column_names == list(known.columns)
     means = pandas.DataFrame(done.means)
     assert list(means["scheme"]) == ["cubic", "vegas"] * 2 and means["goodput_bps"].min() > 1e6
     maps = done.plot("goodput_bps").svg

@@ -115,7 +115,9 @@ class _Copy:
     def summary(self) -> str:
         return self._texts[1]
 
-    def figure(self) -> str:
+    def figure(self, plots: Sequence[str] | None = None, time: tuple[float, float] | None = None) -> str:
+        if plots is not None or time is not None:
+            raise ScenarioError("a result that was pickled has only its first picture: choose plots and a time before")
         return self._texts[2]
 
     def scenario(self) -> str:
@@ -248,10 +250,16 @@ class Result:
         """The warnings and notes of the command."""
         return self._measured.said()
 
-    def plot(self) -> Figure:
+    def plot(self, *plots: str, time: tuple[float, float] | None = None) -> Figure:
         """The picture that `--svg` writes: goodput, queues, round trips and windows, of several seeds each with their mean, or bars of
-        schemes."""
-        return Figure(self._measured.figure())
+        schemes. With names of `plots`, as `thalweg report --plots` takes them, it has those: `plot("rtt-cdf")`. `time` is the part of the
+        run that is shown, in seconds."""
+        if time is not None and not 0 <= time[0] < time[1]:
+            raise ScenarioError(f"a time is a pair of seconds, the second later than the first: {time!r}")
+        try:
+            return Figure(self._measured.figure(list(plots) or None, time))
+        except ValueError as error:
+            raise ScenarioError(str(error)) from None
 
     def __str__(self) -> str:
         return self._measured.summary()
@@ -300,7 +308,8 @@ def in_python(command: str, controllers: Collection[str], is_file: bool = True) 
 
 
 class StoredTable(os.PathLike[str]):
-    """A table in a Parquet file, whose path it is to all that takes one (`pandas.read_parquet(table)`)."""
+    """A table in a Parquet file, whose path it is to all that takes one (`pandas.read_parquet(table)`). The file has a column for every
+    metric; read by the methods here, those without any value are left out, as in the tables of `Result`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -312,7 +321,8 @@ class StoredTable(os.PathLike[str]):
         """The table as one of pyarrow."""
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_table(self.path)
+        table = pyarrow.parquet.read_table(self.path)
+        return table.select([name for name in table.column_names if not table.num_rows or table[name].null_count < table.num_rows])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -321,13 +331,15 @@ class StoredTable(os.PathLike[str]):
         """The table as a data frame of pandas."""
         import pandas
 
-        return pandas.read_parquet(self.path)
+        frame = pandas.read_parquet(self.path)
+        return frame if frame.empty else frame.dropna(axis="columns", how="all")
 
     def to_polars(self) -> Any:
         """The table as a data frame of polars."""
         import polars
 
-        return polars.read_parquet(self.path)
+        frame = polars.read_parquet(self.path)
+        return frame.select([column for column in frame.get_columns() if not len(column) or column.null_count() < len(column)])
 
     def __repr__(self) -> str:
         return f"<thalweg.StoredTable: {self.path}>"

@@ -10,6 +10,7 @@ All simulations are advanced in this process, on all cores, each to the next dec
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -26,7 +27,7 @@ from ._errors import error
 from ._results import joined
 from ._toml import Scenario, changes
 
-__all__ = ["COLUMNS", "FEATURES", "Baselines", "Env", "VectorEnv", "controller", "power"]
+__all__ = ["COLUMNS", "FEATURES", "FRAME_STEPS", "Baselines", "Env", "VectorEnv", "controller", "power"]
 
 Array: TypeAlias = NDArray[Any]
 Samples: TypeAlias = Mapping[str, Array]
@@ -244,9 +245,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     `vary` changes the scenario in each episode: for a key, as `set` takes them, a list to choose from, or a function of a random
     generator. `reward` is a function of the samples of all simulations (`COLUMNS`). Infos hold these samples and the seeds. With
     `ecn="classic"` or "l4s" queues may mark the agent's packets (ECT(0) or ECT(1)); without, it is as the scenario says. `render_mode`
-    "ansi" has `render` tell in a line of each what it does."""
+    "ansi" has `render` tell in a line of each what it does, "rgb_array" draw its last `FRAME_STEPS` steps."""
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 20, "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
         self,
@@ -287,6 +288,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._last = numpy.full(num_envs, numpy.nan)
         self._observations = numpy.zeros(self.observation_space.shape or (), dtype=numpy.float32)
         self._seen: dict[str, Array] = {}
+        self._pasts = [_Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -317,6 +319,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begins new episodes where the mask says so."""
         self._begin(numpy.flatnonzero(mask).tolist())
         self._seen = self._simulations.seen(0)
+        self._remember()
         fresh, last = _features(self._seen, numpy.full(self.num_envs, numpy.nan))
         self._observations = numpy.where(mask[:, None], fresh, self._observations)
         self._last = numpy.where(mask, last, self._last)
@@ -324,6 +327,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _begin(self, which: list[int]) -> None:
         varied = []
         for number in which:
+            if self._pasts:
+                self._pasts[number].clear()
             self._seeds[number], changed = episode(self._generators[number], self._vary)
             varied.append(changed)
         self._simulations.reset(which, [int(self._seeds[number]) for number in which], varied)
@@ -346,6 +351,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             which = numpy.flatnonzero(before).tolist()
             self._begin(which)
         self._seen = self._simulations.seen(0)
+        self._remember()
         self._observations, self._last = _features(self._seen, self._last)
         rewards = numpy.where(before, 0.0, self._reward(self._seen))
         terminations = ~before & (self._seen["over"] == 2)
@@ -366,12 +372,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _infos(self) -> dict[str, Any]:
         return {**self._seen, "seed": self._seeds.copy()}
 
-    def render(self) -> tuple[str, ...] | None:
-        """A line of each simulation, in the render mode "ansi"."""
+    def render(self) -> tuple[str, ...] | tuple[Array, ...] | None:
+        """A line of each simulation, in the render mode "ansi"; in "rgb_array" a picture of each."""
         if self.render_mode is None or not self._seen:
             return None
+        if self.render_mode == "rgb_array":
+            return tuple(past.frame() for past in self._pasts)
+        return tuple(_line(seen) for seen in self._each())
+
+    def _each(self) -> list[_One]:
         rows = zip(*(of.tolist() for of in self._seen.values()))
-        return tuple(_line(_known(row)) for row in rows)
+        return [_known(row) for row in rows]
+
+    def _remember(self) -> None:
+        for past, seen in zip(self._pasts, self._each() if self._pasts else ()):
+            past.add(seen)
 
     def baselines(
         self,
@@ -437,9 +452,44 @@ class Baselines:
 
 
 def _render_mode(mode: str | None) -> str | None:
-    if mode not in (None, "ansi"):
-        raise ScenarioError(f'render_mode is None or "ansi", and not {mode!r}')
+    if mode not in (None, "ansi", "rgb_array"):
+        raise ScenarioError(f'render_mode is None, "ansi" or "rgb_array", and not {mode!r}')
     return mode
+
+
+FRAME_STEPS = 512
+"""The steps that a picture of an environment shows."""
+
+
+class _Past:
+    """The last steps of a simulation, for pictures."""
+
+    def __init__(self) -> None:
+        self._steps: deque[tuple[float, float, float, float]] = deque(maxlen=FRAME_STEPS)
+
+    def clear(self) -> None:
+        """Begins a new episode."""
+        self._steps.clear()
+
+    def add(self, seen: _One) -> None:
+        """Adds a step, unless it is the last one still: of an episode that is over."""
+        now = _or_nan(seen["now"])
+        if self._steps and now <= self._steps[-1][0]:
+            return
+        rate = _or_nan(seen["acked_bytes"]) * 8e-6 / max(_or_nan(seen["interval"]), 1e-9)
+        self._steps.append((now, _or_nan(seen["window"]), _or_nan(seen["rtt"]) * 1e3, rate))
+
+    def frame(self) -> Array:
+        """The picture: rows of pixels of red, green and blue."""
+        times, windows, rtts, rates = zip(*self._steps)
+        titles = ("Window, segments", "Round-trip time, ms", "Delivery rate, Mbit/s")
+        past = [(title, list(values)) for title, values in zip(titles, (windows, rtts, rates))]
+        width, height, pixels = _thalweg.history(f"{times[-1]:.3f} s", list(times), past)
+        return numpy.frombuffer(pixels, dtype=numpy.uint8).reshape(height, width, 3).copy()
+
+
+def _or_nan(cell: float | None) -> float:
+    return math.nan if cell is None else float(cell)
 
 
 def _line(seen: _One) -> str:
@@ -452,7 +502,7 @@ def _line(seen: _One) -> str:
 class Env(gymnasium.Env[Any, Any]):
     """One simulation, as `VectorEnv` has many, with the same arguments. In infos what is not known is None."""
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 20}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20}
 
     def __init__(
         self,
@@ -479,6 +529,7 @@ class Env(gymnasium.Env[Any, Any]):
             raise ScenarioError(f"one flow has the scheme `agent` in an Env, and {self._simulations.agents} have")
         self._generator: numpy.random.Generator | None = None
         self._seen: dict[str, Any] = {}
+        self._past = _Past() if self.render_mode == "rgb_array" else None
         self._seed, self._taken, self._last, self._is_over = 0, 0, math.nan, True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
@@ -489,6 +540,9 @@ class Env(gymnasium.Env[Any, Any]):
         self._seed, varied = episode(self._generator, self._vary)
         self._seen = self._simulations.reset_one(self._seed, varied)
         self._taken, self._is_over = 0, False
+        if self._past is not None:
+            self._past.clear()
+            self._past.add(self._seen)
         observation, self._last = _features_of_one(self._seen, math.nan)
         return numpy.array(observation, dtype=numpy.float32), {**self._seen, "seed": self._seed}
 
@@ -499,6 +553,8 @@ class Env(gymnasium.Env[Any, Any]):
         taken = min(max(_number(action), -1.0), 1.0)
         self._seen = seen = self._simulations.step_one(*_decide_for_one(self._seen, taken, self._pace))
         self._taken += 1
+        if self._past is not None:
+            self._past.add(seen)
         observation, self._last = _features_of_one(seen, self._last)
         terminated = seen["over"] == 2
         truncated = not terminated and (seen["over"] == 1 or self._steps is not None and self._taken >= self._steps)
@@ -512,9 +568,11 @@ class Env(gymnasium.Env[Any, Any]):
         arrays = {name: numpy.array([math.nan if cell is None else cell]) for name, cell in seen.items()}
         return float(self._reward(arrays)[0])
 
-    def render(self) -> str | None:
-        """A line that tells what the flow does, in the render mode "ansi"."""
-        return _line(self._seen) if self.render_mode is not None and self._seen else None
+    def render(self) -> str | Array | None:
+        """A line that tells what the flow does, in the render mode "ansi"; in "rgb_array" a picture of its last steps."""
+        if self.render_mode is None or not self._seen:
+            return None
+        return _line(self._seen) if self._past is None else self._past.frame()
 
 
 def _number(action: Any) -> float:

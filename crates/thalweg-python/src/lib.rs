@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use table::Table;
 use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
-use thalweg_report::output::{Cells, Rows, value as value_in_words};
+use thalweg_report::output::{Cells, Past, Pixels, Rows, pixels, value as value_in_words};
 use thalweg_report::results::{Metric, Of, Run};
 use thalweg_sweep::picture::HeatMap;
 
@@ -211,6 +211,23 @@ fn png<'py>(py: Python<'py>, svg: &str) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &bytes.map_err(|error| PyValueError::new_err(error.to_string()))?))
 }
 
+/// The recent past of an environment in pixels: its width, its height, and red, green and blue of each pixel.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+fn history<'py>(
+    py: Python<'py>,
+    title: &str,
+    times: Vec<f64>,
+    past: Vec<(String, Vec<f64>)>,
+) -> PyResult<(u32, u32, Bound<'py, PyBytes>)> {
+    let drawn = py.detach(|| {
+        let past = past.into_iter().map(|(title, values)| Past { title, values }).collect();
+        pixels(&thalweg_report::output::history(title, &times, past))
+    });
+    let Pixels { width, height, rgb } = drawn.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((width, height, PyBytes::new(py, &rgb)))
+}
+
 /// Makes the runs of a batch, on this thread, as a worker that makes so many batches at a time: the bytes that go back, and the first
 /// exception that a controller raised.
 #[pyfunction]
@@ -303,9 +320,11 @@ impl Measured {
         self.simulated.summary()
     }
 
-    /// The picture, as SVG.
-    fn figure(&self) -> String {
-        self.simulated.figure()
+    /// The picture, as SVG: that of `--svg`, or one with these plots and of this time in seconds.
+    #[pyo3(signature = (plots = None, time = None))]
+    #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+    fn figure(&self, plots: Option<Vec<String>>, time: Option<(f64, f64)>) -> PyResult<String> {
+        self.simulated.figure(plots.as_deref(), time).map_err(PyValueError::new_err)
     }
 
     /// The scenario with everything written out.
@@ -363,6 +382,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(listed, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;
+    module.add_function(wrap_pyfunction!(history, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(work, module)?)?;
     Ok(())

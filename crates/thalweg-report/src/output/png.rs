@@ -39,20 +39,47 @@ impl core::error::Error for PngError {}
 /// # Errors
 /// [`PngError::TooLarge`] where one pixel a unit is too many, [`PngError::Picture`] where `svg` is no picture.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
+    drawn(svg, SCALE)?.encode_png().map_err(|error| PngError::Picture(error.to_string()))
+}
+
+/// A picture in pixels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// Pixels of a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Red, green and blue of each pixel, row by row from the top.
+    pub rgb: Vec<u8>,
+}
+
+/// Draws an SVG, each of its units as one pixel.
+///
+/// # Errors
+/// As [`png`].
+pub fn pixels(svg: &str) -> Result<Pixels, PngError> {
+    let pixmap = drawn(svg, 1.0)?;
+    // Nothing is transparent on a white ground.
+    let rgb = pixmap.data().chunks_exact(4).flat_map(|of| [of[0], of[1], of[2]]).collect();
+    Ok(Pixels { width: pixmap.width(), height: pixmap.height(), rgb })
+}
+
+/// Draws an SVG with at most so many pixels a unit.
+fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
     let svg = outlined(svg, FONT).map_err(|error| picture(&error))?;
     let tree = Tree::from_str(&svg, &Options::default()).map_err(|error| picture(&error))?;
     let (width, height) = (tree.size().width(), tree.size().height());
     let too_large = PngError::TooLarge(width, height);
     // Rounded down, so that the edge of the last row and column is no mixture with what is beyond.
-    let Some(scale) = scale(width, height) else { return Err(too_large) };
+    let Some(scale) = scale(width, height).map(|scale| scale.min(largest)) else { return Err(too_large) };
     let pixels = |length: f32| (length * scale) as u32;
     let Some(mut pixmap) = Pixmap::new(pixels(width).max(1), pixels(height).max(1)) else {
         return Err(too_large);
     };
     pixmap.fill(Color::WHITE);
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
-    pixmap.encode_png().map_err(|error| picture(&error))
+    Ok(pixmap)
 }
 
 /// Pixels a unit.
@@ -86,7 +113,7 @@ mod tests {
         Figure { title: title.to_owned(), bars, ..Figure::default() }.render()
     }
 
-    fn drawn(svg: &str) -> Pixmap {
+    fn decoded(svg: &str) -> Pixmap {
         Pixmap::decode_png(&png(svg).unwrap()).unwrap()
     }
 
@@ -116,36 +143,47 @@ mod tests {
     }
 
     #[test]
+    fn plain_pixels_are_one_a_unit() {
+        let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='3' height='2'><rect x='1' width='1' height='1' fill='#0072b2'/></svg>";
+        let Pixels { width, height, rgb } = pixels(svg).unwrap();
+        assert_eq!((width, height, rgb.len()), (3, 2, 18));
+        assert_eq!(
+            (&rgb[0..3], &rgb[3..6], &rgb[12..15]),
+            (&[255; 3][..], &[0, 0x72, 0xb2][..], &[255; 3][..])
+        );
+    }
+
+    #[test]
     fn an_svg_without_a_ground_gets_one() {
-        let pixmap = drawn("<svg xmlns='http://www.w3.org/2000/svg' width='5' height='3'/>");
+        let pixmap = decoded("<svg xmlns='http://www.w3.org/2000/svg' width='5' height='3'/>");
         assert_eq!((pixmap.width(), pixmap.height()), (10, 6));
         assert!(pixmap.data().iter().all(|byte| *byte == 255));
     }
 
     #[test]
     fn text_is_drawn_where_it_belongs() {
-        let (with, without) = (drawn(&figure("Two users meet")), drawn(&figure("")));
+        let (with, without) = (decoded(&figure("Two users meet")), decoded(&figure("")));
         let place = ((16, 200), (10, 30));
         let pixels = dark(&with, place.0, place.1);
         assert!((200..4000).contains(&pixels), "{pixels}");
         assert_eq!(dark(&without, place.0, place.1), 0);
         // Twice the letters take about twice the room.
         assert_eq!(dark(&with, (200, 860), (0, 30)), 0);
-        let longer = drawn(&figure("Two users meet Two users meet"));
+        let longer = decoded(&figure("Two users meet Two users meet"));
         assert!(dark(&longer, (120, 300), (10, 30)) > pixels / 3);
     }
 
     #[test]
     fn letters_differ_and_what_the_font_lacks_is_a_box() {
         let all = ["Greek: αβγ Ω", "Кириллица", "→ ± ≤ µs × –", "日", "A", "B"].map(|title| {
-            let pixmap = drawn(&figure(title));
+            let pixmap = decoded(&figure(title));
             assert!(dark(&pixmap, (16, 200), (6, 34)) > 10, "{title}");
             pixmap.take()
         });
         for (at, one) in all.iter().enumerate() {
             assert!(all[..at].iter().all(|other| other != one));
         }
-        assert_eq!(drawn(&figure("日")).take(), drawn(&figure("月")).take());
+        assert_eq!(decoded(&figure("日")).take(), decoded(&figure("月")).take());
     }
 
     /// The bytes depend on nothing but the picture and the versions of the crates that draw and encode; with others
@@ -154,9 +192,10 @@ mod tests {
     fn the_same_picture_has_the_same_bytes() {
         let bytes = png(&figure("Same bytes")).unwrap();
         assert_eq!(bytes, png(&figure("Same bytes")).unwrap());
-        let sum = drawn(&figure("Same bytes")).data().iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-        });
+        let sum =
+            decoded(&figure("Same bytes")).data().iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+                (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+            });
         assert_eq!(sum, 0x076a_4ced_d95f_f08b, "{sum:#x}");
     }
 
@@ -178,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_what_xml_forbids_are_drawn() {
-        drawn(&figure("a\u{ffff}b\u{fffe}\u{0}\u{1b}[<&\"'>"));
+    fn names_with_what_xml_forbids_are_decoded() {
+        decoded(&figure("a\u{ffff}b\u{fffe}\u{0}\u{1b}[<&\"'>"));
     }
 }
