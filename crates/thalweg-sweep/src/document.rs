@@ -389,7 +389,7 @@ impl Document {
 
     fn explanation(&self, style: Style) -> String {
         let mut text = String::new();
-        for metric in Metric::in_table(In::MEANS) {
+        for metric in shown_metrics() {
             let Some(of) = self.importance.get(metric.name(Of::Network)) else { continue };
             let ranked = self.ranked(metric);
             let shares: Vec<String> =
@@ -410,6 +410,12 @@ impl Document {
     }
 }
 
+/// The metrics of the network in tables of several runs: as `run` has them, those of transfers after the others.
+fn shown_metrics() -> impl Iterator<Item = Metric> {
+    Metric::in_table(In::MEANS)
+        .chain(Metric::in_table(In::TRANSFERS).filter(|metric| !metric.line().tables.has(In::MEANS)))
+}
+
 /// Points that a table shows.
 const MOST_SHOWN: usize = 40;
 
@@ -425,7 +431,7 @@ pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
             || known.any(|value| Some(value) != first)
             || first.is_some_and(|value| value != 0.0)
     };
-    Metric::in_table(In::MEANS).filter(|metric| has(metric) && varies(metric)).collect()
+    shown_metrics().filter(|metric| has(metric) && varies(metric)).collect()
 }
 
 fn importance(
@@ -452,7 +458,7 @@ fn importance(
         })
         .collect();
     let mut all = BTreeMap::new();
-    for metric in Metric::in_table(In::MEANS) {
+    for metric in shown_metrics() {
         let name = metric.name(Of::Network);
         let estimates: Option<Vec<_>> = points.iter().map(|point| point.metrics.get(name)).collect();
         let Some(estimates) = estimates.filter(|estimates| estimates.len() > 1) else { continue };

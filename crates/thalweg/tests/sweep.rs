@@ -195,6 +195,30 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     }
 }
 
+/// A point has the columns that `run` has: completion times of transfers too, and the round trips of senders. What no point has is no
+/// column.
+#[test]
+fn points_have_the_columns_of_runs() {
+    let file = "scenario = \"net.toml\"\n[grid]\nlink.wire.rate = [\"10 Mbit/s\", \"20 Mbit/s\"]\n";
+    let folder = place("sweep-columns", file);
+    let network = "duration = \"2 s\"\n\
+        [[link]]\nname = \"wire\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
+        [[flow]]\nfrom = \"a\"\nto = \"b\"\nworkload = \"200 kB\"\nscheme = \"cubic\"\n";
+    fs::write(folder.join("net.toml"), network).unwrap();
+    let text = String::from_utf8(sweep(&folder, &["s.toml"]).stdout).unwrap();
+    for head in ["Goodput", "Arrived", "RTT mean", "Time mean", "p99.9"] {
+        assert!(text.contains(head), "no column {head}:\n{text}");
+    }
+    for head in ["Marked", "Jitter", "Unfinished"] {
+        assert!(!text.contains(head), "a column {head}:\n{text}");
+    }
+    // 200 kB at 10 and at 20 Mbit/s take at least 160 and 80 ms.
+    let results = results(&folder.join("s"));
+    let mean =
+        |point: usize| results["points"][point]["metrics"]["completion_mean_s"]["mean"].as_f64().unwrap();
+    assert!((0.16..0.5).contains(&mean(0)) && (0.08..0.4).contains(&mean(1)), "{} {}", mean(0), mean(1));
+}
+
 #[test]
 fn a_point_that_fails_loses_no_other() {
     let folder = place(

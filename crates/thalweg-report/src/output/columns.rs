@@ -100,7 +100,8 @@ pub struct MeansRow<'a> {
     pub trail: Vec<String>,
 }
 
-/// A table of means of the network, with cells before and behind them under the headings `lead` and `trail`.
+/// A table of means of the network, with cells before and behind them under the headings `lead` and `trail`; where there
+/// are transfers a second one for these.
 pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style) -> String {
     let lead: Vec<(&str, Align)> = lead.iter().map(|head| (*head, Align::Left)).collect();
     let trail: Vec<(&str, Align)> = trail.iter().map(|head| (*head, Align::Right)).collect();
@@ -110,7 +111,12 @@ pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style)
         Row { lead: row.lead.clone(), value: Box::new(value), trail: row.trail.clone() }
     };
     let rows: Vec<Row<'_>> = rows.iter().map(row).collect();
-    table(Tables::MEANS, &lead, &rows, &trail, style).render(style)
+    let mut text = table(Tables::MEANS, &lead, &rows, &trail, style).render(style);
+    if !columns(Tables::TRANSFERS, &rows).is_empty() {
+        text.push('\n');
+        text.push_str(&table(Tables::TRANSFERS, &lead, &rows, &[], style).render(style));
+    }
+    text
 }
 
 /// A mean with its interval and unit.
