@@ -20,7 +20,7 @@ use thalweg_proto::transport::{
     Breach, BreachKind, Command, Event, Failure, Input, Limit, Part, ReceiverCounts, SegmentCounts,
     SenderStats,
 };
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::Carried;
 use thalweg_proto::{Ecn, Output};
 
@@ -513,6 +513,9 @@ impl<P: Payload> OwnEnd<P> {
 impl<P: Payload> End for OwnEnd<P> {
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         self.ask(None, |end| end.sender_stats(now))
+    }
+    fn take_rtt(&mut self) -> Option<Duration> {
+        self.guard(|end| end.as_end_mut().take_rtt()).flatten()
     }
     fn receiver_counts(&self) -> ReceiverCounts {
         self.ask(ReceiverCounts::default(), |end| end.receiver_counts())

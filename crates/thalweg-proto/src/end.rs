@@ -22,6 +22,12 @@ pub trait End {
         None
     }
 
+    /// Returns the last round-trip time that a sender measured since the previous call: a sample of its own estimator, before
+    /// smoothing. For drivers that collect samples.
+    fn take_rtt(&mut self) -> Option<Duration> {
+        None
+    }
+
     /// The state that a sender's congestion controller is in, where it tells.
     fn congestion_state(&self) -> Option<CongestionState> {
         None

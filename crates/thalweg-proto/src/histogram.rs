@@ -23,6 +23,18 @@ pub struct Summary {
     pub max: Duration,
 }
 
+/// The shares of [`Histogram::curve`]: every fortieth, and more of the tail.
+pub const SHARES: [f64; 43] = {
+    let mut shares = [1.0; 43];
+    let mut at = 0;
+    while at < 40 {
+        shares[at] = at as f64 / 40.0;
+        at += 1;
+    }
+    (shares[40], shares[41]) = (0.99, 0.999);
+    shares
+};
+
 /// Each octave is cut into 2^5 buckets, so that a bucket is 3 % wide at most and its middle within 1.6 %.
 const BITS: u32 = 5;
 
@@ -145,6 +157,18 @@ impl Histogram {
         Duration::from_picos((start + within).clamp(self.min, self.max))
     }
 
+    /// Returns the values that the shares of [`SHARES`] do not exceed, from the smallest value to the largest; none where nothing was
+    /// counted.
+    pub fn curve(&self) -> Vec<Duration> {
+        if self.count == 0 {
+            return Vec::new();
+        }
+        let mut curve = self.quantiles(SHARES);
+        (curve[0], curve[SHARES.len() - 1]) =
+            (Duration::from_picos(self.min), Duration::from_picos(self.max));
+        curve.to_vec()
+    }
+
     /// The distribution; zeros where nothing was counted.
     pub fn summary(&self) -> Summary {
         if self.count == 0 {
@@ -180,6 +204,21 @@ mod tests {
                 None => return assert_eq!(b, bucket(u64::MAX)),
             }
         }
+    }
+
+    #[test]
+    fn a_curve_is_the_distribution_function() {
+        let mut histogram = Histogram::default();
+        assert!(histogram.curve().is_empty());
+        for value in 1..=10_000 {
+            histogram.record(Duration::from_millis(value));
+        }
+        let curve = histogram.curve();
+        assert_eq!((curve[0], curve[42]), (Duration::from_millis(1), Duration::from_secs(10)));
+        for (found, share) in curve.iter().zip(SHARES).skip(1) {
+            assert!((found.as_secs_f64() / (10.0 * share) - 1.0).abs() < 0.016, "{share}: {found}");
+        }
+        assert!(SHARES.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     /// Quantiles of 1 to 10 000 ms are within half a bucket, the rest is exact.

@@ -283,6 +283,8 @@ impl Limit {
 pub struct SenderStats {
     /// Packets that may be outstanding; `None` where there is no bound.
     pub window: Option<f64>,
+    /// Slow-start threshold (RFC 5681), in segments; `None` of controllers without one, and while it is unbounded.
+    pub ssthresh: Option<f64>,
     /// Packets that are outstanding, as far as the sender knows.
     pub in_flight: u32,
     /// The rate at which packets are spaced, where there is one.

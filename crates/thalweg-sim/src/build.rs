@@ -300,6 +300,7 @@ impl<'a> Builder<'a> {
                 _ => Rounds::default(),
             },
             delay: Histogram::default(),
+            round_trips: Histogram::default(),
         });
         let flows = self.flows.len() as u32..self.flows.len() as u32 + group.count;
         if opens(group) {

@@ -42,6 +42,7 @@ use crate::tracing::Tracing;
 use crate::wheel::{LANES, Wheel};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
+use thalweg_proto::end::End;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
@@ -385,12 +386,23 @@ impl<T: Tracing> EventLoop<T> {
             endpoint = &mut self.endpoints[id as usize];
         }
         let packets = &self.network.packets;
-        let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
+        let flow = endpoint.flow;
         // What was discarded a moment ago can still be unpacked.
-        endpoint.engine.receive(self.now, packets.unpack(cargo), flags.ecn());
-        if is_counted {
-            let flow = endpoint.flow;
-            self.count_arrived(flow, flags.ecn().is_ce(), self.now.since(sent_at));
+        let pdu = packets.unpack(cargo);
+        if flags.has(Flags::BACKWARD) {
+            endpoint.engine.receive(self.now, pdu, flags.ecn());
+            // Taken in the warm-up too, so that the last of it is not counted later.
+            if let Some(rtt) = endpoint.engine.end_mut().and_then(End::take_rtt)
+                && self.counting
+            {
+                self.count_round_trip(flow, rtt);
+            }
+        } else {
+            let payload = pdu.payload_len().filter(|_| self.counting);
+            endpoint.engine.receive(self.now, pdu, flags.ecn());
+            if let Some(payload) = payload {
+                self.count_arrived(flow, payload, flags.ecn().is_ce(), self.now.since(sent_at));
+            }
         }
         self.drain(id);
     }

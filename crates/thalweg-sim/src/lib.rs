@@ -45,8 +45,8 @@ pub use error::SpecError;
 pub use event_loop::Status;
 pub use parts::segments::SegmentTimes;
 pub use result::{
-    Conservation, FlowCounts, FlowResult, GroupResult, Known, LinkResult, MediaResult, Quantity, QueueResult,
-    Ratios, Round, RunResult, SegmentDelay, Series, SizeClass, StateVisit, Summary, Transfer, Transfers,
+    Conservation, Curves, FlowCounts, FlowResult, GroupResult, Known, LinkResult, MediaResult, Quantity, QueueResult,
+    Ratios, Round, RunResult, SHARES, SegmentDelay, Series, SizeClass, StateVisit, Summary, Transfer, Transfers,
     TwoLevelCounts,
 };
 pub use simulation::Simulation;

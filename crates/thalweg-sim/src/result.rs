@@ -1,7 +1,7 @@
 //! The results of a simulation: all that it measured.
 
 use crate::fairness::jain;
-pub use thalweg_proto::histogram::Summary;
+pub use thalweg_proto::histogram::{SHARES, Summary};
 use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -35,6 +35,10 @@ pub struct RunResult {
     pub groups: Vec<GroupResult>,
     /// The transfers of all groups.
     pub transfers: Transfers,
+    /// The round-trip times that all senders measured.
+    pub round_trips: Summary,
+    /// The distributions of completion and round-trip times.
+    pub curves: Curves,
     /// The same by size: the classes that have any.
     pub sizes: Vec<SizeClass>,
     /// Each transfer that ended after the warm-up, in the order of their ends, then those that were begun and have not
@@ -106,6 +110,15 @@ pub struct Ratios {
     pub max: f64,
 }
 
+/// Distributions of times, as the values that the shares of [`SHARES`] do not exceed; empty where nothing was counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Curves {
+    /// Completion times of transfers that ended after the warm-up.
+    pub completion: Vec<Duration>,
+    /// Round-trip times that senders measured.
+    pub round_trip: Vec<Duration>,
+}
+
 /// The fates of all packets, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
@@ -149,15 +162,18 @@ pub struct FlowCounts {
     pub lost_data: u64,
     /// Data packets that arrived.
     pub arrived_data: u64,
+    /// Their payload: in whatever order they came, copies included.
+    pub arrived_bytes: Bytes,
     /// Those of them that came with CE.
     pub marked_data: u64,
 }
 
 impl FlowCounts {
-    /// A data packet has arrived, with CE or without.
+    /// A data packet with so many bytes of payload has arrived, with CE or without.
     #[inline]
-    pub(crate) fn arrive(&mut self, is_ce: bool) {
+    pub(crate) fn arrive(&mut self, payload: u32, is_ce: bool) {
         self.arrived_data += 1;
+        self.arrived_bytes += Bytes::new(u64::from(payload));
         self.marked_data += u64::from(is_ce);
     }
 
@@ -166,6 +182,7 @@ impl FlowCounts {
         self.drops += other.drops;
         self.lost_data += other.lost_data;
         self.arrived_data += other.arrived_data;
+        self.arrived_bytes += other.arrived_bytes;
         self.marked_data += other.marked_data;
     }
 
@@ -205,6 +222,8 @@ pub struct FlowResult {
     pub goodput: Rate,
     /// `delivered_wire` over the same time.
     pub throughput: Rate,
+    /// The payload of data packets that arrived, in whatever order, over the same time; copies count each time.
+    pub arrival_rate: Rate,
     /// Data packets sent, retransmissions included; of many transfers also of those under way.
     pub sent_packets: u64,
     /// Data packets sent again.
@@ -219,6 +238,13 @@ pub struct FlowResult {
     /// One-way delay of data packets from their transmission at the source to their arrival. Empty for a flow of a
     /// group of more than 1000, whose delays are counted together in [`GroupResult::delay`].
     pub delay: Summary,
+    /// The round-trip times that its senders measured ([`End::take_rtt`](thalweg_proto::end::End::take_rtt)): each sample of their
+    /// estimators, before smoothing. Empty for a flow of a group of more than 1000, whose samples are counted together in
+    /// [`GroupResult::round_trips`].
+    pub round_trips: Summary,
+    /// The slow-start threshold at the end, in segments: of several connections that of the last one that has any. `None` of
+    /// controllers without one, and while it is unbounded.
+    pub ssthresh: Option<f64>,
     /// The shortest round-trip time that the sender measured, over the whole run; zero without a sample.
     pub min_rtt: Duration,
     /// The sender's last smoothed round-trip time; zero without a sample.
@@ -438,6 +464,10 @@ pub struct GroupResult {
     pub round_list: Vec<Round>,
     /// One-way delay of all data packets of the group.
     pub delay: Summary,
+    /// The round-trip times that all senders of the group measured.
+    pub round_trips: Summary,
+    /// The distributions of completion and round-trip times.
+    pub curves: Curves,
 }
 
 /// A round of flows that wait for each other.
@@ -499,6 +529,8 @@ pub enum Quantity {
     Goodput,
     /// The data delivered to a flow's application and not yet read, in bytes, where it reads at its own pace.
     Unread,
+    /// A flow's slow-start threshold in segments, where there is one and it is bounded.
+    Ssthresh,
     /// A link's queue length in packets.
     QueuePackets,
     /// A link's queue length in bytes.
@@ -523,6 +555,7 @@ impl Quantity {
             Self::PacingRate => "pacing-rate",
             Self::Goodput => "goodput",
             Self::Unread => "unread",
+            Self::Ssthresh => "ssthresh",
             Self::QueuePackets => "queue-packets",
             Self::QueueBytes => "queue-bytes",
             Self::Drops => "drops",
@@ -535,7 +568,7 @@ impl Quantity {
     /// The unit of its values.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::Window | Self::InFlight => "segment",
+            Self::Window | Self::InFlight | Self::Ssthresh => "segment",
             Self::Rtt => "s",
             Self::PacingRate | Self::Goodput | Self::LinkRate => "bit/s",
             Self::QueuePackets | Self::Drops | Self::Marks | Self::Feedback => "pkt",
@@ -547,7 +580,13 @@ impl Quantity {
     pub const fn is_of_flow(self) -> bool {
         matches!(
             self,
-            Self::Window | Self::InFlight | Self::Rtt | Self::PacingRate | Self::Goodput | Self::Unread
+            Self::Window
+                | Self::InFlight
+                | Self::Rtt
+                | Self::PacingRate
+                | Self::Goodput
+                | Self::Unread
+                | Self::Ssthresh
         )
     }
 }

@@ -221,7 +221,8 @@ pub struct ReportArguments {
     /// Where the page goes; without, into the folder as report.html. A name that ends in .svg or .png gets a picture
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// What a picture shows: goodput, queue, rtt, window, unread
+    /// What a picture shows, any number of: goodput, queue, rtt, window, unread, ssthresh, in-flight, pacing-rate, queue-bytes,
+    /// link-rate, drops, marks, completion-cdf, rtt-cdf
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = plot)]
     pub plots: Option<Vec<Plot>>,
     /// The time that a picture shows ("200 ms" from the start, "10 s..10.2 s"); without, all of it

@@ -7,6 +7,7 @@ use crate::console::{Caller, Console, Error, Kept};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::run::{can_count, compared, has_memory, header, seeds_from};
+use crate::values::plot;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -104,9 +105,15 @@ impl Simulated {
         summary(&self.document, Style::PLAIN)
     }
 
-    /// The picture that `--svg` writes.
-    pub fn figure(&self) -> String {
-        figure(&self.document, &self.series, &View::default())
+    /// The picture that `--svg` writes, or one with these plots and of this part of the run in seconds.
+    ///
+    /// # Errors
+    ///
+    /// The name of a plot that there is none of, with those that there are.
+    pub fn figure(&self, plots: Option<&[String]>, span: Option<(f64, f64)>) -> Result<String, String> {
+        let named = |name: &String| plot(name).map_err(|error| format!("there is no plot `{name}`: {error}"));
+        let plots = plots.map(|names| names.iter().map(named).collect()).transpose()?;
+        Ok(figure(&self.document, &self.series, &View { plots, span }))
     }
 }
 
@@ -273,7 +280,7 @@ mod tests {
         assert_eq!(called.printed, String::from_utf8(text).unwrap());
         assert_eq!(simulated.results.len(), 4);
         assert!(simulated.results.iter().all(|result| !result.series.is_empty()));
-        assert!(simulated.figure().starts_with("<svg"));
+        assert!(simulated.figure(None, None).unwrap().starts_with("<svg"));
     }
 
     #[test]

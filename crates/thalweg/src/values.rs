@@ -131,10 +131,9 @@ pub struct Span {
 /// The plot that a picture shows.
 pub fn plot(text: &str) -> Result<Plot, String> {
     Plot::ALL.into_iter().find(|plot| plot.name() == text.trim()).ok_or_else(|| {
-        let names: Vec<&str> = Plot::ALL.iter().map(|plot| plot.name()).collect();
-        match nearest(text, names.iter().copied()) {
+        match nearest(text, Plot::ALL.iter().map(|plot| plot.name())) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("one of {}", names.join(", ")),
+            None => format!("one of {}", Plot::names()),
         }
     })
 }

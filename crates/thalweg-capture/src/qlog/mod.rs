@@ -156,6 +156,7 @@ fn metrics(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
     for series in of_flow {
         let (name, factor) = match series.quantity {
             Quantity::Window => ("congestion_window", segment),
+            Quantity::Ssthresh => ("ssthresh", segment),
             Quantity::InFlight => ("bytes_in_flight", segment),
             Quantity::Rtt => ("smoothed_rtt", 1000.0),
             Quantity::PacingRate => ("pacing_rate", 1.0),

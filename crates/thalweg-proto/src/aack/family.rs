@@ -6,7 +6,7 @@ use crate::numbers::{below, one};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use core::ops::Range;
 
 impl<P: Payload> DataUnit<P> for Pdu<P> {
@@ -101,6 +101,10 @@ impl<P: Payload> End for Transmitter<P> {
 
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         Some(self.stats(now).common)
+    }
+
+    fn take_rtt(&mut self) -> Option<Duration> {
+        self.take_rtt()
     }
 
     fn backlog(&self) -> u64 {

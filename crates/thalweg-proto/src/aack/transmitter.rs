@@ -100,6 +100,7 @@ impl<P: Payload> Transmitter<P> {
         TransmitterStats {
             common: SenderStats {
                 window: Some(f64::from(self.config.window)),
+                ssthresh: None,
                 // At most the window, as what is to be sent again.
                 in_flight: self.kept.len() as u32,
                 pacing_rate: None,
@@ -113,6 +114,11 @@ impl<P: Payload> Transmitter<P> {
             to_resend: self.resend.len() as u32,
             invalid_acks: self.invalid_acks,
         }
+    }
+
+    /// Returns the last round-trip time measured since the previous call.
+    pub fn take_rtt(&mut self) -> Option<Duration> {
+        self.rtt.take_latest()
     }
 
     /// The limit that has held the transmitter back since the last poll; `None` before the first, and when all is done.

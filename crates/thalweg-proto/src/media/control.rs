@@ -48,6 +48,8 @@ pub(super) struct Control {
     inflected: Option<Time>,
     rtt: Option<f64>,
     least_rtt: Option<Duration>,
+    /// The last sample, for drivers that collect samples.
+    latest_rtt: Option<Duration>,
     /// target_bitrate in bit/s.
     target: f64,
     /// l4s_alpha, with what is counted for its next update.
@@ -84,6 +86,7 @@ impl Control {
             inflected: None,
             rtt: None,
             least_rtt: None,
+            latest_rtt: None,
             target: least,
             alpha: 0.0,
             alpha_updated: Time::ZERO,
@@ -120,6 +123,11 @@ impl Control {
         self.least_rtt
     }
 
+    /// Returns the last sample since the previous call.
+    pub fn take_rtt(&mut self) -> Option<Duration> {
+        self.latest_rtt.take()
+    }
+
     /// Reactions to marks.
     pub const fn cuts(&self) -> u64 {
         self.cuts
@@ -134,6 +142,7 @@ impl Control {
     pub fn hear(&mut self, now: Time, outcome: &Outcome, in_flight: u64) {
         if let Some(rtt) = outcome.rtt {
             let sample = rtt.as_secs_f64();
+            self.latest_rtt = Some(rtt);
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt + RTT_GAIN * (sample - rtt)));
             self.delay.measure(now, outcome.one_way);

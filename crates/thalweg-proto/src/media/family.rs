@@ -11,7 +11,7 @@ use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
 use crate::random::Stream;
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use core::ops::Range;
 
 const NUMBERS: u64 = 1 << 32;
@@ -124,6 +124,10 @@ impl Compact for Pdu<Length> {
 impl<P: Payload> End for Sender<P> {
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         Some(self.stats(now))
+    }
+
+    fn take_rtt(&mut self) -> Option<Duration> {
+        self.take_rtt()
     }
 
     fn backlog(&self) -> u64 {

@@ -118,6 +118,11 @@ impl<P: Payload> Sender<P> {
         }
     }
 
+    /// Returns the last round-trip time measured since the previous call.
+    pub fn take_rtt(&mut self) -> Option<Duration> {
+        self.control.take_rtt()
+    }
+
     /// The rate that the encoder is asked for.
     pub fn target(&self) -> Rate {
         Rate::from_bits_per_sec(self.control.target() as u64)

@@ -6,7 +6,7 @@ use super::{
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
 use crate::transport::{self, Event, Failure, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -90,6 +90,11 @@ impl<P: Payload> Endpoint<P> {
         self.sscop.skip_round_trips();
     }
 
+    /// Returns the last round-trip time measured since the previous call.
+    pub fn take_rtt(&mut self) -> Option<Duration> {
+        self.sscop.take_rtt()
+    }
+
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> EndpointStats {
         let sscop = self.sscop.stats();
@@ -97,6 +102,7 @@ impl<P: Payload> Endpoint<P> {
         EndpointStats {
             common: SenderStats {
                 window: Some(f64::from(self.sscop.window())),
+                ssthresh: None,
                 in_flight: self.sscop.outstanding(),
                 pacing_rate: self.sscop.rate(),
                 smoothed_rtt,

@@ -6,7 +6,7 @@ use super::timers::Timers;
 use super::{Config, Credit, ErrorCode, Input, Number, Pdu, Refusal, Request, Signal, Source, Timer};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 use crate::window::{RttConfig, RttEstimator};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -250,6 +250,11 @@ impl<P: Payload> Sscop<P> {
     /// Round-trip times of POLLs.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
+    }
+
+    /// Returns the last round-trip time measured since the previous call.
+    pub fn take_rtt(&mut self) -> Option<Duration> {
+        self.rtt.take_latest()
     }
 
     /// The present rate, where there is rate control.

@@ -7,7 +7,7 @@ use crate::numbers::{below, one, unwrap};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use core::ops::Range;
 
 /// The number of a message that is next to `near`.
@@ -147,6 +147,10 @@ fn low(number: Number) -> [u8; 3] {
 impl<P: Payload> End for Endpoint<P> {
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         Some(self.stats(now).common)
+    }
+
+    fn take_rtt(&mut self) -> Option<Duration> {
+        self.take_rtt()
     }
 
     fn receiver_counts(&self) -> ReceiverCounts {

@@ -6,7 +6,7 @@ use crate::numbers::{below, one, unwrap};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, SegmentStep, Wire, packed};
 use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use core::ops::Range;
 
 /// Numbers set aside for the packets of a segment.
@@ -195,6 +195,10 @@ impl Compact for Pdu<Length> {
 impl<P: Payload> End for Sender<P> {
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         Some(self.stats(now).common)
+    }
+
+    fn take_rtt(&mut self) -> Option<Duration> {
+        self.answers.latest.take()
     }
 
     fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {

@@ -60,6 +60,8 @@ pub(super) struct Answers {
     shortest: Option<Duration>,
     count: u32,
     smoothed: Option<Duration>,
+    /// The last, for drivers that collect them.
+    pub(super) latest: Option<Duration>,
 }
 
 impl Answers {
@@ -67,6 +69,7 @@ impl Answers {
     const FEW: u32 = 4;
 
     fn sample(&mut self, rtt: Duration) {
+        self.latest = Some(rtt);
         let shortest = self.shortest.map_or(rtt, |shortest| shortest.min(rtt));
         (self.shortest, self.count) = (Some(shortest), self.count + 1);
         if self.count == Self::FEW {

@@ -31,6 +31,8 @@ pub trait AnySender<P: Payload>:
 {
     /// As [`Sender::stats`].
     fn stats(&self, now: Time) -> WindowStats;
+    /// As [`Sender::take_rtt`].
+    fn take_rtt(&mut self) -> Option<Duration>;
     /// As [`Sender::congestion_state`].
     fn congestion_state(&self) -> Option<CongestionState>;
     /// As [`Sender::backlog`].
@@ -383,6 +385,10 @@ where
 {
     fn stats(&self, now: Time) -> WindowStats {
         self.sound().map_or_else(WindowStats::default, |sender| sender.stats(now))
+    }
+
+    fn take_rtt(&mut self) -> Option<Duration> {
+        self.guard(Sender::take_rtt).flatten()
     }
 
     fn congestion_state(&self) -> Option<CongestionState> {

@@ -74,6 +74,10 @@ macro_rules! sender {
             Some($sender.stats(now).common)
         }
 
+        fn take_rtt(&mut $self) -> Option<Duration> {
+            $sender.take_rtt()
+        }
+
         fn congestion_state(&$self) -> Option<CongestionState> {
             $sender.congestion_state()
         }

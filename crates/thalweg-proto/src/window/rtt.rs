@@ -2,6 +2,16 @@
 
 use super::RttConfig;
 use crate::units::Duration;
+use core::hash::{Hash, Hasher};
+
+/// The last sample, for drivers that collect samples; [`Duration::MAX`] without one. No decision depends on it, so it is no part of a
+/// hash of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Latest(Duration);
+
+impl Hash for Latest {
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
+}
 
 /// The state of RFC 6298, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,6 +21,7 @@ pub struct RttEstimator {
     min: Duration,
     /// The time-out, backed off by doubling.
     timeout: Duration,
+    latest: Latest,
 }
 
 impl RttEstimator {
@@ -21,12 +32,14 @@ impl RttEstimator {
             variation: Duration::ZERO,
             min: Duration::MAX,
             timeout: config.initial,
+            latest: Latest(Duration::MAX),
         }
     }
 
     /// Takes a measurement; ends any back-off (RFC 6298, section 2 and 5.7).
     pub fn sample(&mut self, config: &RttConfig, rtt: Duration) {
         self.min = self.min.min(rtt);
+        self.latest = Latest(rtt);
         let rtt = rtt.round_up_to(config.granularity);
         if self.smoothed.is_zero() {
             self.smoothed = rtt;
@@ -83,6 +96,13 @@ impl RttEstimator {
         if self.smoothed.is_zero() { (None, None) } else { (Some(self.smoothed), Some(self.min)) }
     }
 
+    /// Returns the last sample since the previous call, as it was measured.
+    #[inline]
+    pub fn take_latest(&mut self) -> Option<Duration> {
+        let latest = core::mem::replace(&mut self.latest, Latest(Duration::MAX)).0;
+        (latest != Duration::MAX).then_some(latest)
+    }
+
     /// The retransmission time-out, never zero: whatever the configuration, a timer is not due when it is set.
     pub const fn timeout(&self) -> Duration {
         if self.timeout.is_zero() { Duration::from_picos(1) } else { self.timeout }
@@ -109,6 +129,17 @@ mod tests {
         rtt.back_off(&config);
         assert_eq!(rtt.timeout(), MS(680));
         assert_eq!(rtt.min(), MS(100));
+    }
+
+    #[test]
+    fn a_sample_is_taken_once() {
+        let config = RttConfig { granularity: MS(100), ..RttConfig::default() };
+        let mut rtt = RttEstimator::new(&config);
+        assert_eq!(rtt.take_latest(), None);
+        rtt.sample(&config, MS(3));
+        rtt.sample(&config, MS(7));
+        // As measured, not in ticks.
+        assert_eq!((rtt.take_latest(), rtt.take_latest()), (Some(MS(7)), None));
     }
 
     #[test]

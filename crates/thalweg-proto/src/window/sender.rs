@@ -57,8 +57,6 @@ const UNPACED: u8 = 10;
 pub struct WindowStats {
     /// The statistics that all senders have; the window is the congestion window.
     pub common: SenderStats,
-    /// The slow-start threshold in segments, where the controller has one.
-    pub threshold: Option<f64>,
     /// The retransmission time-out, with its back-off.
     pub timeout: Duration,
     /// Episodes of loss found by duplicate or selective acknowledgements.
@@ -199,6 +197,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 window: Some(decision.window.min(f64::from(self.config.max_window))),
                 pacing_rate: decision.pacing_rate,
                 in_flight: self.scoreboard.in_flight(),
+                ssthresh: self.controller.threshold().filter(|threshold| threshold.is_finite()),
                 smoothed_rtt,
                 min_rtt,
                 sent: self.sent,
@@ -206,13 +205,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 timeouts: u64::from(self.timeouts),
                 limits: self.limits.held(now),
             },
-            threshold: self.controller.threshold(),
             timeout: self.rtt.timeout(),
             recoveries: u64::from(self.recoveries),
             undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
             mark_cuts: self.told.as_ref().map_or(0, |told| u64::from(told.marks.cuts())),
             invalid_acks: u64::from(self.invalid_acks),
         }
+    }
+
+    /// Returns the last round-trip time measured since the previous call.
+    pub fn take_rtt(&mut self) -> Option<Duration> {
+        self.rtt.take_latest()
     }
 
     /// The state that the controller is in, where it tells.

@@ -171,7 +171,7 @@ impl Trace {
     }
 
     pub fn threshold(&self) -> Option<f64> {
-        self.stats().threshold
+        self.stats().common.ssthresh
     }
 
     pub fn in_flight(&self) -> u32 {

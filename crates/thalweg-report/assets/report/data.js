@@ -83,7 +83,7 @@ function subjects(isFlow) {
   return [...found.values()];
 }
 
-const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput", "unread"]);
+const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput", "unread", "ssthresh"]);
 
 // Counts since the point before, from a counter that starts anew once, at the end of the warm-up.
 function increments(values) {

@@ -12,6 +12,7 @@ const PANELS = [
   { id: "marks", title: "Marks between samples", quantity: "marks", counts: true },
   { id: "feedback", title: "Messages of routers between samples", quantity: "feedback", counts: true },
   { id: "fairness", title: "Fairness: Jain's index", quantity: "goodput", fairness: true },
+  { id: "ssthresh", title: "Slow-start threshold (ssthresh)", quantity: "ssthresh", together: "mean", extra: true },
   { id: "in-flight", title: "In the network", quantity: "in-flight", together: "sum", extra: true },
   { id: "pacing", title: "Pacing rate", quantity: "pacing-rate", together: "sum", extra: true },
   { id: "link-rate", title: "Load of links", quantity: "link-rate", extra: true },
@@ -68,6 +69,14 @@ function lineOfSeed(panel, scheme, seed, subject) {
   return panel.together === "sum" ? sumOf(lines()) : meanOf(lines());
 }
 
+// The largest value that there can be: what the network allows where that is known, and otherwise the most that any run had.
+function ceilingOf(panel, subject, found) {
+  if (panel.fairness) return 1;
+  const isOfOne = FLOW_QUANTITIES.has(panel.quantity) && subject.key !== TOGETHER && !panel.counts;
+  const allowed = isOfOne ? model.bounds.flows[panel.quantity] : model.bounds.links[panel.quantity]?.[subject.key];
+  return allowed ?? found.reduce((most, of) => of.values.reduce((a, b) => Math.max(a, b), most), 0);
+}
+
 // The lines of a panel. Colours tell schemes apart where schemes are compared, and flows or links otherwise; dashes
 // tell apart what has the same colour.
 function linesOf(panel, choice) {
@@ -88,7 +97,7 @@ function linesOf(panel, choice) {
       const name = panel.fairness || (isCompared && chosen.length === 1) ? "" : subject.label;
       lines.push({
         ...line,
-        ceiling: panel.fairness ? 1 : found.reduce((most, of) => of.values.reduce((a, b) => Math.max(a, b), most), 0),
+        ceiling: ceilingOf(panel, subject, found),
         scheme,
         subject: subject.key,
         label: [scheme, name].filter((part) => part).join(", ") || "all flows",

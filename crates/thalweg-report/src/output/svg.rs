@@ -36,6 +36,19 @@ pub(crate) struct LinePanel {
     pub most: f64,
     /// The lines.
     pub lines: Vec<Line>,
+    /// Its own horizontal axis, where that is not time.
+    pub across: Option<Across>,
+}
+
+/// A horizontal axis from zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Across {
+    /// Its end, in the unit of the values.
+    pub to: f64,
+    /// One unit of the axis in units of the values.
+    pub factor: f64,
+    /// The unit's name.
+    pub unit: &'static str,
 }
 
 /// A line.
@@ -45,7 +58,7 @@ pub(crate) struct Line {
     pub label: String,
     /// The number of its colour, from 0.
     pub colour: usize,
-    /// Seconds, in order.
+    /// Seconds, in order; of a panel with an axis of its own the values along that.
     pub times: Vec<f64>,
     /// As many values.
     pub values: Vec<f64>,
@@ -94,7 +107,10 @@ impl Figure {
             y += panel.height();
         }
         for (position, panel) in self.panels.iter().enumerate() {
-            self.draw(&mut body, panel, y, position + 1 == self.panels.len());
+            // The last panel over time has the times.
+            let next = self.panels.get(position + 1);
+            let is_last = next.is_none_or(|next| next.across.is_some());
+            self.draw(&mut body, panel, y, is_last || panel.across.is_some());
             y += PANEL + 46.0;
         }
         let height = y + 12.0;
@@ -103,13 +119,21 @@ impl Figure {
         )
     }
 
+    /// The picture as a part of a page, which has the styles of its classes: those below `curves`.
+    pub(crate) fn within_page(&self) -> String {
+        self.render().replace(SHEET, "").replacen("<svg ", "<svg class=\"curves\" ", 1)
+    }
+
     fn draw(&self, body: &mut String, panel: &LinePanel, top: f64, with_times: bool) {
         let top = top + 24.0;
         let most = panel.most / panel.factor;
         let step = nice_step(most, 4.0);
         let most = (most / step).ceil().max(1.0) * step;
-        let x =
-            |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * (time - self.from) / (self.to - self.from).max(1e-12);
+        let (from, to, factor, unit) = match panel.across {
+            Some(Across { to, factor, unit }) => (0.0, to, factor, unit),
+            None => (self.from, self.to, 1.0, "s"),
+        };
+        let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * (time - from) / (to - from).max(1e-12);
         // What is beyond the axis ends at its top.
         let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / most).min(1.0));
         let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
@@ -119,13 +143,14 @@ impl Figure {
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>", WIDTH - RIGHT);
             let _ = writeln!(body, "{}", text(LEFT - 7.0, at + 4.0, "end", "tick", &plain(value)));
         }
-        let step = nice_step(self.to - self.from, 8.0);
-        let mut tick = (self.from / step).ceil();
-        while tick * step <= self.to + step * 1e-6 {
-            let at = x(tick * step);
+        let (from, to) = (from / factor, to / factor);
+        let step = nice_step(to - from, 8.0);
+        let mut tick = (from / step).ceil();
+        while tick * step <= to + step * 1e-6 {
+            let at = x(tick * step * factor);
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL}\"/>");
             if with_times {
-                let label = format!("{} s", plain(tick * step));
+                let label = format!("{} {unit}", plain(tick * step));
                 let _ = writeln!(body, "{}", text(at, top + PANEL + 17.0, "middle", "tick", &label));
             }
             tick += 1.0;

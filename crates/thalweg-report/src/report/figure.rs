@@ -2,10 +2,11 @@
 
 use super::series::{AllSeries, One};
 use super::thin::thin;
-use crate::output::svg::{Bar, BarPanel, Figure, Line, LinePanel};
+use crate::output::svg::{Across, Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, direction, heads_of, title_lines, words};
-use crate::results::{Body, Document, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
+use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
 use std::collections::{BTreeMap, BTreeSet};
+use thalweg_sim::SHARES;
 
 /// The part of a document that a picture shows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,7 +17,7 @@ pub struct View {
     pub span: Option<(f64, f64)>,
 }
 
-/// A quantity over time.
+/// A plot of a picture: a quantity over time, or a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plot {
     /// Data that receivers could read.
@@ -29,38 +30,110 @@ pub enum Plot {
     Window,
     /// Data that was delivered and not yet read.
     Unread,
+    /// Slow-start thresholds.
+    Ssthresh,
+    /// Segments in the network.
+    InFlight,
+    /// Pacing rates.
+    PacingRate,
+    /// Bytes that wait at bottlenecks.
+    QueueBytes,
+    /// Transmission rates of bottlenecks.
+    LinkRate,
+    /// Drops of bottlenecks so far.
+    Drops,
+    /// Marks of bottlenecks so far.
+    Marks,
+    /// The distribution function of completion times.
+    CompletionCdf,
+    /// The distribution function of round-trip times.
+    RttCdf,
+}
+
+/// The place of the values of a plot.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// A series of flows.
+    Flows(&'static str),
+    /// A series of links.
+    Links(&'static str),
+    /// A distribution.
+    Curve(fn(&Curves) -> &[f64]),
 }
 
 impl Plot {
     /// All, in the order of pictures.
-    pub const ALL: [Self; 5] = [Self::Goodput, Self::Queue, Self::RoundTrip, Self::Window, Self::Unread];
+    pub const ALL: [Self; 14] = [
+        Self::Goodput,
+        Self::Queue,
+        Self::RoundTrip,
+        Self::Window,
+        Self::Unread,
+        Self::Ssthresh,
+        Self::InFlight,
+        Self::PacingRate,
+        Self::QueueBytes,
+        Self::LinkRate,
+        Self::Drops,
+        Self::Marks,
+        Self::CompletionCdf,
+        Self::RttCdf,
+    ];
+
+    /// Those of a picture without a choice.
+    const DEFAULT: [Self; 5] = [Self::Goodput, Self::Queue, Self::RoundTrip, Self::Window, Self::Unread];
+
+    /// Its name on the command line, its title, and the source of its values.
+    const fn about(self) -> (&'static str, &'static str, Source) {
+        use Source::{Curve, Flows, Links};
+        match self {
+            Self::Goodput => ("goodput", "Goodput", Flows("goodput")),
+            Self::Queue => ("queue", "Queue", Links("queue-packets")),
+            Self::RoundTrip => ("rtt", "Round-trip time, smoothed", Flows("rtt")),
+            Self::Window => ("window", "Window", Flows("window")),
+            Self::Unread => ("unread", "Delivered and not yet read", Flows("unread")),
+            Self::Ssthresh => ("ssthresh", "Slow-start threshold", Flows("ssthresh")),
+            Self::InFlight => ("in-flight", "In flight", Flows("in-flight")),
+            Self::PacingRate => ("pacing-rate", "Pacing rate", Flows("pacing-rate")),
+            Self::QueueBytes => ("queue-bytes", "Queue in bytes", Links("queue-bytes")),
+            Self::LinkRate => ("link-rate", "Load of links", Links("link-rate")),
+            Self::Drops => ("drops", "Drops so far", Links("drops")),
+            Self::Marks => ("marks", "Marks so far", Links("marks")),
+            Self::CompletionCdf => (
+                "completion-cdf",
+                "Completion times: share of transfers",
+                Curve(|of| of.completion_s.as_slice()),
+            ),
+            Self::RttCdf => {
+                ("rtt-cdf", "Round-trip times: share of samples", Curve(|of| of.rtt_s.as_slice()))
+            }
+        }
+    }
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Goodput => "goodput",
-            Self::Queue => "queue",
-            Self::RoundTrip => "rtt",
-            Self::Window => "window",
-            Self::Unread => "unread",
-        }
+        self.about().0
     }
 
-    const fn quantity(self) -> &'static str {
-        match self {
-            Self::Queue => "queue-packets",
-            _ => self.name(),
-        }
+    /// The names of all, for help and errors.
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
     }
 
     const fn title(self) -> &'static str {
-        match self {
-            Self::Goodput => "Goodput",
-            Self::Queue => "Queue",
-            Self::RoundTrip => "Round-trip time, smoothed",
-            Self::Window => "Window",
-            Self::Unread => "Delivered and not yet read",
+        self.about().1
+    }
+
+    /// The series that it shows; none of a distribution.
+    const fn quantity(self) -> &'static str {
+        match self.about().2 {
+            Source::Flows(name) | Source::Links(name) => name,
+            Source::Curve(_) => "",
         }
+    }
+
+    const fn is_of_links(self) -> bool {
+        matches!(self.about().2, Source::Links(_))
     }
 }
 
@@ -80,14 +153,40 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
         panels.extend(plots.unwrap_or(&[Plot::Queue]).iter().flat_map(|plot| sight.compared(*plot, schemes)));
     } else {
         let runs: Vec<&Run> = document.runs().map(|(_, run)| run).collect();
-        let all = plots.unwrap_or(&Plot::ALL).iter();
+        let all = plots.unwrap_or(&Plot::DEFAULT).iter();
         panels.extend(all.filter_map(|plot| {
+            if let Source::Curve(of) = plot.about().2 {
+                return curves(*plot, groups(&runs, of), runs.len());
+            }
             let (lines, note) = sight.of_runs("", &runs, *plot);
             let most = sight.most(&lines);
             panel(*plot, &format!("{}{note}", plot.title()), lines, most)
         }));
     }
     Figure { title, subtitle, bars, panels, from, to }.render()
+}
+
+/// The distributions of a document as a section of a page: of groups, of several seeds together, or of schemes; nothing without any.
+pub(super) fn distributions(document: &Document) -> String {
+    let series = AllSeries::default();
+    let sight = Sight { document, series: &series, from: 0.0, to: document.duration_s };
+    let panel = |plot: &Plot| {
+        let Source::Curve(of) = plot.about().2 else { return None };
+        if let Body::Comparison { schemes, .. } = &document.body {
+            return sight.compared(*plot, schemes).into_iter().next();
+        }
+        let runs: Vec<&Run> = document.runs().map(|(_, run)| run).collect();
+        curves(*plot, groups(&runs, of), runs.len())
+    };
+    let panels: Vec<LinePanel> = Plot::ALL.iter().filter_map(panel).collect();
+    if panels.is_empty() {
+        return String::new();
+    }
+    let figure = Figure { title: "Distributions".to_owned(), panels, ..Figure::default() };
+    format!(
+        "<section id=\"distributions\" aria-label=\"Distributions\">\n{}</section>\n",
+        figure.within_page()
+    )
 }
 
 /// The source of lines, and the part of them that is shown.
@@ -105,9 +204,9 @@ impl Sight<'_> {
         let runs = distinct(runs);
         let Some(first) = runs.first() else { return (Vec::new(), String::new()) };
         let links = bottlenecks(self.document);
-        let place = |one: &One| match plot {
-            Plot::Queue => links.iter().position(|(name, _)| *name == one.subject),
-            _ => first.flows.iter().position(|flow| flow.name == one.subject),
+        let place = |one: &One| match plot.is_of_links() {
+            true => links.iter().position(|(name, _)| *name == one.subject),
+            false => first.flows.iter().position(|flow| flow.name == one.subject),
         };
         let mut subjects: BTreeMap<usize, Vec<&One>> = BTreeMap::new();
         for one in self.series.of(plot.quantity()).filter(|one| one.scheme == scheme) {
@@ -117,24 +216,28 @@ impl Sight<'_> {
                 subjects.entry(place).or_default().push(one);
             }
         }
-        let all = match plot {
-            Plot::Queue => subjects.len(),
-            _ => subjects.len().max(first.flows.len()),
-        };
+        let all = if plot.is_of_links() { subjects.len() } else { subjects.len().max(first.flows.len()) };
         let shown = subjects.len().min(MOST_LINES);
         let lines = subjects
             .iter()
             .take(MOST_LINES)
             .flat_map(|(place, ones)| self.lines(ones, &label(&links, first, &ones[0].subject), *place));
         let lines: Vec<Line> = lines.collect();
-        let kind = if plot == Plot::Queue { "queues" } else { "flows" };
+        let kind = if plot.is_of_links() { "queues" } else { "flows" };
         let of = if all > MOST_LINES { format!(" of {shown} of {all} {kind}") } else { String::new() };
         (lines, format!("{of}{}", seeds_in_words(runs.len())))
     }
 
     /// The queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme.
     fn compared(&self, plot: Plot, schemes: &[SchemeResults]) -> Vec<LinePanel> {
-        if plot == Plot::Queue {
+        if let Source::Curve(of) = plot.about().2 {
+            let runs = schemes.iter().map(|of| of.runs.len()).max().unwrap_or(0);
+            let subjects = schemes.iter().map(|scheme| {
+                (scheme.scheme.clone(), scheme.runs.iter().map(|run| of(&run.distributions)).collect())
+            });
+            return curves(plot, subjects.collect(), runs).into_iter().collect();
+        }
+        if plot.is_of_links() {
             // Of several that with most in it.
             let names = bottlenecks(self.document);
             let waiting = |subject: &str| {
@@ -154,7 +257,7 @@ impl Sight<'_> {
             let lines: Vec<Line> = schemes.iter().enumerate().flat_map(of).collect();
             let runs = schemes.iter().map(|of| distinct(&of.runs.iter().collect::<Vec<_>>()).len()).max();
             let most = self.most(&lines);
-            let title = format!("Queue of {words}{}", seeds_in_words(runs.unwrap_or(0)));
+            let title = format!("{} of {words}{}", plot.title(), seeds_in_words(runs.unwrap_or(0)));
             return panel(plot, &title, lines, most).into_iter().collect();
         }
         let of = |of: &SchemeResults| {
@@ -273,17 +376,65 @@ fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
 /// A panel of lines, if there are any, for values up to `most`.
 fn panel(plot: Plot, title: &str, lines: Vec<Line>, most: f64) -> Option<LinePanel> {
     let (unit, factor) = unit(plot, most);
-    (!lines.is_empty()).then(|| LinePanel { title: format!("{title}, {unit}"), factor, most, lines })
+    (!lines.is_empty()).then(|| LinePanel {
+        title: format!("{title}, {unit}"),
+        factor,
+        most,
+        lines,
+        across: None,
+    })
+}
+
+/// The distributions of each group over all runs, by the names of groups.
+fn groups<'a>(runs: &[&'a Run], of: fn(&Curves) -> &[f64]) -> Vec<(String, Vec<&'a [f64]>)> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let differ = first.groups.windows(2).any(|pair| pair[0].scheme != pair[1].scheme);
+    let group = |group: &Group| {
+        let own = runs.iter().filter_map(|run| run.groups.iter().find(|other| other.name == group.name));
+        let whole = format!("{} ({})", group.name, group.scheme);
+        let name = if differ && whole.chars().count() <= MOST_LETTERS { whole } else { group.name.clone() };
+        (name, own.map(|own| of(&own.distributions)).collect())
+    };
+    first.groups.iter().map(group).collect()
+}
+
+/// A panel of distribution functions: of each subject the mean over its runs of the time that a share does not exceed.
+fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Option<LinePanel> {
+    let line = |(colour, (label, curves)): (usize, (String, Vec<&[f64]>))| {
+        let curves: Vec<&[f64]> = curves.into_iter().filter(|curve| curve.len() == SHARES.len()).collect();
+        if curves.is_empty() {
+            return None;
+        }
+        let mean = |at: usize| curves.iter().map(|curve| curve[at]).sum::<f64>() / curves.len() as f64;
+        let times = (0..SHARES.len()).map(mean).collect();
+        Some(Line { label, colour, times, values: SHARES.to_vec(), is_faint: false })
+    };
+    let all = subjects.len();
+    let lines: Vec<Line> = subjects.into_iter().enumerate().filter_map(line).take(MOST_LINES).collect();
+    // A tail far beyond all else would leave no room for the rest: axes end at the 99th percentile and a quarter more.
+    let end = |line: &Line| line.times[SHARES.len() - 1].min(1.25 * line.times[SHARES.len() - 3]);
+    let to = lines.iter().map(end).fold(0.0, f64::max);
+    if lines.is_empty() {
+        return None;
+    }
+    let (unit, factor) = Scale::of_time(to / 2.0).unit();
+    let of = if all > MOST_LINES { format!(" of {MOST_LINES} of {all} groups") } else { String::new() };
+    let note = if runs > 1 { format!(": mean of {runs} seeds") } else { String::new() };
+    let across = Some(Across { to, factor, unit });
+    let (percent, share) = self::unit(plot, 1.0);
+    let title = format!("{}{of}{note}, {percent}", plot.title());
+    Some(LinePanel { title, factor: share, most: 1.0, lines, across })
 }
 
 /// The unit of an axis up to `most`.
 fn unit(plot: Plot, most: f64) -> (&'static str, f64) {
     match plot {
-        Plot::Goodput => Scale::of_rate(most / 2.0).unit(),
+        Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::of_rate(most / 2.0).unit(),
         Plot::RoundTrip => Scale::of_time(most / 2.0).unit(),
-        Plot::Window => ("segments", 1.0),
-        Plot::Unread => Scale::of_bytes(most / 2.0).unit(),
-        Plot::Queue => Scale::PACKETS.unit(),
+        Plot::Window | Plot::Ssthresh | Plot::InFlight => ("segments", 1.0),
+        Plot::Unread | Plot::QueueBytes => Scale::of_bytes(most / 2.0).unit(),
+        Plot::Queue | Plot::Drops | Plot::Marks => Scale::PACKETS.unit(),
+        Plot::CompletionCdf | Plot::RttCdf => Scale::PERCENT.unit(),
     }
 }
 
@@ -406,7 +557,43 @@ mod tests {
         assert_eq!(svg.matches("class=\"line").count(), 2);
         let svg = figure(&document, &series, &view(&[Plot::Window], Some((500.0, 501.0))));
         assert_eq!(svg.matches("class=\"line").count(), 0, "nothing was recorded then");
-        let names: Vec<&str> = Plot::ALL.iter().map(|plot| plot.name()).collect();
-        assert_eq!(names, ["goodput", "queue", "rtt", "window", "unread"]);
+        assert!(Plot::names().starts_with("goodput, queue, rtt, window, unread, ssthresh, "));
+    }
+
+    /// A distribution has an axis of its own, which ends near the 99th percentile, and a line for each group or scheme.
+    #[test]
+    fn distributions_have_a_line_for_each_group_or_scheme() {
+        let of = |seed, mbits, scale: f64| {
+            let mut run = Run::of(&result(seed, mbits));
+            let curve = |shift: f64| {
+                SHARES.iter().map(|share| scale * (0.01 + shift + 0.03 * share)).collect::<Vec<f64>>()
+            };
+            for (group, shift) in run.groups.iter_mut().zip([0.0, 0.02]) {
+                group.distributions.rtt_s = curve(shift);
+            }
+            run.distributions.rtt_s = curve(0.01);
+            run
+        };
+        let view = View { plots: Some(vec![Plot::RttCdf, Plot::CompletionCdf]), span: None };
+        let run = Document::of_runs(header(&[1]), vec![of(1, 75, 1.0)]);
+        let svg = figure(&run, &AllSeries::default(), &view);
+        assert_eq!(svg.matches("class=\"line").count(), 2, "no transfers, and so no completion times: {svg}");
+        assert!(
+            svg.contains("Round-trip times: share of samples, %") && svg.contains(">bold (cubic)</text>"),
+            "{svg}"
+        );
+        assert!(svg.contains(">60 ms</text>") && svg.contains(">100</text>"), "{svg}");
+        // Of several seeds the mean of the times at each share: 10 and 30 ms are 20 ms.
+        let (one, other) = (of(1, 75, 1.0), of(2, 76, 3.0));
+        let found = groups(&[&one, &other], |of| of.rtt_s.as_slice());
+        let panel = curves(Plot::RttCdf, found, 2).unwrap();
+        assert!((panel.lines[0].times[0] - 0.02).abs() < 1e-12 && panel.title.contains("mean of 2 seeds"));
+        let section = distributions(&run);
+        assert!(section.contains("<svg class=\"curves\"") && !section.contains("<style>"), "{section}");
+        assert_eq!(distributions(&Document::of_runs(header(&[1]), vec![Run::of(&result(1, 75))])), "");
+        let schemes =
+            vec![("vegas".to_owned(), vec![of(1, 40, 1.0)]), ("cubic".to_owned(), vec![of(1, 75, 2.0)])];
+        let svg = figure(&Document::of_comparison(header(&[1]), schemes), &AllSeries::default(), &view);
+        assert!(svg.contains(">vegas</text>") && svg.contains(">cubic</text>"), "{svg}");
     }
 }

@@ -7,6 +7,7 @@
 
 mod answer;
 mod bars;
+mod bounds;
 pub mod cards;
 mod encode;
 mod figure;
@@ -31,9 +32,11 @@ use topology::Topology;
 /// The page of a document with its series. `spec` is the network, where it is known, and `replays` are packets of its runs.
 pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
     let topology = spec.map(Topology::of);
-    let data = Model::of(document, series, topology.as_ref(), replays).to_json();
+    let bounds = spec.map(bounds::Bounds::of).unwrap_or_default();
+    let data = Model::of(document, series, topology.as_ref(), &bounds, replays).to_json();
     let mut body = answer::answer(document);
     body.push_str(SECTIONS);
+    body.push_str(&figure::distributions(document));
     let (title, subtitle) = crate::output::title_lines(document, html::STYLE);
     let Tool { version, .. } = &document.tool;
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()

@@ -1,5 +1,6 @@
 //! The data that the scripts of a page work with: one JSON document.
 
+use super::bounds::Bounds;
 use super::encode::Numbers;
 use super::replay::Replay;
 use super::series::{AllSeries, Embedded};
@@ -28,6 +29,8 @@ pub(super) struct Model<'a> {
     /// The limits that may hold senders back, in the order of the shares in rows of flows.
     limits: Vec<String>,
     topology: Option<&'a Topology>,
+    /// The largest values that the network allows.
+    bounds: &'a Bounds,
     /// Picoseconds from the start of a run.
     times: Vec<Numbers>,
     series: Vec<Embedded<'a>>,
@@ -41,6 +44,7 @@ impl<'a> Model<'a> {
         document: &'a Document,
         series: &'a AllSeries,
         topology: Option<&'a Topology>,
+        bounds: &'a Bounds,
         replays: &'a [Replay],
     ) -> Self {
         let count = document.runs().count();
@@ -63,6 +67,7 @@ impl<'a> Model<'a> {
             link_heads: Head::of(Tables::PAGE_LINKS),
             limits: Metric::limits().map(Metric::limit_words).collect(),
             topology,
+            bounds,
             times,
             series,
             replays,
@@ -230,7 +235,7 @@ mod tests {
         result.flows[0].name = "</script><b>".to_owned();
         let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
         let series = AllSeries::default();
-        let json = Model::of(&document, &series, None, &[]).to_json();
+        let json = Model::of(&document, &series, None, &Bounds::default(), &[]).to_json();
         assert!(!json.contains('<'), "{json}");
         let model: Value = serde_json::from_str(&json).unwrap();
         let run = &model["runs"][0];

@@ -111,6 +111,11 @@ metrics! {
         .of_flow(|of| Some(of.flow.goodput.as_f64()));
     /// `delivered_wire_bytes` over the same time.
     Throughput = Line::new("throughput_bps", Unit::Rate).summed().of_flow(|of| Some(of.flow.throughput.as_f64()));
+    /// Payload that arrived at the receiver, in whatever order, over the same time: what waits for earlier bytes counts when it
+    /// arrives, copies count each time, and lost or damaged packets do not. Beside goodput it tells a network that delivers
+    /// from a receiver that waits.
+    ArrivalRate = Line::new("arrival_bps", Unit::Rate).shown("Arrived", "", TRAFFIC.and(MEANS)).summed()
+        .of_flow(|of| Some(of.flow.arrival_rate.as_f64()));
     /// Its goodput over that of all flows.
     Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(share);
     /// Payload delivered to the application in order, each byte once; of request and response both directions; of
@@ -162,10 +167,47 @@ metrics! {
     FairnessVariance = Line::new("fairness_variance_kbps2", Unit::RateSquared)
         .shown("Variance (kbit/s)^2", "", GROUPS).of_group(|of| Some(of.fairness_variance));
 
+    /// Round-trip times that the sender measured after the warm-up: each sample of its own estimator, before smoothing. Window
+    /// schemes, `adaptive-ack` and the handshake take the time from the last departure of the newest segment acknowledged to the
+    /// acknowledgement, unless it was sent again and the sender cannot tell which copy was acknowledged (Karn's rule, RFC 6298,
+    /// section 3); `sscop` that from a POLL to its STAT; `sstp` that from a segment's last packet to the first report on it; `scream` that
+    /// of its reports. The receiver's wait before it acknowledges is part of it. Of a group of more than 1000 flows only the
+    /// group's are.
+    RttSamples = Line::new("rtt_samples", Unit::Count)
+        .of_flow(|of| count(of.flow.round_trips.count))
+        .of_group(|of| count(of.round_trips.count))
+        .of_network(|of| count(of.round_trips.count));
+    /// The mean of these round-trip times: each sample counts once, so that a group's and the network's are those of all samples
+    /// together.
+    RttMean = Line::new("rtt_mean_s", Unit::Time).shown("RTT", "mean", MEANS.and(PAGE))
+        .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.mean))
+        .of_group(|of| of_samples(&of.round_trips, |of| of.mean))
+        .of_network(|of| of_samples(&of.round_trips, |of| of.mean));
+    /// Their median: the least sample that at least half of the samples do not exceed, within 1.6 %.
+    RttP50 = Line::new("rtt_p50_s", Unit::Time).shown("RTT", "p50", FLOWS.and(GROUPS)).percentile()
+        .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p50))
+        .of_group(|of| of_samples(&of.round_trips, |of| of.p50))
+        .of_network(|of| of_samples(&of.round_trips, |of| of.p50));
+    /// Their 95th percentile.
+    RttP95 = Line::new("rtt_p95_s", Unit::Time).shown("RTT", "p95", TRAFFIC).percentile()
+        .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p95))
+        .of_group(|of| of_samples(&of.round_trips, |of| of.p95))
+        .of_network(|of| of_samples(&of.round_trips, |of| of.p95));
+    /// Their 99th percentile.
+    RttP99 = Line::new("rtt_p99_s", Unit::Time).shown("RTT", "p99", TRAFFIC.and(MEANS)).percentile()
+        .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p99))
+        .of_group(|of| of_samples(&of.round_trips, |of| of.p99))
+        .of_network(|of| of_samples(&of.round_trips, |of| of.p99));
     /// The shortest round-trip time that the sender measured, over the whole run.
     MinRtt = Line::new("min_rtt_s", Unit::Time).shown("RTT", "min", PAGE).of_flow(|of| measured(of.flow.min_rtt));
     /// The sender's last smoothed round-trip time.
     SmoothedRtt = Line::new("smoothed_rtt_s", Unit::Time).of_flow(|of| measured(of.flow.smoothed_rtt));
+
+    /// The slow-start threshold at the end (ssthresh of RFC 5681), in segments; of several connections that of the last one that
+    /// has any. None of controllers without one, and while it is unbounded: where `initial-threshold` is not set, until the
+    /// first loss or another sign ends slow start.
+    Ssthresh = Line::new("ssthresh_segments", Unit::Number).shown("ssthresh", "", FLOWS.and(PAGE)).rare()
+        .of_flow(|of| of.flow.ssthresh);
 
     /// Data packets sent, retransmissions included; of many transfers (`poisson`) this and the next two also count those that have
     /// not ended.

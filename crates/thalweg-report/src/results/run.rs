@@ -4,7 +4,7 @@ use super::metric::{FlowView, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values
 use super::metrics::Metric;
 use super::states::StateVisit;
 use serde::{Deserialize, Serialize};
-use thalweg_proto::units::{Bytes, Rate};
+use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim as sim;
 
 /// The measurements of one run. Counts are of the time after the warm-up, except where a name or its description says
@@ -30,6 +30,9 @@ pub struct Run {
     /// Its transfers by size: the classes that have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeClass>,
+    /// The distributions of its times.
+    #[serde(default, skip_serializing_if = "Curves::is_empty")]
+    pub distributions: Curves,
     /// Each group of flows.
     pub groups: Vec<Group>,
     /// Each direction of each link, and access links at which something was queued or lost.
@@ -75,6 +78,9 @@ pub struct Group {
     /// The first 10 000 rounds of its flows, where they wait for each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_list: Vec<Round>,
+    /// The distributions of its times.
+    #[serde(default, skip_serializing_if = "Curves::is_empty")]
+    pub distributions: Curves,
 }
 
 /// A round of flows that wait for each other.
@@ -84,6 +90,30 @@ pub struct Round {
     pub start_s: f64,
     /// The time at which the last one had arrived.
     pub end_s: f64,
+}
+
+/// Distributions of times: the times that these shares do not exceed ([`SHARES`](sim::SHARES)): 0, 0.025, 0.05 to 0.975, then 0.99,
+/// 0.999 and 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curves {
+    /// Completion times of transfers that ended after the warm-up, in seconds; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completion_s: Vec<f64>,
+    /// Round-trip times that senders measured after the warm-up, in seconds; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rtt_s: Vec<f64>,
+}
+
+impl Curves {
+    fn of(curves: &sim::Curves) -> Self {
+        let seconds = |of: &[Duration]| of.iter().map(|time| time.as_secs_f64()).collect();
+        Self { completion_s: seconds(&curves.completion), rtt_s: seconds(&curves.round_trip) }
+    }
+
+    /// True without any.
+    pub const fn is_empty(&self) -> bool {
+        self.completion_s.is_empty() && self.rtt_s.is_empty()
+    }
 }
 
 /// The transfers of about one size that ended.
@@ -201,6 +231,7 @@ impl Run {
             conservation: Conservation::of(result.conservation),
             totals,
             sizes: result.sizes.iter().map(SizeClass::of).collect(),
+            distributions: Curves::of(&result.curves),
             groups,
             links: result.links.iter().map(Link::of).collect(),
             flows,
@@ -228,6 +259,7 @@ impl Group {
                 .iter()
                 .map(|of| Round { start_s: of.start.as_secs_f64(), end_s: of.end.as_secs_f64() })
                 .collect(),
+            distributions: Curves::of(&group.curves),
         }
     }
 }

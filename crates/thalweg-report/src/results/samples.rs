@@ -8,7 +8,7 @@ use thalweg_sim::spec::{
     DirectionSpec, GroupSpec, LinkSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
-    Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult,
+    Conservation, Curves, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult,
     SegmentDelay, Series, Summary, Transfers,
 };
 
@@ -40,12 +40,15 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         delivered_total: Bytes::new(0),
         goodput: Rate::from_mbits_per_sec(mbits),
         throughput: Rate::from_mbits_per_sec(mbits + 1),
+        arrival_rate: Rate::from_mbits_per_sec(mbits),
         sent_packets: 1000,
         retransmissions: 12,
         timeouts: 1,
         counts: FlowCounts { drops: 12, lost_data: 12, ..FlowCounts::default() },
         delay: delays(10 + mbits / 10),
         jitter: None,
+        round_trips: delays(20 + mbits / 5),
+        ssthresh: Some(40.5),
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
         segment_delay: SegmentDelay::default(),
@@ -98,6 +101,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         rounds: Summary::default(),
         round_list: Vec::new(),
         delay: delays(10 + mbits / 10),
+        round_trips: delays(20 + mbits / 5),
+        curves: Curves::default(),
     };
     RunResult {
         seed,
@@ -118,6 +123,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         flows: vec![flow("shy.1", 0, 10), flow("shy.2", 0, 10), flow("bold", 1, mbits)],
         links: vec![link("left-right", "left", "right", true), link("left-right", "right", "left", false)],
         transfers: Transfers::default(),
+        round_trips: delays(20 + mbits / 5),
+        curves: Curves::default(),
         sizes: Vec::new(),
         transfer_list: Vec::new(),
         transfers_left_out: 0,

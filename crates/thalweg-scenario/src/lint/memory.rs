@@ -8,7 +8,7 @@ use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// A flow's endpoints, timers and statistics.
-const FLOW: u64 = 1300;
+const FLOW: u64 = 1700;
 /// A group of flows, with its route and results.
 const GROUP: u64 = 7500;
 /// One direction of a link, with its statistics and results.
@@ -23,8 +23,8 @@ const PLAIN: u64 = 40;
 const PACKET: u64 = 100;
 /// A point of a series.
 const POINT: u64 = 16;
-/// Series of a flow: window, in flight, round-trip time, rate, goodput.
-const SERIES: u64 = 5;
+/// Series of a flow: window, in flight, round-trip time, rate, goodput, slow-start threshold.
+const SERIES: u64 = 6;
 /// Series of a direction of a link, of which so many have any.
 const LINK_SERIES: u64 = 6;
 const WATCHED: usize = 64;

@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::parts::endpoint::{Counts, Engine, Output};
 
 use crate::fairness::fairness_variance;
-use crate::measure::Recorder;
+use crate::measure::{Histogram, Recorder};
 use crate::parts::flow::Group;
 use crate::parts::packet::Packets;
 use crate::parts::reader::Reader;
@@ -12,8 +12,8 @@ use crate::parts::segments::{SegmentTimes, mean};
 use crate::parts::transfer::Completions;
 use crate::parts::workload::Workload;
 use crate::result::{
-    FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
-    TwoLevelCounts, jain_of,
+    Curves, FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Series,
+    Summary, TwoLevelCounts, jain_of,
 };
 use crate::spec::Ties;
 use crate::tracing::Tracing;
@@ -170,6 +170,8 @@ impl<T: Tracing> EventLoop<T> {
         let groups = unfinished.iter().enumerate().map(of_group).collect();
         let mut completions = Completions::default();
         self.groups.iter().for_each(|group| completions.merge(&group.completions));
+        let mut round_trips = Histogram::default();
+        self.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));
         let (transfer_list, transfers_left_out) = core::mem::take(&mut self.transfers).finish();
         let links = self.link_results(counted);
         let series: Vec<Series> = core::mem::take(&mut self.recorders)
@@ -190,6 +192,8 @@ impl<T: Tracing> EventLoop<T> {
             links,
             groups,
             transfers: completions.result(unfinished.iter().sum()),
+            round_trips: round_trips.summary(),
+            curves: Curves { completion: completions.curve(), round_trip: round_trips.curve() },
             sizes: completions.by_size(),
             transfer_list,
             transfers_left_out,
@@ -257,12 +261,15 @@ impl<T: Tracing> EventLoop<T> {
             delivered_total: Bytes::new(flow.delivered),
             goodput: per_time(delivered),
             throughput: per_time(delivered_wire),
+            arrival_rate: per_time(flow.counts.arrived_bytes.get()),
             sent_packets: since.sent,
             retransmissions: since.retransmissions,
             timeouts: since.timeouts,
             counts: flow.counts,
             delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.histogram.summary()),
             jitter: flow.delay.as_ref().and_then(|delay| delay.jitter()),
+            round_trips: flow.round_trips.as_ref().map_or(Summary::default(), |of| of.summary()),
+            ssthresh: counts.ssthresh,
             min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
             smoothed_rtt: counts.smoothed_rtt,
             segment_delay: SegmentDelay {
@@ -302,6 +309,7 @@ impl<T: Tracing> EventLoop<T> {
         let members = &flows[first..first + group.flows as usize];
         let goodput: f64 = members.iter().map(|flow| flow.goodput.as_f64()).sum();
         let kbits: Vec<f64> = members.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
+        let round_trips = self.round_trips(group);
         let result = GroupResult {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
@@ -318,6 +326,8 @@ impl<T: Tracing> EventLoop<T> {
             rounds: group.rounds.took.summary(),
             round_list: group.rounds.list.clone(),
             delay: self.group_delay(group),
+            round_trips: round_trips.summary(),
+            curves: Curves { completion: group.completions.curve(), round_trip: round_trips.curve() },
         };
         let jain = jain_of(members.iter().filter(|flow| result.wanted_more(flow)));
         GroupResult { jain, ..result }
@@ -332,6 +342,14 @@ impl<T: Tracing> EventLoop<T> {
             }
         }
         all.summary()
+    }
+
+    fn round_trips(&self, group: &Group) -> Histogram {
+        let mut all = group.round_trips.clone();
+        let first = group.first_flow as usize;
+        let flows = &self.flows[first..first + group.flows as usize];
+        flows.iter().filter_map(|flow| flow.round_trips.as_deref()).for_each(|own| all.merge(own));
+        all
     }
 
     fn link_results(&self, counted: Duration) -> Vec<LinkResult> {

@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::error::SpecError;
 use crate::event::Kind;
 use crate::parts::endpoint::{Command, Endpoint, Engine, Way};
-use crate::parts::flow::{Connection, NO_CONNECTION, Role};
+use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::parts::gate::NO_GATE;
 use crate::parts::packet::{Class, EndpointId, NONE};
 use crate::parts::reader::{READS, Reader};
@@ -307,11 +307,23 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A data packet arrived, with CE or without, and was this long on its way.
-    #[inline(always)]
-    pub(crate) fn count_arrived(&mut self, flow: u32, is_ce: bool, delay: Duration) {
+    /// Counts a round-trip time that a sender of the flow measured.
+    #[inline]
+    pub(crate) fn count_round_trip(&mut self, flow: u32, rtt: Duration) {
         let flow = &mut self.flows[flow as usize];
-        flow.counts.arrive(is_ce);
+        let group = &mut self.groups[flow.group as usize];
+        if group.flows <= MAX_FLOWS_WITH_DELAY {
+            flow.round_trips.get_or_insert_default().record(rtt);
+        } else {
+            group.round_trips.record(rtt);
+        }
+    }
+
+    /// A data packet with so many bytes of payload arrived, with CE or without, and was this long on its way.
+    #[inline(always)]
+    pub(crate) fn count_arrived(&mut self, flow: u32, payload: u32, is_ce: bool, delay: Duration) {
+        let flow = &mut self.flows[flow as usize];
+        flow.counts.arrive(payload, is_ce);
         match &mut flow.delay {
             Some(delays) => delays.record(delay),
             None => self.groups[flow.group as usize].delay.record(delay),

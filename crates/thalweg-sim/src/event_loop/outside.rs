@@ -75,6 +75,7 @@ impl<T: Tracing> EventLoop<T> {
             completions: Completions::default(),
             rounds: Rounds::default(),
             delay: Histogram::default(),
+            round_trips: Histogram::default(),
         });
         self.flows.push(Flow {
             delay: Some(Box::new(Delays::new(false))),
@@ -223,7 +224,7 @@ impl<T: Tracing> EventLoop<T> {
         self.network.packets.discard(packet);
         let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
         if self.counting {
-            self.count_arrived(flow, ecn.is_ce(), at.since(sent_at));
+            self.count_arrived(flow, bytes.len() as u32, ecn.is_ce(), at.since(sent_at));
             let taken = &mut self.flows[flow as usize].ended().taken;
             taken.packets += 1;
         }

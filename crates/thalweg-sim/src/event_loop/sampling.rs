@@ -105,6 +105,9 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(reader) = self.flows[flow as usize].reader() {
             recorders[5].offer(now, reader.unread().get() as f64);
         }
+        if let Some(ssthresh) = stats.ssthresh {
+            recorders[6].offer(now, ssthresh);
+        }
     }
 
     /// The quantities that every sender knows, for the visits of its controller's states.

@@ -41,6 +41,8 @@ pub(crate) struct Counts {
     pub timeouts: u64,
     pub min_rtt: Duration,
     pub smoothed_rtt: Duration,
+    /// Slow-start threshold in segments; of several connections that of the last.
+    pub ssthresh: Option<f64>,
     /// Segments of two-level flow control that were accepted, and how long they took.
     pub segments: u64,
     pub segment_delays: Duration,
@@ -57,6 +59,7 @@ impl Default for Counts {
             timeouts: 0,
             min_rtt: Duration::MAX,
             smoothed_rtt: Duration::ZERO,
+            ssthresh: None,
             segments: 0,
             segment_delays: Duration::ZERO,
             longest_segment_delay: Duration::ZERO,
@@ -80,6 +83,7 @@ impl Counts {
             timeouts: stats.timeouts,
             min_rtt: stats.min_rtt.unwrap_or(Duration::MAX),
             smoothed_rtt: stats.smoothed_rtt.unwrap_or(Duration::ZERO),
+            ssthresh: stats.ssthresh,
             segments: delay.count,
             segment_delays: times.map(SegmentTimes::sum).unwrap_or_default(),
             longest_segment_delay: delay.max,
@@ -95,6 +99,7 @@ impl Counts {
         self.timeouts += other.timeouts;
         self.min_rtt = self.min_rtt.min(other.min_rtt);
         self.smoothed_rtt = if other.smoothed_rtt.is_zero() { self.smoothed_rtt } else { other.smoothed_rtt };
+        self.ssthresh = other.ssthresh.or(self.ssthresh);
         self.segments += other.segments;
         self.segment_delays += other.segment_delays;
         self.longest_segment_delay = self.longest_segment_delay.max(other.longest_segment_delay);

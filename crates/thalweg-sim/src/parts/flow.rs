@@ -76,6 +76,8 @@ pub(crate) struct Group {
     pub rounds: Rounds,
     /// One-way delays, for a group of too many flows to keep them for each.
     pub delay: Histogram,
+    /// Round-trip times that senders measured, for the same.
+    pub round_trips: Histogram,
 }
 
 /// One-way delays of a flow's data packets.
@@ -149,6 +151,8 @@ pub(crate) struct Flow {
     pub counts: FlowCounts,
     /// One-way delays, where the group does not keep them.
     pub delay: Option<Box<Delays>>,
+    /// Round-trip times that its senders measured, where the group does not keep them and there are any.
+    pub round_trips: Option<Box<Histogram>>,
     pub special: Option<Box<Special>>,
 }
 
@@ -222,6 +226,7 @@ impl Flow {
             delivered: 0,
             counts: FlowCounts::default(),
             delay: None,
+            round_trips: None,
             special: None,
         }
     }
@@ -234,6 +239,10 @@ impl Flow {
     /// Adds what was measured at the sink, where that was another part's.
     pub fn add_sink(&mut self, sink: Self) {
         self.delay = sink.delay;
+        // Of the sender of a reply.
+        if let Some(round_trips) = sink.round_trips {
+            self.round_trips.get_or_insert_default().merge(&round_trips);
+        }
         self.delivered = sink.delivered;
         self.counts.add(&sink.counts);
         let Some(of_sink) = sink.special else { return };
@@ -262,6 +271,7 @@ impl Group {
             completions: Completions::default(),
             rounds: Rounds { left: self.rounds.left, think: self.rounds.think, ..Rounds::default() },
             delay: Histogram::default(),
+            round_trips: Histogram::default(),
             routes: Arc::clone(&self.routes),
             ..*self
         }
@@ -279,6 +289,7 @@ impl Group {
         self.completions.given_up += other.completions.given_up;
         self.rounds.add(&other.rounds);
         self.delay.merge(&other.delay);
+        self.round_trips.merge(&other.round_trips);
     }
 
     /// The ways by which packets of its flow of that number leave the source, and the sink.

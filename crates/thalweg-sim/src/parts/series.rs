@@ -6,13 +6,14 @@ use crate::result::Quantity;
 /// Core directions that have series at most; further ones only have totals.
 pub(crate) const MAX_WATCHED_LINKS: usize = 64;
 /// The quantities that a watched flow records, in order.
-pub(crate) const FLOW_SERIES: [Quantity; 6] = [
+pub(crate) const FLOW_SERIES: [Quantity; 7] = [
     Quantity::Window,
     Quantity::InFlight,
     Quantity::Rtt,
     Quantity::PacingRate,
     Quantity::Goodput,
     Quantity::Unread,
+    Quantity::Ssthresh,
 ];
 /// The quantities that a watched direction records, in order.
 pub(crate) const LINK_SERIES: [Quantity; 6] = [
@@ -24,7 +25,7 @@ pub(crate) const LINK_SERIES: [Quantity; 6] = [
     Quantity::Feedback,
 ];
 
-/// A flow with series: its recorders are the six from `recorders` on.
+/// A flow with series: its recorders are the [`FLOW_SERIES`] from `recorders` on.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedFlow {
     pub flow: u32,

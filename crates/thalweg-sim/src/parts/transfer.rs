@@ -72,6 +72,13 @@ impl Completions {
         all.result(unfinished)
     }
 
+    /// Returns the distribution of all completion times.
+    pub fn curve(&self) -> Vec<Duration> {
+        let mut all = Histogram::default();
+        self.classes.iter().for_each(|class| all.merge(&class.completion));
+        all.curve()
+    }
+
     /// Those of each size class that has any.
     pub fn by_size(&self) -> Vec<SizeClass> {
         let class = |(number, class): (usize, &Class)| {

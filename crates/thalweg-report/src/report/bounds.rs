@@ -1,0 +1,99 @@
+//! The largest values that the network allows: an interval of a mean over few runs ends there.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use thalweg_proto::units::Rate;
+use thalweg_queue::Limit;
+use thalweg_sim::spec::{DirectionSpec, Spec};
+
+/// Bounds by quantity. Of links those of each, by the name of its series; of flows one for all.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Bounds {
+    links: BTreeMap<&'static str, BTreeMap<String, f64>>,
+    flows: BTreeMap<&'static str, f64>,
+}
+
+impl Bounds {
+    /// Returns the bounds of a network.
+    pub(super) fn of(spec: &Spec) -> Self {
+        let mut bounds = Self::default();
+        let mut fastest = Some(Rate::ZERO);
+        let name = |node: thalweg_sim::spec::NodeId| {
+            spec.nodes.get(node.0 as usize).map_or("", |node| node.name.as_str())
+        };
+        for link in &spec.links {
+            let (a, b) = (name(link.a), name(link.b));
+            for (line, from, to) in [(&link.forward, a, b), (&link.backward, b, a)] {
+                let subject = format!("{} {from}->{to}", link.name);
+                let mut add = |quantity, bound| {
+                    bounds.links.entry(quantity).or_default().insert(subject.clone(), bound);
+                };
+                match line.queue.limit() {
+                    Limit::Packets(packets) => add("queue-packets", packets as f64),
+                    Limit::Bytes(bytes) => add("queue-bytes", bytes as f64),
+                    Limit::Unlimited => {}
+                }
+                let rate = highest(line);
+                if let Some(rate) = rate {
+                    add("link-rate", rate.as_f64());
+                }
+                fastest = fastest.zip(rate).map(|(one, other)| one.max(other));
+            }
+        }
+        if let Some(fastest) = fastest.filter(|rate| *rate > Rate::ZERO) {
+            bounds.flows.insert("goodput", fastest.as_f64());
+        }
+        bounds
+    }
+}
+
+/// The highest rate that a direction ever has; none where a trace or a rhythm rules, or packets take no time.
+fn highest(line: &DirectionSpec) -> Option<Rate> {
+    if line.capacity.is_some() || line.rhythm.is_some() {
+        return None;
+    }
+    let scheduled = line.schedule.iter().filter_map(|change| change.rate);
+    scheduled.chain([line.rate]).max().filter(|rate| *rate > Rate::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::Duration;
+    use thalweg_queue::DisciplineSpec;
+    use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec};
+
+    #[test]
+    fn queues_end_at_their_limits_and_rates_at_those_of_links() {
+        let line = |mbits, limit| DirectionSpec {
+            rate: Rate::from_mbits_per_sec(mbits),
+            queue: DisciplineSpec::fcfs(limit),
+            ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+        };
+        let directions = [line(10, Limit::Packets(625)), line(40, Limit::Bytes(30_000))];
+        let [forward, backward] = directions;
+        let spec = Spec {
+            nodes: vec![NodeSpec::new("a"), NodeSpec::new("b")],
+            links: vec![LinkSpec::new("wire", [NodeId(0), NodeId(1)], forward, backward)],
+            ..Spec::default()
+        };
+        let bounds = Bounds::of(&spec);
+        let of = |quantity: &str, subject: &str| bounds.links.get(quantity)?.get(subject).copied();
+        assert_eq!(of("queue-packets", "wire a->b"), Some(625.0));
+        assert_eq!(
+            (of("queue-packets", "wire b->a"), of("queue-bytes", "wire b->a")),
+            (None, Some(30_000.0))
+        );
+        assert_eq!((of("link-rate", "wire a->b"), of("link-rate", "wire b->a")), (Some(10e6), Some(40e6)));
+        assert_eq!(bounds.flows.get("goodput"), Some(&40e6));
+        // A line of any rate bounds nothing.
+        let open = LinkSpec::new(
+            "open",
+            [NodeId(0), NodeId(1)],
+            DirectionSpec::of_any_rate(Duration::ZERO),
+            line(1, Limit::Unlimited),
+        );
+        let bounds = Bounds::of(&Spec { links: vec![open], ..spec });
+        assert!(bounds.flows.is_empty() && !bounds.links["link-rate"].contains_key("open a->b"));
+    }
+}
