@@ -53,7 +53,7 @@ fn highest(line: &DirectionSpec) -> Option<Rate> {
         return None;
     }
     let scheduled = line.schedule.iter().filter_map(|change| change.rate);
-    scheduled.chain([line.rate]).max().filter(|rate| *rate > Rate::ZERO)
+    scheduled.chain([line.rate]).max().filter(|rate| *rate > Rate::ZERO && *rate < Rate::MAX)
 }
 
 #[cfg(test)]
