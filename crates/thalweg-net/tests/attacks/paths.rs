@@ -67,7 +67,7 @@ fn a_client_may_be_told_to_follow_its_server() {
 }
 
 /// A server follows its clients, and whoever copies their packets makes it go from address to address, but not often.
-/// Holds RFC 9000, section 8.2.2; RFC 9000, section 9.3.3.
+/// Holds RFC 9000, section 9.3.3.
 #[test]
 fn moves_are_few_and_the_true_client_is_found_again_at_once() {
     let mut pair = Pair::new(33, Channel::default());
@@ -130,6 +130,62 @@ fn one_copied_packet_stops_nothing() {
     pair.run(MINUTE, |pair| pair.ends[0].received.len() == 60_000);
     // A few round trips of 20 ms, in place of the five seconds for which challenges go on.
     assert!(pair.now.since(begun) < Duration::from_millis(500), "{}", pair.now.since(begun));
+}
+
+/// A packet of the client's that somebody kept from arriving, and sends later from an address of his own. It is authentic, and
+/// newer ones have come.
+/// Holds RFC 9000, section 9.3.
+#[test]
+fn a_packet_that_was_held_back_moves_nothing() {
+    let mut pair = Pair::new(37, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(37, 20_000));
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 20_000);
+    let (server, from) = (SERVER.parse::<SocketAddr>().unwrap(), pair.record.as_ref().unwrap().len());
+    pair.channel.loss = 1.0;
+    pair.ends[0].write(&pattern(38, 1000));
+    let held = loop {
+        assert!(pair.step());
+        let record = &pair.record.as_ref().unwrap()[from..];
+        if let Some((_, _, bytes)) = record.iter().find(|(_, to, bytes)| *to == server && bytes[0] == 8) {
+            break bytes.clone();
+        }
+    };
+    pair.channel.loss = 0.0;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 21_000);
+    let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+    let received = |pair: &mut Pair| {
+        let session = pair.ends[1].endpoint.session(handle).unwrap();
+        (session.stats(now).packets_received, session.stats(now).migrations, session.remote())
+    };
+    let (before, _, _) = received(&mut pair);
+    deliver(&mut pair, 1, thieves()[0], &held);
+    assert_eq!(received(&mut pair), (before + 1, 0, CLIENT.parse().unwrap()), "it was taken, and moves nothing");
+}
+
+/// A client that has moved proves its new address in a round trip.
+/// Holds RFC 9000, section 8.2.2.
+#[test]
+fn a_challenge_is_answered_at_once() {
+    let mut pair = Pair::new(39, Channel::default());
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(39, 20_000));
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 20_000);
+    let new: SocketAddr = "198.51.100.7:4242".parse().unwrap();
+    pair.ends[0].address = new;
+    pair.ends[0].write(&pattern(40, 1000));
+    let handle = pair.ends[1].handle.unwrap();
+    let session = |pair: &mut Pair| {
+        let session = pair.ends[1].endpoint.session(handle).unwrap();
+        (session.remote(), session.is_proved())
+    };
+    pair.run(MINUTE, |pair| session(pair).0 == new);
+    let asked = pair.now;
+    pair.run(MINUTE, |pair| session(pair).1);
+    // A round trip of 20 ms.
+    assert_eq!(session(&mut pair), (new, true));
+    assert!(pair.now.since(asked) <= Duration::from_millis(25), "{}", pair.now.since(asked));
 }
 
 /// The reason of a close is read by people, on terminals and in logs.
