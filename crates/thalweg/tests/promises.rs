@@ -147,7 +147,9 @@ fn mutants() -> Vec<Mutant> {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let text = fs::read_to_string(&path).unwrap();
         let (header, patch) = text.split_once("\n\n").unwrap_or_else(|| panic!("{name} has no empty line"));
-        let values = |key: &str| header.lines().filter_map(move |line| line.strip_prefix(key)).map(str::to_owned);
+        let values = |key: &'static str| {
+            header.lines().filter_map(move |line| line.strip_prefix(key)).map(str::to_owned)
+        };
         let promises = values("Promise: ").map(|promise| {
             let (page, quote) =
                 promise.split_once(": ").unwrap_or_else(|| panic!("{name}: no page in {promise}"));
@@ -162,9 +164,8 @@ fn mutants() -> Vec<Mutant> {
 /// The items, paragraphs and rows of tables of a page, each as one line.
 fn passages(text: &str) -> Vec<String> {
     let blocks = text.split("\n\n").flat_map(|block| block.split("\n- "));
-    let parts = blocks.flat_map(|block| {
-        if block.starts_with('|') { block.lines().collect() } else { vec![block] }
-    });
+    let parts =
+        blocks.flat_map(|block| if block.starts_with('|') { block.lines().collect() } else { vec![block] });
     parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
@@ -174,13 +175,16 @@ fn check_that_it_applies(Mutant { name, patch, .. }: &Mutant) -> Result<(), Stri
     let mut lines = patch.iter().peekable();
     while let Some(line) = lines.next() {
         if let Some(path) = line.strip_prefix("+++ b/") {
-            let content = fs::read_to_string(root().join(path)).map_err(|error| format!("{name}: {path}: {error}"))?;
+            let content =
+                fs::read_to_string(root().join(path)).map_err(|error| format!("{name}: {path}: {error}"))?;
             path.clone_into(&mut file);
             text = content.lines().map(str::to_owned).collect();
         } else if line.starts_with("@@ ") {
             hunks += 1;
             let (mut before, mut after) = (Vec::new(), Vec::new());
-            while let Some(line) = lines.next_if(|line| !line.starts_with("@@ ") && !line.starts_with("--- a/")) {
+            while let Some(line) =
+                lines.next_if(|line| !line.starts_with("@@ ") && !line.starts_with("--- a/"))
+            {
                 // An empty line of the context may have lost its blank.
                 let (mark, rest) = line.split_at_checked(1).unwrap_or((" ", ""));
                 before.extend((mark != "+").then(|| rest.to_owned()));
@@ -208,15 +212,29 @@ fn promises_have_mutants() {
         for (page, quote) in promises {
             let text = pages.get(page.as_str()).map_or("", String::as_str);
             let passages = passages(text);
-            let of_passages: BTreeSet<_> =
-                passages.iter().filter(|passage| passage.contains(quote)).flat_map(|passage| names(passage)).collect();
+            let of_passages: BTreeSet<_> = passages
+                .iter()
+                .filter(|passage| passage.contains(quote))
+                .flat_map(|passage| names(passage))
+                .collect();
             if !noticing.iter().any(|test| of_passages.contains(test.as_str())) {
-                wrong.push(format!("{name}: {page} has no such passage that names one of its tests: {quote}"));
+                wrong
+                    .push(format!("{name}: {page} has no such passage that names one of its tests: {quote}"));
             }
             named.extend(of_passages.into_iter().map(str::to_owned));
         }
-        wrong.extend(noticing.iter().filter(|test| !tests.contains_key(*test)).map(|test| format!("{name}: no test {test}")));
-        wrong.extend(noticing.iter().filter(|test| !named.contains(*test)).map(|test| format!("{name}: no promise names {test}")));
+        wrong.extend(
+            noticing
+                .iter()
+                .filter(|test| !tests.contains_key(*test))
+                .map(|test| format!("{name}: no test {test}")),
+        );
+        wrong.extend(
+            noticing
+                .iter()
+                .filter(|test| !named.contains(*test))
+                .map(|test| format!("{name}: no promise names {test}")),
+        );
         wrong.extend(check_that_it_applies(mutant).err());
     }
     let noticed: BTreeSet<_> = mutants.iter().flat_map(|mutant| &mutant.tests).map(String::as_str).collect();

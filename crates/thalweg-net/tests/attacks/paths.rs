@@ -161,7 +161,11 @@ fn a_packet_that_was_held_back_moves_nothing() {
     };
     let (before, _, _) = received(&mut pair);
     deliver(&mut pair, 1, thieves()[0], &held);
-    assert_eq!(received(&mut pair), (before + 1, 0, CLIENT.parse().unwrap()), "it was taken, and moves nothing");
+    assert_eq!(
+        received(&mut pair),
+        (before + 1, 0, CLIENT.parse().unwrap()),
+        "it was taken, and moves nothing"
+    );
 }
 
 /// A client that has moved proves its new address in a round trip.
