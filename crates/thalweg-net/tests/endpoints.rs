@@ -87,6 +87,8 @@ fn the_size_of_the_path_is_found_and_used() {
     let stats = pair.ends[0].endpoint.session(handle).unwrap().stats(now);
     assert!((1385..=1400).contains(&stats.datagram), "{}", stats.datagram);
     assert!(largest_sent(&pair) > 1400, "nothing larger was tried");
+    let full = pair.log.iter().filter(|(_, _, size)| (1385..=1400).contains(size)).count();
+    assert!(full > 1000, "{full} datagrams of 2 MB had that size");
 }
 
 #[test]

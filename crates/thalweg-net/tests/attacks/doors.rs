@@ -137,11 +137,9 @@ fn ephemeral_keys_are_of_one_handshake() {
         pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
         let mut keys = BTreeSet::new();
         for (_, _, bytes) in pair.record.as_ref().unwrap() {
-            match Packet::read(bytes) {
-                Some(Packet::Hello { message, .. } | Packet::Response { message, .. }) => {
-                    keys.insert(message[..32].to_vec());
-                }
-                _ => {}
+            let packet = Packet::read(bytes);
+            if let Some(Packet::Hello { message, .. } | Packet::Response { message, .. }) = packet {
+                keys.insert(message[..32].to_vec());
             }
         }
         assert_eq!(keys.len(), 2 * count, "one of each end, for each handshake");
