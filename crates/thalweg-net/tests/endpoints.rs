@@ -79,7 +79,10 @@ fn timestamps_fit_into_datagrams() {
 #[test]
 fn the_size_of_the_path_is_found_and_used() {
     let mut pair = Pair::new(2, Channel { mtu: 1400, ..Channel::default() });
-    pair.transfer("cubic", 2, [2_000_000, 0], MINUTE);
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(2, 2_000_000));
+    pair.ends[0].finish = false;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 2_000_000);
     let start = pair.now;
     pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(15));
     let handle = pair.ends[0].handle.unwrap();
@@ -87,6 +90,8 @@ fn the_size_of_the_path_is_found_and_used() {
     let stats = pair.ends[0].endpoint.session(handle).unwrap().stats(now);
     assert!((1385..=1400).contains(&stats.datagram), "{}", stats.datagram);
     assert!(largest_sent(&pair) > 1400, "nothing larger was tried");
+    pair.ends[0].write(&pattern(3, 2_000_000));
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 4_000_000);
     let full = pair.log.iter().filter(|(_, _, size)| (1385..=1400).contains(size)).count();
     assert!(full > 1000, "{full} datagrams of 2 MB had that size");
 }
