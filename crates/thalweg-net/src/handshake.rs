@@ -420,8 +420,9 @@ mod tests {
     fn both_ends_agree() {
         let (client, server) = identities();
         let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
+        let first = initiator.first().to_owned();
         let (mut responder, response) =
-            Responder::new(&server, SOURCE, [12; 32], initiator.first(), &server_parameters()).unwrap();
+            Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters()).unwrap();
         assert_eq!(initiator.read(&response).unwrap(), (server_parameters(), server.public()));
         let (confirm, ours) = initiator.confirm(&client_parameters()).unwrap();
         let (parameters, key, theirs) = responder.read(&confirm).unwrap();
@@ -432,11 +433,34 @@ mod tests {
         // Once only.
         assert!(responder.read(&confirm).is_err());
         // Neither static key is to be seen.
-        for message in [&response, &confirm] {
+        for message in [&first, &response, &confirm] {
             for key in [client.public(), server.public()] {
                 assert!(!message.windows(32).any(|part| part == key.0));
             }
         }
+    }
+
+    /// Whoever steals both static keys lacks the ephemeral ones, and what was said in the clear gives no key.
+    #[test]
+    fn traffic_keys_follow_from_ephemeral_keys() {
+        let (client, server) = identities();
+        let connect = |ephemeral: [u8; 2]| {
+            let [ours, theirs] = ephemeral.map(|byte| [byte; 32]);
+            let mut initiator = Initiator::new(&client, SOURCE, ours).unwrap();
+            let (_, response) =
+                Responder::new(&server, SOURCE, theirs, initiator.first(), &server_parameters()).unwrap();
+            initiator.read(&response).unwrap();
+            initiator.confirm(&client_parameters()).unwrap().1
+        };
+        let mut known = std::collections::BTreeSet::new();
+        for ephemeral in [[11, 12], [11, 13], [14, 12]] {
+            let secrets = connect(ephemeral);
+            let again = connect(ephemeral);
+            assert_eq!((secrets.client.0, secrets.server.0), (again.client.0, again.server.0));
+            known.extend([secrets.client.0, secrets.server.0, secrets.binding]);
+        }
+        // The hash of all that was said is no secret.
+        assert_eq!(known.len(), 9, "no two are the same");
     }
 
     /// Holds RFC 9001, section 5.5.

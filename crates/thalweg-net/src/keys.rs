@@ -357,6 +357,20 @@ mod tests {
         assert_ne!(ten[10], same[10]);
     }
 
+    /// As soon as no packet that may still come needs it.
+    #[test]
+    fn keys_of_epochs_that_are_over_are_forgotten() {
+        const LENGTH: u64 = 10_000;
+        let first = Secret([7; 32]);
+        let (mut sealer, mut opener) = pair(LENGTH);
+        let last = LENGTH + crate::replay::WINDOW - 1;
+        for number in 0..=last {
+            opener.open(&mut seal(&mut sealer, b"x")).unwrap();
+            assert_eq!(opener.previous.is_some(), (LENGTH..last).contains(&number), "{number}");
+        }
+        assert!(sealer.secret.0 != first.0 && opener.secret.0 != first.0);
+    }
+
     /// Holds RFC 9001, section 6.
     #[test]
     fn a_few_epochs_may_be_lost_but_not_any_number() {

@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(discovery.poll(now + RTT, Some(RTT)).0, None);
     }
 
-    /// Holds RFC 9000, section 8.2.3.
+    /// Holds RFC 9000, section 14.2.
     #[test]
     fn answers_to_what_was_not_asked_change_nothing() {
         let mut discovery = Discovery::new(9000);

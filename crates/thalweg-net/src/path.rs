@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::identity::SystemEntropy;
 
-    /// Holds RFC 9000, section 8.1.
+    /// Holds RFC 9000, section 8.1; RFC 9000, section 8.2.3.
     #[test]
     fn three_bytes_for_one_until_the_path_is_proved() {
         let remote = "192.0.2.1:9".parse().unwrap();

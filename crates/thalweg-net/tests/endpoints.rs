@@ -79,7 +79,10 @@ fn timestamps_fit_into_datagrams() {
 #[test]
 fn the_size_of_the_path_is_found_and_used() {
     let mut pair = Pair::new(2, Channel { mtu: 1400, ..Channel::default() });
-    pair.transfer("cubic", 2, [2_000_000, 0], MINUTE);
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(2, 2_000_000));
+    pair.ends[0].finish = false;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 2_000_000);
     let start = pair.now;
     pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(15));
     let handle = pair.ends[0].handle.unwrap();
@@ -87,6 +90,10 @@ fn the_size_of_the_path_is_found_and_used() {
     let stats = pair.ends[0].endpoint.session(handle).unwrap().stats(now);
     assert!((1385..=1400).contains(&stats.datagram), "{}", stats.datagram);
     assert!(largest_sent(&pair) > 1400, "nothing larger was tried");
+    pair.ends[0].write(&pattern(3, 2_000_000));
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 4_000_000);
+    let full = pair.log.iter().filter(|(_, _, size)| (1385..=1400).contains(size)).count();
+    assert!(full > 1000, "{full} datagrams of 2 MB had that size");
 }
 
 #[test]
@@ -327,7 +334,7 @@ fn packets_copied_from_another_address_do_not_take_the_connection_away() {
     let data = pattern(8, 400_000);
     pair.connect("cubic");
     pair.ends[0].write(&data);
-    pair.ends[1].finish = true;
+    pair.ends[1].write(&pattern(9, 2_000_000));
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 50_000);
     // An attacker on the path sends what the client sends from an address of its own, and is faster.
     pair.thief = Some("203.0.113.66:666".parse().unwrap());
@@ -335,7 +342,7 @@ fn packets_copied_from_another_address_do_not_take_the_connection_away() {
     pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(2));
     // While it goes on it holds the connection up, as anybody on the path can. It does not outlive it.
     pair.thief = None;
-    pair.run(MINUTE * 2, |pair| pair.ends[0].finished);
+    pair.run(MINUTE * 2, |pair| pair.ends.iter().all(|end| end.finished));
     assert!(pair.ends[1].received == data);
     let thief: SocketAddr = "203.0.113.66:666".parse().unwrap();
     let (mut from_thief, mut to_thief) = (0, 0);

@@ -1,4 +1,5 @@
-//! The promises of documents have tests: those that they name are there, and hold the rules that they are named for.
+//! The promises of documents have tests: those that they name are there, hold the rules that they are named for, and can fail: each
+//! has a mutant in `mutants/`, a patch that breaks the promise, which `scripts/mutants` applies and runs the test against.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -84,9 +85,8 @@ fn tests_that_pages_name_are_there() {
 /// Every promise of `docs/security.md` names a test, but for those about what cannot be tested from here.
 #[test]
 fn promises_name_their_tests() {
-    /// Words with which those begin that follow from how the handshake and SPAKE2 are made, and are proved elsewhere.
-    const PROVED_ELSEWHERE: [&str; 2] =
-        ["**The past stays closed**", "**The code cannot be found by listening"];
+    /// Words with which those begin that follow from how SPAKE2 is made, and are proved elsewhere.
+    const PROVED_ELSEWHERE: [&str; 1] = ["**The code cannot be found by listening"];
     let text = page("docs/security.md");
     let start = text.find("## What is promised").unwrap();
     let end = text.find("## What is not promised").unwrap();
@@ -223,4 +223,124 @@ fn readers_of_what_others_wrote_are_fuzzed() {
         assert!(played.contains(&format!("(\"{target}\", ")), "no test plays {target}");
     }
     assert_eq!(counted, told, "executions that are counted, and the targets of the table");
+}
+
+/// A patch that breaks promises.
+struct Mutant {
+    name: String,
+    /// Pages with quotations of their promises.
+    promises: Vec<(String, String)>,
+    tests: Vec<String>,
+    patch: Vec<String>,
+}
+
+fn mutants() -> Vec<Mutant> {
+    let files = fs::read_dir(root().join("mutants")).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        let (header, patch) = text.split_once("\n\n").unwrap_or_else(|| panic!("{name} has no empty line"));
+        let values = |key: &'static str| {
+            header.lines().filter_map(move |line| line.strip_prefix(key)).map(str::to_owned)
+        };
+        let promises = values("Promise: ").map(|promise| {
+            let (page, quote) =
+                promise.split_once(": ").unwrap_or_else(|| panic!("{name}: no page in {promise}"));
+            (page.to_owned(), quote.to_owned())
+        });
+        let (promises, tests) = (promises.collect(), values("Test: ").collect());
+        Mutant { promises, tests, patch: patch.lines().map(str::to_owned).collect(), name }
+    };
+    files.map(read).collect()
+}
+
+/// The items, paragraphs and rows of tables of a page, each as one line.
+fn passages(text: &str) -> Vec<String> {
+    let blocks = text.split("\n\n").flat_map(|block| block.split("\n- "));
+    let parts =
+        blocks.flat_map(|block| if block.starts_with('|') { block.lines().collect() } else { vec![block] });
+    parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// A patch changes lines that are there, each place once.
+fn check_that_it_applies(Mutant { name, patch, .. }: &Mutant) -> Result<(), String> {
+    let (mut file, mut text, mut hunks) = (String::new(), Vec::new(), 0);
+    let mut lines = patch.iter().peekable();
+    while let Some(line) = lines.next() {
+        if let Some(path) = line.strip_prefix("+++ b/") {
+            let content =
+                fs::read_to_string(root().join(path)).map_err(|error| format!("{name}: {path}: {error}"))?;
+            path.clone_into(&mut file);
+            text = content.lines().map(str::to_owned).collect();
+        } else if line.starts_with("@@ ") {
+            hunks += 1;
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            while let Some(line) =
+                lines.next_if(|line| !line.starts_with("@@ ") && !line.starts_with("--- a/"))
+            {
+                // An empty line of the context may have lost its blank.
+                let (mark, rest) = line.split_at_checked(1).unwrap_or((" ", ""));
+                before.extend((mark != "+").then(|| rest.to_owned()));
+                after.extend((mark != "-").then(|| rest.to_owned()));
+            }
+            let places = text.windows(before.len().max(1)).filter(|lines| *lines == before).count();
+            if places != 1 || before == after {
+                return Err(format!("{name}: a hunk of {file} has {places} places:\n{}", before.join("\n")));
+            }
+        }
+    }
+    if hunks > 0 { Ok(()) } else { Err(format!("{name} changes nothing")) }
+}
+
+/// Tests of these pages for which no mutant was found yet that they notice. The list only becomes shorter.
+const WITHOUT_MUTANT: [&str; 1] = ["repeats_of_one_direction_do_not_starve_the_other"];
+
+/// Each test that a page names has a mutant which it is to notice. A mutant names passages of pages, and tests that these name, and
+/// its patch applies.
+#[test]
+fn promises_have_mutants() {
+    let (tests, mutants) = (tests(), mutants());
+    let pages: BTreeMap<_, _> = PAGES.into_iter().map(|name| (name, page(name))).collect();
+    let mut wrong = Vec::new();
+    for mutant in &mutants {
+        let Mutant { name, promises, tests: noticing, .. } = mutant;
+        let mut named = BTreeSet::new();
+        for (page, quote) in promises {
+            let text = pages.get(page.as_str()).map_or("", String::as_str);
+            let passages = passages(text);
+            let of_passages: BTreeSet<_> = passages
+                .iter()
+                .filter(|passage| passage.contains(quote))
+                .flat_map(|passage| names(passage))
+                .collect();
+            if !noticing.iter().any(|test| of_passages.contains(test.as_str())) {
+                wrong
+                    .push(format!("{name}: {page} has no such passage that names one of its tests: {quote}"));
+            }
+            named.extend(of_passages.into_iter().map(str::to_owned));
+        }
+        wrong.extend(
+            noticing
+                .iter()
+                .filter(|test| !tests.contains_key(*test))
+                .map(|test| format!("{name}: no test {test}")),
+        );
+        wrong.extend(
+            noticing
+                .iter()
+                .filter(|test| !named.contains(*test))
+                .map(|test| format!("{name}: no promise names {test}")),
+        );
+        wrong.extend(check_that_it_applies(mutant).err());
+    }
+    let noticed: BTreeSet<_> = mutants.iter().flat_map(|mutant| &mutant.tests).map(String::as_str).collect();
+    for (page, text) in &pages {
+        let is_exempt = |name: &str| FUNCTIONS.contains(&name) || WITHOUT_MUTANT.contains(&name);
+        let without: BTreeSet<_> =
+            names(text).filter(|name| !is_exempt(name) && !noticed.contains(name)).collect();
+        wrong.extend(without.iter().map(|name| format!("{page}: {name} has no mutant")));
+    }
+    let found = WITHOUT_MUTANT.iter().filter(|name| noticed.contains(*name));
+    wrong.extend(found.map(|name| format!("{name} has a mutant: take it from the list")));
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

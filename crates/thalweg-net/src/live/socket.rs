@@ -441,7 +441,7 @@ fn place(local: SocketAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Listen;
+    use crate::endpoint::{Arrival, Listen};
     use crate::identity::Identity;
     use thalweg_proto::units::{Duration, Time};
 
@@ -449,6 +449,21 @@ mod tests {
         let listen = Some(Listen::new(Trust::Anyone, ["test"]));
         let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([1; 32])) };
         SocketConfig { clock, ..SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint) }
+    }
+
+    #[test]
+    fn what_threads_pass_on_waits_in_4_mib() {
+        let mut work = Work::default();
+        let arrival = Arrival { from: "192.0.2.1:9".parse().unwrap(), ecn: thalweg_proto::Ecn::NotEct };
+        let pass = |work: &mut Work, size| {
+            work.pass(Passed::Datagrams { arrival, stride: 1000, bytes: vec![7; size] });
+        };
+        (0..5000).for_each(|_| pass(&mut work, 1000));
+        assert_eq!((work.passed.len(), work.passed_bytes), ((4 << 20) / 1000, (4 << 20) / 1000 * 1000));
+        // What is large is lost, and what fits still comes.
+        pass(&mut work, 100_000);
+        pass(&mut work, 100);
+        assert_eq!(work.passed.len(), (4 << 20) / 1000 + 1);
     }
 
     /// A thread that is stopped once it has read the clock: what comes meanwhile came later than that.

@@ -278,6 +278,7 @@ mod tests {
         };
         assert_eq!(hash([3, 0]), hash([3, 0]));
         assert_ne!(hash([3, 0]), hash([2, 1]));
+        assert_ne!(hash([3, 0]), hash([2, 0]));
         assert_ne!(hash([0, 1]), hash([0, 0]));
         let mut zeros = TreeHasher::new();
         zeros.update(&vec![0; BLOCK as usize]);

@@ -24,7 +24,7 @@ const START: Time = Time::from_picos(1_000_000_000_000);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// One data packet of two-level flow control for the last segment of its window: all others are asked for, again and again.
-fn far_ahead() -> (&'static str, Vec<u8>) {
+fn far_ahead() -> (&'static str, Vec<Vec<u8>>) {
     use thalweg_proto::sstp::{Data, Pdu, wire};
     let scheme = "sstp:segment-packets=1pkt,window=32767,buffer=32767,repeat=10ms,segment=1000B,rate=1Gbit/s";
     let mut bytes = Vec::new();
@@ -38,22 +38,26 @@ fn far_ahead() -> (&'static str, Vec<u8>) {
         payload: Slice::new(*b"x"),
     };
     wire::encode(0, &Pdu::Data(data), &mut bytes);
-    (scheme, bytes)
+    (scheme, vec![bytes])
 }
 
-/// The same of adaptive acknowledgement.
-fn gaps() -> (&'static str, Vec<u8>) {
+/// The same of adaptive acknowledgement, with so many gaps: each is named in each request.
+fn gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
     use thalweg_proto::aack::{Data, Pdu, wire};
     let scheme = "adaptive-ack:t-error=1ms,t-normal=1ms,window=20000pkt,segment=256B";
-    let mut bytes = Vec::new();
-    wire::encode(&Pdu::Data(Data { sequence: 9000, payload: Slice::new(*b"x") }), &mut bytes);
-    (scheme, bytes)
+    let pdus = (1..=count).map(|number| {
+        let mut bytes = Vec::new();
+        let data = Data { sequence: 9000 / count * number, payload: Slice::new(*b"x") };
+        wire::encode(&Pdu::Data(data), &mut bytes);
+        bytes
+    });
+    (scheme, pdus.collect())
 }
 
-/// One packet for which the engine alone would send hundreds of thousands.
+/// A packet or some for which the engine alone would send hundreds of thousands, or large ones each millisecond.
 #[test]
 fn one_packet_draws_no_more_than_three_times_its_bytes_from_a_stranger_and_a_constant_from_a_peer() {
-    for (scheme, pdu) in [far_ahead(), gaps()] {
+    for (scheme, pdus) in [far_ahead(), gaps(1), gaps(50)] {
         for admits in [false, true] {
             let mut endpoint = server(server_config());
             let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
@@ -63,7 +67,7 @@ fn one_packet_draws_no_more_than_three_times_its_bytes_from_a_stranger_and_a_con
             if admits {
                 endpoint.admit(handle);
             }
-            hostile.pdu(&mut endpoint, START, &pdu);
+            pdus.iter().for_each(|pdu| hostile.pdu(&mut endpoint, START, pdu));
             wait(&mut hostile, &mut endpoint, START, START + SECOND * 40);
             // Idle connections end after 30 s.
             let most =

@@ -152,7 +152,13 @@ fn packets_of_a_live_connection_that_are_changed_or_repeated_do_nothing() {
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 100_000);
     let mut random = Stream::new(4, "attack", 0);
     let heard = pair.record.clone().unwrap();
-    let sent_before: u64 = pair.ends.iter().map(|end| end.bytes_out).sum();
+    // What is on its way comes first: from then on all have come before.
+    for (from, to, bytes) in &heard {
+        let now = pair.now;
+        if let Some(end) = pair.ends.iter_mut().find(|end| end.address == *to) {
+            answers(&mut end.endpoint, now, *from, bytes);
+        }
+    }
     for _ in 0..5000 {
         let (from, to, bytes) = &heard[random.below(heard.len() as u64) as usize];
         let mut bytes = bytes.clone();
@@ -162,11 +168,10 @@ fn packets_of_a_live_connection_that_are_changed_or_repeated_do_nothing() {
         }
         let now = pair.now;
         if let Some(end) = pair.ends.iter_mut().find(|end| end.address == *to) {
-            answers(&mut end.endpoint, now, *from, &bytes);
+            let sent = answers(&mut end.endpoint, now, *from, &bytes);
+            assert!(sent.iter().all(|(_, answer)| answer[0] != 8), "a packet was taken");
         }
     }
-    let sent: u64 = pair.ends.iter().map(|end| end.bytes_out).sum();
-    assert_eq!(sent, sent_before);
     pair.run(MINUTE, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
 }

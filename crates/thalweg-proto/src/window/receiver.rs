@@ -683,6 +683,7 @@ mod tests {
             take(&mut receiver, 2 * hole + 1, Length(1));
         }
         assert_eq!((receiver.held.len(), receiver.stats().refused), (MAX_RANGES, 10));
+        assert_eq!(MAX_RANGES, 8192, "as docs/security.md promises");
         take(&mut receiver, 0, Length(1));
         assert_eq!(receiver.expected(), 2);
     }
