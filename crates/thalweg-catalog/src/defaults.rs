@@ -169,7 +169,8 @@ const REASONS: &[Reason] = &[
         &["ledbat-plus-plus"],
         "Half of its acknowledgements may be lost: without tail probes a window of two packets waits for a time-out each time.",
     ),
-    Reason::new("verify-acks", &["thalweg"], "Its live senders do this; TCP trusts its receivers.").inherent(),
+    Reason::new("verify-acks", &["thalweg"], "Its live senders do this; TCP trusts its receivers.")
+        .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.").inherent(),
     Reason::new("nagle", &["source-quench"], "RFC 896 has both."),
     Reason::new("ecn", &["thalweg"], "A mark says that a queue grows, before a packet is lost for it."),

@@ -5,8 +5,8 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MOST_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, failures, heads_of, listed, losses, rate, seconds, settling,
-    unlike_warning, verdicts, words,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, failures, heads_of, listed, losses, rate, seconds,
+    settling, unlike_warning, verdicts, words,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
