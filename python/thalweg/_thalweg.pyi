@@ -19,6 +19,7 @@ __all__ = [
     "main",
     "call",
     "heat_map",
+    "history",
     "is_judged",
     "listed",
     "png",

@@ -1,8 +1,7 @@
 //! Proves for every engine what the documentation of [`Engine`] promises, on random inputs in random order: hostile
 //! PDUs, any time that passes, drivers that stop half-way.
 //!
-//! Each engine is run twice with the same inputs. One of the two is also polled when nothing is due; nothing that it
-//! does may differ from the other.
+//! Each engine is run twice with the same inputs; one of the two is also polled when nothing is due, without effect.
 
 mod aack_input;
 mod handshake_input;

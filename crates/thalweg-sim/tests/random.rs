@@ -84,13 +84,9 @@ fn impairment() -> impl Strategy<Value = ImpairmentSpec> {
 }
 
 fn schedule() -> impl Strategy<Value = Vec<Change>> {
-    let rate = prop_oneof![Just(Rate::ZERO), rate()];
-    let delay = (0u64..60).prop_map(millis);
-    let limit = prop_oneof![
-        (0u64..60).prop_map(Limit::Packets),
-        (0u64..90_000).prop_map(Limit::Bytes),
-        Just(Limit::Unlimited)
-    ];
+    let (rate, delay) = (prop_oneof![Just(Rate::ZERO), rate()], (0u64..60).prop_map(millis));
+    let in_bytes = (0u64..90_000).prop_map(Limit::Bytes);
+    let limit = prop_oneof![(0u64..60).prop_map(Limit::Packets), in_bytes, Just(Limit::Unlimited)];
     let jitter = (0u64..40).prop_map(|span| JitterChange { span: millis(span), ..JitterChange::default() });
     let change = (
         (0u64..4000, prop::option::of(rate), prop::option::of(delay), prop::option::of(impairment())),

@@ -71,13 +71,13 @@ fn at_terminal(columns: u16, arguments: &[&str]) -> String {
     let mut child = command.spawn().unwrap();
     // Its end of the terminal is held by the child alone.
     drop(command);
-    let (mut screen, mut text, mut bytes) = (fs::File::from(master), String::new(), [0; 4096]);
+    let (mut screen, mut text, mut bytes) = (fs::File::from(master), Vec::new(), [0; 4096]);
     // Ends with the process.
     while let Ok(count @ 1..) = screen.read(&mut bytes) {
-        text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+        text.extend_from_slice(&bytes[..count]);
     }
     assert!(child.wait().unwrap().success(), "{arguments:?}");
-    text
+    String::from_utf8(text).unwrap()
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn points_have_the_columns_of_runs() {
         [[flow]]\nfrom = \"a\"\nto = \"b\"\nworkload = \"200 kB\"\nscheme = \"cubic\"\n";
     fs::write(folder.join("net.toml"), network).unwrap();
     let text = String::from_utf8(sweep(&folder, &["s.toml"]).stdout).unwrap();
-    for head in ["Goodput", "Arrived", "RTT mean", "Time mean", "p99.9"] {
+    for head in ["Goodput", "Delay mean", "Time mean", "p99.9"] {
         assert!(text.contains(head), "no column {head}:\n{text}");
     }
     for head in ["Marked", "Jitter", "Unfinished"] {

@@ -83,11 +83,11 @@ pub const WINDOW_KEYS: &[Key] = &[
     key(
         "verify-acks",
         Kind::Switch,
-        "false",
+        "",
         "With `rack`: the sender keeps one packet back from time to time, once in 32 to 64 windows, and ends the connection when it is \
          acknowledged before it was sent, as by a receiver that hides losses (RFC 9000, section 21.4).",
     )
-    .usual_live("true", "a receiver that lies would make the sender flood the path"),
+    .from_path("`true` with `rack`, as a receiver that lies would make the sender flood the path"),
     key(
         "f-rto",
         Kind::Switch,
@@ -505,6 +505,9 @@ fn settle(values: &mut Values, path: &PathHints) {
     if values.take("recovery") == Some(Recovery::Sack) {
         values.suggest("rack", Value::Switch(true));
     }
+    if rack(values).is_some() {
+        values.suggest("verify-acks", Value::Switch(true));
+    }
     if let Some(window) = path.in_flight(4.0) {
         let window = window.get().clamp(LEAST_WINDOW, path.memory.max(LEAST_WINDOW));
         values.suggest("receive-window", Value::Size(Bytes::new(window)));
@@ -567,6 +570,11 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
     }
 }
 
+/// True if acknowledgements are verified where losses are found by time: on real paths unless that is off.
+fn verifies(values: &Values) -> bool {
+    values.take("verify-acks").unwrap_or(values.place() == Place::Live)
+}
+
 /// The smallest window in packets at which acknowledgements are verified: below it a false one gains little.
 const MIN_VERIFIED: u32 = 32;
 
@@ -593,8 +601,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         timestamps,
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.need("max-retransmissions"),
-        // Applies to all schemes where `rack` is on.
-        verify_acks: rack(values).and_then(|_| values.need::<bool>("verify-acks").then_some(MIN_VERIFIED)),
+        verify_acks: rack(values).filter(|_| verifies(values)).map(|_| MIN_VERIFIED),
         rack: rack(values),
         // What holds for all schemes is for those that can.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,

@@ -50,7 +50,7 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
         say_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
     }
     if let Some(rack) = &sender.rack {
-        values.give("verify-acks", &sender.verify_acks.is_some());
+        say_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Place::Live, values);
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }

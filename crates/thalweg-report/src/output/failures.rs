@@ -50,7 +50,7 @@ mod tests {
         let mut result = result(1, 75);
         assert!(remarks(result.clone()).is_empty());
         result.flows.last_mut().unwrap().failed = Some(Time::ZERO + Duration::from_millis(6100));
-        let expected = "The sender of 1 of 1 flow of `bold` (cubic) gave up, the first after 6.1 s: the receiver was silent, or \
+        let expected = "The sender of 1 of 1 flow of `bold` (cubic) gave up, the first after 6.100 s: the receiver was silent, or \
                         acknowledged what had not been sent to it.";
         assert_eq!(remarks(result), [expected]);
     }

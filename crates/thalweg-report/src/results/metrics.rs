@@ -114,7 +114,7 @@ metrics! {
     /// Payload that arrived at the receiver, in whatever order, over the same time: what waits for earlier bytes counts when it
     /// arrives, copies count each time, and lost or damaged packets do not. Beside goodput it tells a network that delivers
     /// from a receiver that waits.
-    ArrivalRate = Line::new("arrival_bps", Unit::Rate).shown("Arrived", "", TRAFFIC.and(MEANS)).summed()
+    ArrivalRate = Line::new("arrival_bps", Unit::Rate).shown("Arrived", "", PAGE).summed()
         .of_flow(|of| Some(of.flow.arrival_rate.as_f64()));
     /// Its goodput over that of all flows.
     Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(share);
@@ -179,22 +179,22 @@ metrics! {
         .of_network(|of| count(of.round_trips.count));
     /// The mean of these round-trip times: each sample counts once, so that a group's and the network's are those of all samples
     /// together.
-    RttMean = Line::new("rtt_mean_s", Unit::Time).shown("RTT", "mean", MEANS.and(PAGE))
+    RttMean = Line::new("rtt_mean_s", Unit::Time).shown("RTT", "mean", PAGE)
         .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.mean))
         .of_group(|of| of_samples(&of.round_trips, |of| of.mean))
         .of_network(|of| of_samples(&of.round_trips, |of| of.mean));
     /// Their median: the least sample that at least half of the samples do not exceed, within 1.6 %.
-    RttP50 = Line::new("rtt_p50_s", Unit::Time).shown("RTT", "p50", FLOWS.and(GROUPS)).percentile()
+    RttP50 = Line::new("rtt_p50_s", Unit::Time).percentile()
         .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p50))
         .of_group(|of| of_samples(&of.round_trips, |of| of.p50))
         .of_network(|of| of_samples(&of.round_trips, |of| of.p50));
     /// Their 95th percentile.
-    RttP95 = Line::new("rtt_p95_s", Unit::Time).shown("RTT", "p95", TRAFFIC).percentile()
+    RttP95 = Line::new("rtt_p95_s", Unit::Time).shown("RTT", "p95", PAGE).percentile()
         .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p95))
         .of_group(|of| of_samples(&of.round_trips, |of| of.p95))
         .of_network(|of| of_samples(&of.round_trips, |of| of.p95));
     /// Their 99th percentile.
-    RttP99 = Line::new("rtt_p99_s", Unit::Time).shown("RTT", "p99", TRAFFIC.and(MEANS)).percentile()
+    RttP99 = Line::new("rtt_p99_s", Unit::Time).shown("RTT", "p99", PAGE).percentile()
         .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p99))
         .of_group(|of| of_samples(&of.round_trips, |of| of.p99))
         .of_network(|of| of_samples(&of.round_trips, |of| of.p99));
@@ -206,7 +206,7 @@ metrics! {
     /// The slow-start threshold at the end (ssthresh of RFC 5681), in segments; of several connections that of the last one that
     /// has any. None of controllers without one, and while it is unbounded: where `initial-threshold` is not set, until the
     /// first loss or another sign ends slow start.
-    Ssthresh = Line::new("ssthresh_segments", Unit::Number).shown("ssthresh", "", FLOWS.and(PAGE)).rare()
+    Ssthresh = Line::new("ssthresh_segments", Unit::Number).shown("ssthresh", "", PAGE).rare()
         .of_flow(|of| of.flow.ssthresh);
 
     /// Data packets sent, retransmissions included; of many transfers (`poisson`) this and the next two also count those that have
