@@ -411,7 +411,7 @@ fn host() -> impl Strategy<Value = String> {
         key("call", time()),
         key("packet", time()),
         key("byte", one(&["\"0.224 ns\""])),
-        key("buffer", one(&["\"9 kB\"", "\"212992 B\""])),
+        key("buffer", one(&["\"18 kB\"", "\"212992 B\""])),
     ]);
     prop_oneof![
         one(&["\"linux-server\"", "\"linux-loaded\"", "\"linux-shared\""]),

@@ -58,6 +58,11 @@ fn bind(address: SocketAddr, endpoint: EndpointConfig, threads: usize) -> Result
 /// Closes a connection whose streams are done with, and waits until the socket's thread knows.
 pub fn close(connection: &Connection, code: u16, reason: &str) {
     connection.close(code, reason);
+    await_close(connection);
+}
+
+/// Waits until the peer closes a connection, for a second at most.
+pub fn await_close(connection: &Connection) {
     let begun = Instant::now();
     while connection.closed().is_none() && begun.elapsed() < CLOSING {
         std::thread::sleep(Duration::from_millis(1));

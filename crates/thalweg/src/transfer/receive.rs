@@ -11,7 +11,7 @@ use super::quotas::{Quotas, Total};
 use super::stopped::Stopped;
 use super::summary::{self, Facts, Summary};
 use super::troubles::Troubles;
-use super::{ENDED, close};
+use super::{ENDED, await_close, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
 use crate::values::is_pairing_code;
@@ -360,7 +360,13 @@ impl Session {
             let span = begun.elapsed();
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),
-                Err(error) => close(&watch, ENDED, &error.to_string()),
+                Err(error) => {
+                    // A sender that is told why the transfer cannot go on closes. A close of this end could overtake the reason.
+                    if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
+                        await_close(&watch);
+                    }
+                    close(&watch, ENDED, &error.to_string());
+                }
             }
             let stats = watch.stats();
             let facts = Facts {
