@@ -69,7 +69,7 @@ struct Course {
     end: Time,
 }
 
-/// Sends so many segments with a fixed window. `loses` is asked for each segment by its number of transmission.
+/// Sends `segments` with a fixed window. `loses` decides each transmission by its number.
 fn transfer(
     segments: u64,
     window: f64,

@@ -26,8 +26,8 @@ use core::ops::Range;
 const WINDOWS: u64 = 32;
 /// Windows of the smallest size that is checked before the first check, at least; at most twice as many.
 const FIRST: u64 = 8;
-/// Segments that wait behind the one that is kept back, at least: a window, or so many of the smallest that is checked, as an application
-/// does not write further ahead at low rates.
+/// Minimum backlog behind the segment that is kept back: a window, or this multiple of the smallest window that is checked. Applications
+/// do not write further ahead at low rates.
 const MAX_BACKLOG: u64 = 2;
 /// The most by which a count of CE marks is seen to shrink, and the most segments outstanding for which its 16 bits are unambiguous.
 const MAX_SHRINK: u16 = 1024;
@@ -70,14 +70,14 @@ impl Verify {
         self.arrivals = (self.arrivals ^ now.as_picos()).wrapping_mul(0xd134_2543_de82_ef95).rotate_left(23);
     }
 
-    /// True if a check is due at a window of so many segments.
-    fn is_due(&self, window: u64) -> bool {
+    /// True if enough segments have left for a check.
+    fn is_due(&self) -> bool {
         self.gap.is_none()
-            && window >= self.min_window
-            && self.sent >= self.interval + self.arrivals % self.interval
+            && self.sent >= self.interval
+            && self.sent - self.interval >= self.arrivals % self.interval
     }
 
-    /// Keeps the segment at `gap` back, at a window of so many segments.
+    /// Keeps the segment at `gap` back, at a window of `window` segments.
     fn begin(&mut self, gap: Range<u64>, window: u64) {
         self.gap = Some((gap, Stage::KeptBack));
         (self.sent, self.interval) = (0, WINDOWS * window);
@@ -119,20 +119,27 @@ impl Verify {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    fn verify(&mut self) -> Option<&mut Verify> {
+    fn verify(&self) -> Option<&Verify> {
+        self.extensions.as_deref()?.verify.as_ref()
+    }
+
+    fn verify_mut(&mut self) -> Option<&mut Verify> {
         self.extensions.as_deref_mut()?.verify.as_mut()
     }
 
     /// Ends the connection for an acknowledgement that cannot be true. True if `ack` may be.
     #[inline(never)]
     pub(super) fn accepts(&mut self, now: Time, ack: &Ack) -> bool {
+        if self.verify().is_none() {
+            return true;
+        }
         let next = self.scoreboard.next();
         let is_counted = self.scoreboard.len() <= MAX_COUNTED;
         let behind = self.reported().wrapping_sub(ack.ce);
         // Marks are counted from one cumulative acknowledgement to a higher one: others may have been overtaken.
         let shrinks =
             ack.cumulative > self.unacknowledged && is_counted && (1..=MAX_SHRINK).contains(&behind);
-        let Some(verify) = self.verify() else { return true };
+        let Some(verify) = self.verify_mut() else { return true };
         if verify.is_false(ack, next) || shrinks {
             self.surrender = Surrender::Due(Failure::FalseAcknowledgement);
             return false;
@@ -144,38 +151,40 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// True while the only segment that waits to be sent again is the one that is kept back.
     pub(super) fn keeps_back(&self) -> bool {
-        let verify = self.extensions.as_deref().and_then(|extensions| extensions.verify.as_ref());
-        let is_kept = verify.is_some_and(|verify| matches!(verify.gap, Some((_, Stage::KeptBack))));
+        let is_kept = self.verify().is_some_and(|verify| matches!(verify.gap, Some((_, Stage::KeptBack))));
         is_kept && self.is_open() && self.scoreboard.lost() == 1
     }
 
     /// True while a gap in what has arrived is of the sender's making.
     pub(super) fn has_own_gap(&self) -> bool {
-        let verify = self.extensions.as_deref().and_then(|extensions| extensions.verify.as_ref());
-        verify.is_some_and(|verify| verify.gap.is_some())
+        self.verify().is_some_and(|verify| verify.gap.is_some())
     }
 
     /// The start of a segment that was kept back and has not left.
     pub(super) fn unsent(&self) -> Option<u64> {
-        let verify = self.extensions.as_deref()?.verify.as_ref()?;
-        verify.gap.as_ref().filter(|(_, stage)| *stage != Stage::Sent).map(|(gap, _)| gap.start)
+        self.verify()?.gap.as_ref().filter(|(_, stage)| *stage != Stage::Sent).map(|(gap, _)| gap.start)
     }
 
     /// See [`Verify::leaves`].
     pub(super) fn leaves_for_the_first_time(&mut self, start: u64) -> bool {
-        self.verify().is_some_and(|verify| verify.leaves(start))
+        self.verify_mut().is_some_and(|verify| verify.leaves(start))
     }
 
     /// A new segment of `length` bytes is about to leave: keeps it back, if a check is due and others wait behind it.
     #[inline(never)]
     pub(super) fn keep_back(&mut self, now: Time, length: u32) {
-        let window = self.controller.decision().window as u64;
-        let Some(verify) = self.verify() else { return };
+        let Some(verify) = self.verify_mut() else { return };
         verify.sent += 1;
-        let backlog = window.min(MAX_BACKLOG * verify.min_window) + 1;
-        if !verify.is_due(window) || self.has_gap() {
+        if !verify.is_due() || self.has_gap() {
             return;
         }
+        // A controller computes its decision, which most segments would ask for in vain.
+        let window = self.controller.decision().window as u64;
+        let Some(min_window) = self.verify().map(|verify| verify.min_window) else { return };
+        if window < min_window {
+            return;
+        }
+        let backlog = window.min(MAX_BACKLOG * min_window) + 1;
         let segment = u64::from(self.config.segment);
         let start = self.scoreboard.next();
         let waits = self.queue.len() >= backlog * segment;
@@ -187,7 +196,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(payload) = self.queue.fill(length) else { return };
         self.scoreboard.push_unsent(now, &payload);
         let end = self.scoreboard.next();
-        if let Some(verify) = self.verify() {
+        if let Some(verify) = self.verify_mut() {
             verify.begin(start..end, window);
         }
     }
