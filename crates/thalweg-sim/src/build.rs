@@ -43,23 +43,9 @@ fn beats(rhythm: &RhythmSpec, duration: Duration, mut beat: impl FnMut() -> Beat
     for number in 1..=duration.as_picos() / rhythm.every.as_picos().max(1) {
         let (at, Beat { rate, delay }) = (Time::ZERO + rhythm.every * number, beat());
         let now = if rhythm.outage.is_zero() { rate } else { Rate::ZERO };
-        changes.push(Change {
-            at,
-            rate: Some(now),
-            delay: Some(delay),
-            impairment: None,
-            jitter: None,
-            queue: None,
-        });
+        changes.push(Change { rate: Some(now), delay: Some(delay), ..Change::at(at) });
         if !rhythm.outage.is_zero() {
-            changes.push(Change {
-                at: at + rhythm.outage,
-                rate: Some(rate),
-                delay: None,
-                impairment: None,
-                jitter: None,
-                queue: None,
-            });
+            changes.push(Change { rate: Some(rate), ..Change::at(at + rhythm.outage) });
         }
     }
     changes

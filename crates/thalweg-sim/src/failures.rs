@@ -82,14 +82,7 @@ fn fail(link: &mut LinkSpec, failures: &[FailureSpec]) {
             change.impairment = change.impairment.as_ref().map(|_| seen(change.at));
         }
         let times = failures.iter().flat_map(|failure| [Some(failure.at), failure.until]).flatten();
-        direction.schedule.extend(times.map(|at| Change {
-            at,
-            rate: None,
-            delay: None,
-            impairment: Some(seen(at)),
-            jitter: None,
-            queue: None,
-        }));
+        direction.schedule.extend(times.map(|at| Change { impairment: Some(seen(at)), ..Change::at(at) }));
         direction.schedule.sort_by_key(|change| change.at);
     }
 }

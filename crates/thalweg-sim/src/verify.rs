@@ -327,10 +327,15 @@ impl Verifier {
         self.put(record.packet, Packet { place: Place::Queue(record.link), since: self.now, ..packet });
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.enqueue(record);
-        let direction = self.plan.link(record.link).map(|link| link.direction);
-        if direction.is_some_and(|direction| state.is_overfull(direction, record.time)) {
+        if self.is_overfull(record) {
             self.overfull = Some(record.link);
         }
+    }
+
+    /// True if more waits at the link of `record` than its queue may hold at that time.
+    fn is_overfull(&mut self, record: &Record<'_>) -> bool {
+        let state = self.links.get_mut(&record.link).zip(self.plan.link(record.link));
+        state.is_some_and(|(state, link)| state.is_overfull(link.direction, record.time))
     }
 
     fn check_overfull(&mut self) {
@@ -455,10 +460,7 @@ impl Verifier {
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.dropped += 1;
-        let direction = self.plan.link(record.link).map(|link| link.direction);
-        if self.overfull == Some(record.link)
-            && !direction.is_some_and(|direction| state.is_overfull(direction, record.time))
-        {
+        if self.overfull == Some(record.link) && !self.is_overfull(record) {
             self.overfull = None;
         }
     }
@@ -477,10 +479,7 @@ impl Verifier {
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.filtered += 1;
-        let direction = self.plan.link(record.link).map(|link| link.direction);
-        if self.overfull == Some(record.link)
-            && !direction.is_some_and(|direction| state.is_overfull(direction, record.time))
-        {
+        if self.overfull == Some(record.link) && !self.is_overfull(record) {
             self.overfull = None;
         }
     }

@@ -31,12 +31,8 @@ fn late_packets_belong_to_their_own_flow() {
 fn changes_at_one_time_are_made_in_their_order() {
     for at in 100..120 {
         let change = |rate| Change {
-            at: Time::ZERO + millis(at),
             rate: Some(Rate::from_mbits_per_sec(rate)),
-            delay: None,
-            impairment: None,
-            jitter: None,
-            queue: None,
+            ..Change::at(Time::ZERO + millis(at))
         };
         let wire = DirectionSpec {
             schedule: vec![change(1), change(7)],
@@ -70,14 +66,7 @@ fn each_datagram_of_a_transfer_is_counted() {
 fn an_outage_stops_a_link_with_a_capacity_trace() {
     let opportunities = vec![Time::ZERO + millis(1)];
     let trace = CapacityTrace { opportunities, period: millis(1), bytes: 1500 };
-    let outage = Change {
-        at: Time::ZERO + millis(1000),
-        rate: Some(Rate::ZERO),
-        delay: None,
-        impairment: None,
-        jitter: None,
-        queue: None,
-    };
+    let outage = Change { rate: Some(Rate::ZERO), ..Change::at(Time::ZERO + millis(1000)) };
     let link = DirectionSpec {
         capacity: Some(Arc::new(trace)),
         schedule: vec![outage],

@@ -74,8 +74,7 @@ fn a_flow_whose_peer_is_silent_fails() {
     let all = thalweg_queue::LossSpec::Uniform { probability: 1.0 };
     let impairment = thalweg_queue::ImpairmentSpec { loss: all, ..Default::default() };
     let at = thalweg_proto::units::Time::ZERO + Duration::from_secs(5);
-    wire.schedule =
-        vec![Change { at, rate: None, delay: None, impairment: Some(impairment), jitter: None, queue: None }];
+    wire.schedule = vec![Change { impairment: Some(impairment), ..Change::at(at) }];
     let mut spec = pipe(wire);
     spec.groups = vec![group("flow", 1, sscop(Config::default()), WorkloadSpec::Bulk)];
     spec.duration = Duration::from_secs(20);

@@ -113,14 +113,7 @@ fn a_long_way_that_loses_is_filled() {
 #[test]
 fn a_path_that_becomes_longer_is_no_queue() {
     for loss in [0.0, 0.05] {
-        let longer = Change {
-            at: at(8),
-            rate: None,
-            delay: Some(millis(50)),
-            impairment: None,
-            jitter: None,
-            queue: None,
-        };
+        let longer = Change { delay: Some(millis(50)), ..Change::at(at(8)) };
         let link = DirectionSpec { schedule: vec![longer], ..lossy(line(100, 25, 600), loss) };
         let (duration, warmup) = (Duration::from_secs(30), Duration::from_secs(18));
         let groups = vec![thalweg(1, ThalwegConfig::default())];
@@ -135,7 +128,7 @@ fn a_path_that_becomes_longer_is_no_queue() {
 fn an_outage_on_a_long_way_is_no_queue() {
     let change = |seconds, megabits| {
         let rate = Some(Rate::from_mbits_per_sec(megabits));
-        Change { at: at(seconds), rate, delay: None, impairment: None, jitter: None, queue: None }
+        Change { rate, ..Change::at(at(seconds)) }
     };
     for loss in [0.01, 0.05] {
         let schedule = vec![change(12, 0), change(22, 50)];
