@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use thalweg_report::output::{
     Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, heads_of, listed, mean_in_words, means,
-    share_in_words, unlike_warning, value,
+    quoted, share_in_words, unlike_warning, value,
 };
 use thalweg_report::results::{
     Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault, goodput_share,
@@ -297,8 +297,7 @@ impl Document {
             text.push_str("PARTIAL: points are missing; the same call goes on\n");
         }
         if !self.compared.is_empty() {
-            let names: Vec<String> = self.compared.iter().map(|name| format!("`{name}`")).collect();
-            let names = listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+            let names = quoted(&self.compared);
             text.push_str(
                 &style.folded(&format!("{}\n", style.clean(&format!("Metrics are of {names} alone")))),
             );

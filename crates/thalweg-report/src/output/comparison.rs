@@ -3,7 +3,7 @@
 use super::columns::{self, Datum, MARK, Row};
 use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
-use super::text::{Scale, Style, listed};
+use super::text::{Scale, Style, quoted};
 use super::unlike::{Remedy, unlike_warning};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
@@ -33,7 +33,7 @@ pub(super) fn comparison(
         .schemes
         .iter()
         .map(|of| {
-            let share = of.share.as_ref().map(|share| Scale::PERCENT.estimate(share, style));
+            let share = of.share.as_ref().map(|share| columns::share_in_words(share, style));
             share.unwrap_or_else(|| style.nothing().to_owned())
         })
         .collect();
@@ -50,10 +50,6 @@ pub(super) fn comparison(
 
 /// Returns the line above the tables of compared groups.
 fn heading(of: &Compared, rest: &Document) -> String {
-    let quoted = |names: &[String]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        listed(&names.iter().map(String::as_str).collect::<Vec<&str>>())
-    };
     let others: Vec<String> = match &rest.body {
         Body::Comparison { schemes, .. } => groups_of(schemes),
         Body::Run { .. } | Body::Replications { .. } => Vec::new(),

@@ -2,23 +2,17 @@
 
 use super::Style;
 use super::text::{counted, seconds};
-use crate::results::{Body, Document, Metric, Run};
+use crate::results::{Document, Group, Metric, Run};
 
 /// A sentence for each group, of each scheme, with flows whose sender gave up.
-pub(crate) fn failures(document: &Document, style: Style) -> Vec<String> {
-    let all: Vec<(Option<&str>, &[Run])> = match &document.body {
-        Body::Run { runs } | Body::Replications { runs, .. } => vec![(None, runs)],
-        Body::Comparison { schemes, .. } => {
-            schemes.iter().map(|of| (Some(of.scheme.as_str()), of.runs.as_slice())).collect()
-        }
-    };
-    let sentences = all.into_iter().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
+pub(super) fn failures(document: &Document, style: Style) -> Vec<String> {
+    let sentences = document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
     sentences.take(MAX_SENTENCES).collect()
 }
 
 fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
     let groups = runs.first().map_or(&[][..], |run| run.groups.as_slice());
-    let one = |group: &crate::results::Group| {
+    let one = |group: &Group| {
         let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
         let ends = || flows().filter_map(|flow| flow.values.get(Metric::Failed));
         let first = ends().reduce(f64::min)?;

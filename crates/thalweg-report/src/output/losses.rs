@@ -1,19 +1,14 @@
 //! The words on groups of flows that lost much of what they sent.
 
 use super::text::{Scale, Style};
-use crate::results::{Body, Document, Group, Metric, Run};
+use crate::results::{Document, Group, Metric, Run};
 
 /// A sentence for each group, of each scheme, that lost a large share of its packets.
-pub(crate) fn losses(document: &Document, style: Style) -> Vec<String> {
-    let all: Vec<(Option<&str>, &[Run])> = match &document.body {
-        Body::Run { runs } | Body::Replications { runs, .. } => vec![(None, runs)],
-        Body::Comparison { schemes, .. } => {
-            schemes.iter().map(|of| (Some(of.scheme.as_str()), of.runs.as_slice())).collect()
-        }
-    };
+pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
     let seconds = document.duration_s - document.warmup_s;
+    let of_schemes = document.runs_by_scheme();
     let mut sentences: Vec<(f64, String)> =
-        all.into_iter().flat_map(|(scheme, runs)| of_scheme(scheme, runs, seconds, style)).collect();
+        of_schemes.flat_map(|(scheme, runs)| of_scheme(scheme, runs, seconds, style)).collect();
     sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
     sentences.into_iter().take(MAX_SENTENCES).map(|(_, sentence)| sentence).collect()
 }

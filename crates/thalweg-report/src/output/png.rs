@@ -64,7 +64,7 @@ pub fn pixels(svg: &str) -> Result<Pixels, PngError> {
     Ok(Pixels { width: pixmap.width(), height: pixmap.height(), rgb })
 }
 
-/// Draws an SVG with at most so many pixels a unit.
+/// Draws an SVG with at most `largest` pixels a unit.
 fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
     let svg = outlined(svg, FONT).map_err(|error| picture(&error))?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_what_xml_forbids_are_decoded() {
+    fn names_with_what_xml_forbids_are_drawn() {
         decoded(&figure("a\u{ffff}b\u{fffe}\u{0}\u{1b}[<&\"'>"));
     }
 }

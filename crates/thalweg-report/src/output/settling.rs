@@ -5,7 +5,7 @@ use super::text::{Scale, Style, plain_seconds};
 use crate::results::{Document, Drift};
 
 /// A sentence for each scheme of which goodput still drifted, with the warm-up that it takes.
-pub(crate) fn settling(document: &Document, style: Style) -> Vec<String> {
+pub(super) fn settling(document: &Document, style: Style) -> Vec<String> {
     let mut schemes: Vec<Option<&str>> =
         document.drifts.iter().map(|drift| drift.scheme.as_deref()).collect();
     schemes.dedup();

@@ -2,9 +2,7 @@
 
 use super::columns::{self, Datum, Row};
 use super::comparison;
-use super::failures::failures;
-use super::losses::losses;
-use super::settling::settling;
+use super::remarks::remarks;
 use super::table::{Align, Table, shorten, telling};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
@@ -32,9 +30,7 @@ pub fn summary(document: &Document, style: Style) -> String {
         text.push_str(&style.folded(&until_text(until, document, style)));
         text.push('\n');
     }
-    let remarks =
-        failures(document, style).into_iter().chain(losses(document, style)).chain(settling(document, style));
-    text.extend(remarks.map(|sentence| style.folded(&sentence) + "\n"));
+    text.extend(remarks(document, style).map(|sentence| style.folded(&sentence) + "\n"));
     text
 }
 

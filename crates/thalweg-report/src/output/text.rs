@@ -216,6 +216,12 @@ pub fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Names of scenarios in a sentence: "`a`, `b` and `c`".
+pub fn quoted(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    listed(&quoted.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 /// Names in a sentence: "a", "a and b", "a, b and c".
 pub fn listed(names: &[&str]) -> String {
     match names {

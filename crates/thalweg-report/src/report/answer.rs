@@ -5,8 +5,8 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MOST_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, failures, heads_of, listed, losses, rate, seconds,
-    settling, unlike_warning, verdicts, words,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, heads_of, listed, rate, remarks, seconds,
+    unlike_warning, verdicts, words,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
@@ -45,11 +45,7 @@ pub(super) fn answer(document: &Document) -> String {
         Body::Run { runs } => run(&mut html, runs, None),
         Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
     }
-    for sentence in failures(document, Style::PLAIN)
-        .into_iter()
-        .chain(losses(document, Style::PLAIN))
-        .chain(settling(document, Style::PLAIN))
-    {
+    for sentence in remarks(document, Style::PLAIN) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(&sentence));
     }
     html.push_str("</section>\n");

@@ -121,9 +121,8 @@ impl Document {
         let schemes: Vec<ComparedScheme> = of_schemes.collect();
         let share = |name: &str| {
             let number = own.iter().position(|of| of.scheme == name)?;
-            let seeds: Vec<u64> = self.seeds.clone();
             let of = |number: usize| {
-                seeds.iter().map(|seed| shares[number].get(seed).copied()).collect::<Vec<_>>()
+                self.seeds.iter().map(|seed| shares[number].get(seed).copied()).collect::<Vec<_>>()
             };
             Paired::of(&of(0), &of(number), 0.0)
         };
@@ -168,7 +167,7 @@ fn shares(all: &[Run], own: &[Run]) -> BTreeMap<u64, f64> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that compared groups are told apart from the others.
+    //! Proves that compared groups are separated from the others.
     use super::*;
     use crate::results::samples::{header, result};
 

@@ -229,14 +229,17 @@ impl Document {
 
     /// Every run, with the scheme that it ran where schemes were compared.
     pub fn runs(&self) -> impl Iterator<Item = (Option<&str>, &Run)> {
-        let (plain, schemes): (&[Run], &[SchemeResults]) = match &self.body {
-            Body::Run { runs } | Body::Replications { runs, .. } => (runs, &[]),
-            Body::Comparison { schemes, .. } => (&[], schemes),
+        self.runs_by_scheme().flat_map(|(scheme, runs)| runs.iter().map(move |run| (scheme, run)))
+    }
+
+    /// Returns the runs of each scheme with its name, or all runs where there is no comparison.
+    pub(crate) fn runs_by_scheme(&self) -> impl Iterator<Item = (Option<&str>, &[Run])> {
+        let (plain, schemes): (Option<&[Run]>, &[SchemeResults]) = match &self.body {
+            Body::Run { runs } | Body::Replications { runs, .. } => (Some(runs), &[]),
+            Body::Comparison { schemes, .. } => (None, schemes),
         };
-        plain
-            .iter()
-            .map(|run| (None, run))
-            .chain(schemes.iter().flat_map(|of| of.runs.iter().map(|run| (Some(of.scheme.as_str()), run))))
+        let schemes = schemes.iter().map(|of| (Some(of.scheme.as_str()), of.runs.as_slice()));
+        plain.map(|runs| (None, runs)).into_iter().chain(schemes)
     }
 
     /// Writes the document as indented JSON with a newline at its end. The text of many flows is several times as large
