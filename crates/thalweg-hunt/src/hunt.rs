@@ -101,7 +101,7 @@ struct Generation {
 }
 
 impl Generation {
-    /// Reads the scores of so many candidates as they were kept; `None` where the file is of something else.
+    /// Reads the kept scores of `candidates`; `None` where the file is of something else.
     fn read(text: &[u8], candidates: usize) -> Option<Self> {
         let kept: Self = serde_json::from_slice(text).ok()?;
         (kept.scores.len() == candidates && kept.refused <= candidates as u64).then_some(kept)

@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// Whoever steals both static keys lacks the ephemeral ones, and what was said in the clear gives no key.
+    /// An attacker with both static keys lacks the ephemeral ones, and what was sent in the clear gives no key.
     #[test]
     fn traffic_keys_follow_from_ephemeral_keys() {
         let (client, server) = identities();

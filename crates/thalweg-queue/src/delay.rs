@@ -94,7 +94,7 @@ impl VariationSpec {
         Self { distribution, each: Each::Packet, keeps_order: true, correlation: 0.0 }
     }
 
-    /// Returns the reason for which the times cannot be drawn so, if they cannot.
+    /// Returns why the times cannot be drawn so, if they cannot.
     pub fn fault(&self) -> Option<&'static str> {
         let is_correlated = self.correlation != 0.0;
         match () {

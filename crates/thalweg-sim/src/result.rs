@@ -169,7 +169,7 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    /// A data packet with so many bytes of payload has arrived, with CE or without.
+    /// Counts a data packet with `payload` bytes that has arrived, with CE or without.
     #[inline]
     pub(crate) fn arrive(&mut self, payload: u32, is_ce: bool) {
         self.arrived_data += 1;
@@ -473,9 +473,9 @@ pub struct GroupResult {
 /// A round of flows that wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// The time at which its first block began.
+    /// Start of its first block.
     pub start: Time,
-    /// The time at which the last one had arrived.
+    /// Arrival of its last block.
     pub end: Time,
 }
 

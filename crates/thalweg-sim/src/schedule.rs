@@ -39,7 +39,7 @@ impl DirectionSpec {
         }
     }
 
-    /// Returns the reason for which the queue keeps its limit, if it has to.
+    /// Returns why the queue has to keep its limit, if it has to.
     pub fn queue_stays(&self) -> Option<&'static str> {
         if self.queue.is_foreign() {
             return Some("the discipline is one of another crate");

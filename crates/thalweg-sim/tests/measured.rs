@@ -14,7 +14,7 @@ fn path(packets: u64) -> DirectionSpec {
     direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(packets))
 }
 
-/// A flow with a window of so many segments for ever.
+/// A flow with a constant window of `window_segments`.
 fn fixed(window_segments: f64) -> TransportSpec {
     window(ControllerConfig::Fixed(FixedConfig { window: window_segments }))
 }

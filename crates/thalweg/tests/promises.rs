@@ -176,7 +176,7 @@ fn readers_of_what_others_wrote_are_fuzzed() {
     let start = text.find("## Readers of what others wrote").expect("the section is there");
     let table = &text[start..];
     let table = &table[..table[3..].find("\n## ").map_or(table.len(), |end| end + 3)];
-    let mut told = BTreeSet::new();
+    let mut targets = BTreeSet::new();
     let mut rows = 0;
     for line in table.lines() {
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
@@ -194,15 +194,15 @@ fn readers_of_what_others_wrote_are_fuzzed() {
             let calls = ["(", "<"].map(|open| format!("fn {function}{open}"));
             assert!(calls.iter().any(|call| source.contains(call)), "{named} is not there");
         }
-        told.insert(target.trim_matches('`').to_owned());
+        targets.insert(target.trim_matches('`').to_owned());
     }
     assert!(rows > 25, "only {rows} readers found");
     let stems = |folder: &str| -> BTreeSet<String> {
         let entries = fs::read_dir(root().join("fuzz").join(folder)).unwrap();
         entries.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(stems("fuzz_targets"), told, "targets and those of the table");
-    assert_eq!(stems("corpus"), told, "inputs that are kept, and the targets of the table");
+    assert_eq!(stems("fuzz_targets"), targets, "targets and those of the table");
+    assert_eq!(stems("corpus"), targets, "inputs that are kept, and the targets of the table");
     let manifest = page("fuzz/Cargo.toml");
     let played =
         page("crates/thalweg-net/tests/corpus/main.rs") + &page("crates/thalweg/tests/corpus/main.rs");
@@ -215,14 +215,14 @@ fn readers_of_what_others_wrote_are_fuzzed() {
         // Several that were counted together are joined by `+`.
         counted.extend(targets.split('+').map(str::to_owned));
     }
-    for target in &told {
+    for target in &targets {
         assert!(
             manifest.contains(&format!("path = \"fuzz_targets/{target}.rs\"")),
             "fuzz/Cargo.toml: {target}"
         );
         assert!(played.contains(&format!("(\"{target}\", ")), "no test plays {target}");
     }
-    assert_eq!(counted, told, "executions that are counted, and the targets of the table");
+    assert_eq!(counted, targets, "executions that are counted, and the targets of the table");
 }
 
 /// A patch that breaks promises.

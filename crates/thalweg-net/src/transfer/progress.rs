@@ -92,7 +92,7 @@ impl Progress {
         self.heard.load(Relaxed)
     }
 
-    /// At the receiver, all is stored and the sender was told so: what is left is for the sender to close the connection.
+    /// At the receiver, all is stored and the sender was notified: only the close of the connection by the sender is left.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Relaxed)
     }

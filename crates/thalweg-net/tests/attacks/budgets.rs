@@ -41,7 +41,7 @@ fn far_ahead() -> (&'static str, Vec<Vec<u8>>) {
     (scheme, vec![bytes])
 }
 
-/// The same of adaptive acknowledgement, with so many gaps: each is named in each request.
+/// The same of adaptive acknowledgement, with many gaps: each is named in each request.
 fn gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
     use thalweg_proto::aack::{Data, Pdu, wire};
     let scheme = "adaptive-ack:t-error=1ms,t-normal=1ms,window=20000pkt,segment=256B";

@@ -17,7 +17,7 @@ fn kept(name: &str) -> Vec<Vec<u8>> {
     files.into_iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Runs the body on all inputs, and on so many changes of them.
+/// Runs the body on all inputs, and on changes of them.
 pub fn play((name, body, _): Target, changes: u64) {
     let corpus = kept(name);
     assert!(!corpus.is_empty(), "{name}");

@@ -86,9 +86,9 @@ pub struct Group {
 /// A round of flows that wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// The time at which its first block began.
+    /// Start of its first block.
     pub start_s: f64,
-    /// The time at which the last one had arrived.
+    /// Arrival of its last block.
     pub end_s: f64,
 }
 

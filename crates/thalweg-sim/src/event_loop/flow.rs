@@ -319,7 +319,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A data packet with so many bytes of payload arrived, with CE or without, and was this long on its way.
+    /// Counts a data packet with `payload` bytes that arrived after `delay`, with CE or without.
     #[inline(always)]
     pub(crate) fn count_arrived(&mut self, flow: u32, payload: u32, is_ce: bool, delay: Duration) {
         let flow = &mut self.flows[flow as usize];

@@ -23,7 +23,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Those of a group that has so many; none is over.
+    /// The rounds of a group before the first has ended; without `rounds` they have no end.
     pub fn new(rounds: Option<u32>, think: Duration) -> Self {
         Self { left: rounds.map(|rounds| rounds.saturating_sub(1)), think, ..Self::default() }
     }

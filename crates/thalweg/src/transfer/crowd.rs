@@ -24,7 +24,7 @@ const MOST_WAITING: usize = 16;
 const MIN_RATE: f64 = 1024.0;
 /// The time over which the rate of a transfer is measured.
 const MEASURED: Duration = Duration::from_secs(5);
-/// The time that a sender has to close its connection once it was told that all is stored.
+/// Time for a sender to close its connection after it was notified that all is stored.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// All of them.

@@ -361,7 +361,7 @@ impl Session {
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),
                 Err(error) => {
-                    // A sender that is told why the transfer cannot go on closes. A close of this end could overtake the reason.
+                    // A sender that has received the reason closes. A close of this end could overtake it.
                     if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
                         await_close(&watch);
                     }

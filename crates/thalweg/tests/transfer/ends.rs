@@ -362,7 +362,7 @@ fn those_who_say_nothing_keep_nobody_out_of_a_server() {
     assert_eq!(exit(&server.interrupt()), 0);
 }
 
-/// A sender that was told that all is stored and stays: the next one has its place at once.
+/// A sender that was notified that all is stored and stays connected: the next one has its place at once.
 #[test]
 fn a_transfer_that_is_over_leaves_its_place_whoever_stays_connected() {
     let place = Place::new("over");
@@ -382,7 +382,7 @@ fn a_transfer_that_is_over_leaves_its_place_whoever_stays_connected() {
     }
     let sent = sends(&place, &["file", &server.address, "--trust", "new"]);
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
-    // Whoever stays for long is closed.
+    // A connection that stays for long is closed.
     wait_until("all are closed", || stay.iter().all(|(_, watch, _)| watch.closed().is_some()));
     assert_eq!(exit(&server.interrupt()), 0);
 }
