@@ -26,11 +26,17 @@ mod any;
 mod bucket;
 mod capacity;
 mod clock;
+mod codel;
 mod configure;
 pub mod delay;
 mod discipline;
+mod drr;
+mod dualpi2;
 mod ecn_treatment;
+mod fair_queueing;
+mod fcfs;
 pub mod feedback;
+mod fq_codel;
 mod guarded;
 mod impairment;
 mod lanes;
@@ -38,11 +44,18 @@ mod loss;
 mod mahimahi;
 mod onset;
 mod overflow;
+mod pie;
+mod policer;
+mod priority;
+mod random_drop;
+mod red;
 mod rhythm;
 mod room;
 mod rounds;
+mod sfq;
 mod spec;
 mod stamped;
+mod step;
 mod synthesise;
 #[cfg(test)]
 mod testing;
@@ -50,13 +63,19 @@ mod tokens;
 mod trials;
 mod weights;
 
-macro_rules! declare {
-    ($($file:ident,)+) => {
-        $(mod $file;
-        pub use $file::*;)+
-    };
-}
-disciplines!(declare);
+pub use codel::*;
+pub use drr::*;
+pub use dualpi2::*;
+pub use fair_queueing::*;
+pub use fcfs::*;
+pub use fq_codel::*;
+pub use pie::*;
+pub use policer::*;
+pub use priority::*;
+pub use random_drop::*;
+pub use red::*;
+pub use sfq::*;
+pub use step::*;
 
 pub use ack_filter::AckFilter;
 pub use aggregation::{Aggregation, AggregationSpec};

@@ -2,13 +2,24 @@
 
 use crate::discipline::DisciplineDescription;
 
+pub mod codel;
+pub mod drr;
+pub mod dualpi2;
+pub mod fair_queueing;
+pub mod fcfs;
+pub mod fq_codel;
+pub mod pie;
+pub mod policer;
+pub mod priority;
+pub mod random_drop;
+pub mod red;
+pub mod sfq;
+pub mod step;
 mod weights;
 
-/// Declares the module of each discipline, and lists its description in the order of references.
+/// Lists the description of each discipline in the order of references.
 macro_rules! declare {
     ($($file:ident,)+) => {
-        $(pub mod $file;)+
-
         /// The disciplines of this project, in the order of references.
         pub const DISCIPLINES: &[&DisciplineDescription] = &[$(&$file::DISCIPLINE,)+];
     };

@@ -1,11 +1,8 @@
 //! The descriptions of transport schemes, a file for each family's.
 
-/// Declares the module of each scheme, and lists its descriptions in the order of references: those of controllers first.
+/// Lists the descriptions of schemes in the order of references: those of controllers first.
 macro_rules! schemes {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
-        $(pub mod $file;)+
-        $(pub mod $apart;)*
-
         /// The schemes of this project, in the order of references.
         pub const SCHEMES: &[&SchemeDescription] = &[
             $(&$file::SCHEME,)+
@@ -35,13 +32,29 @@ macro_rules! collapses {
 use collapses;
 
 pub mod adaptive_ack;
+pub mod bbn;
+pub mod bbr;
+pub mod copa;
+pub mod cubic;
 pub mod datagram;
+pub mod dctcp;
+pub mod dec_bit;
+pub mod fixed;
+pub mod ledbat_plus_plus;
+pub mod new_reno;
+pub mod prague;
 pub mod presets;
 pub mod scream;
+pub mod seif;
+pub mod slow_start;
+pub mod source_quench;
 pub mod sscop;
 pub mod sscop_rate;
 pub mod sstp;
+pub mod thalweg;
+pub mod tri_s;
 pub mod vanilla;
+pub mod vegas;
 pub mod window;
 mod window_ends;
 

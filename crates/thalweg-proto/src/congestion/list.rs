@@ -1,6 +1,6 @@
 //! The list of controllers.
 
-/// Hands the list of controllers to the macro `$hand_to`, which makes of it what it needs: their modules and
+/// Hands the list of controllers to the macro `$hand_to`, which makes of it what it needs: their types and
 /// configurations here, their descriptions in the catalogue. A line names the file, in both places; the order is that of
 /// references.
 ///

@@ -12,27 +12,50 @@
 mod list;
 mod ack_train;
 mod any;
+mod bbn;
+mod bbr;
 mod betas;
 mod config;
 mod configure;
+mod copa;
+mod cubic;
+mod dctcp;
+mod dec_bit;
 pub mod delivery;
 mod exit;
 mod feedback;
+mod fixed;
 mod hystart;
+mod ledbat_plus_plus;
+mod new_reno;
 pub mod observe;
+mod prague;
 mod recent;
 mod search;
+mod seif;
+mod slow_start;
+mod source_quench;
 mod step;
+mod thalweg;
+mod tri_s;
+mod vegas;
 
-macro_rules! declare {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
-        $(mod $file;
-        pub use $file::*;)+
-        $(mod $apart;
-        pub use $apart::*;)*
-    };
-}
-controllers!(declare);
+pub use bbn::*;
+pub use bbr::*;
+pub use copa::*;
+pub use cubic::*;
+pub use dctcp::*;
+pub use dec_bit::*;
+pub use fixed::*;
+pub use ledbat_plus_plus::*;
+pub use new_reno::*;
+pub use prague::*;
+pub use seif::*;
+pub use slow_start::*;
+pub use source_quench::*;
+pub use thalweg::*;
+pub use tri_s::*;
+pub use vegas::*;
 
 pub use crate::transport::CongestionState;
 pub use any::Any;
