@@ -120,6 +120,25 @@ fn the_readme_is_short() {
     }
 }
 
+/// Design pages state the design; measurements and experiments belong into `notes`.
+#[test]
+fn design_pages_are_short() {
+    let limit = |name: &str| match name {
+        "docs/architecture.md" => Some(150),
+        name if name.starts_with("docs/design/") => Some(200),
+        _ => None,
+    };
+    let texts = texts();
+    let pages = texts.iter().filter_map(|text| Some((text, limit(&text.name)?)));
+    let long: Vec<_> = pages
+        .clone()
+        .filter(|(text, limit)| text.lines() > *limit)
+        .map(|(text, limit)| format!("{}: {} lines, of at most {limit}", text.name, text.lines()))
+        .collect();
+    assert!(pages.count() > 5, "design pages have moved");
+    assert!(long.is_empty(), "{long:#?}");
+}
+
 /// Links from documents to files lead to something.
 #[test]
 fn links_between_documents_lead_to_files() {
