@@ -267,6 +267,21 @@ fn moved_before_it_was_heard(seed: u64, dark: impl FnOnce(&mut Pair)) -> (Pair, 
     (pair, new)
 }
 
+/// The time from the first hello to the answer is no round trip where the path was out in between: it must not set the interval at
+/// which the confirm is repeated, as the server forgets the handshake after 20 s.
+#[test]
+fn a_lost_confirm_is_repeated_soon_after_an_outage() {
+    let mut pair = Pair::new(24, Channel::default());
+    pair.channel.dark_until = pair.now + Duration::from_secs(10);
+    pair.connect("cubic");
+    let handle = pair.ends[0].handle.unwrap();
+    pair.run(MINUTE, |pair| pair.ends[0].endpoint.session(handle).is_some());
+    let heard = pair.now;
+    pair.channel.dark_until = heard + Duration::from_millis(100);
+    pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+    assert!(pair.now.since(heard) < Duration::from_secs(1), "{:?}", pair.now.since(heard));
+}
+
 #[test]
 fn a_client_that_moves_before_its_confirm_arrives_is_accepted() {
     let dark = |pair: &mut Pair| pair.channel.dark_until = pair.now + Duration::from_millis(100);

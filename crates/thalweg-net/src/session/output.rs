@@ -96,7 +96,7 @@ impl Session {
         let wait =
             self.rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 2).max(Duration::from_millis(50)));
         let is_repeated = confirm.tries > 0;
-        confirm.due = now + (wait * (1 << confirm.tries.min(4))).min(wait.max(CONFIRM_AGAIN));
+        confirm.due = now + (wait * (1 << confirm.tries.min(4))).min(CONFIRM_AGAIN);
         confirm.tries += 1;
         let start = batch.start();
         write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
@@ -396,5 +396,6 @@ const PING_AGAIN: Duration = Duration::from_millis(500);
 /// Statements are no larger than this together, whatever they are.
 const ROOM_FOR_STATEMENTS: u64 = 512;
 
-/// A confirm that is not answered is sent again no later than after this, or two round trips: the server waits 20 s for it.
+/// The longest interval at which an unanswered confirm is repeated, as the hello is: the server waits 20 s for it. The round trip does
+/// not bound it from below, as an answer to a repeated hello measures none (RFC 6298, section 3).
 const CONFIRM_AGAIN: Duration = Duration::from_millis(600);
