@@ -1,8 +1,8 @@
-//! Flows whose windows are decided outside: a run stops where one of them wants a decision, and goes on with it.
+//! Flows with externally controlled windows: a run stops whenever an agent must decide, and resumes with its decision.
 //!
-//! The scheme [`AGENT`] marks such flows. An [`Episode`] is a run with at least one: it is advanced to the next decision, tells what
-//! the flow saw since the last, and takes a new one. Everything else in it is as in any other run, so that classic schemes meet the
-//! same traffic and losses under the same seed.
+//! The scheme [`AGENT`] marks such flows. An [`Episode`] is a run with at least one of them: it advances to the next
+//! decision, reports what the flow observed since the previous one, and accepts a new decision. Everything else works
+//! as in any other run: under the same seed, classic schemes meet the same traffic and losses.
 
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
@@ -25,7 +25,7 @@ use thalweg_proto::congestion::{
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::CustomController;
 
-/// The scheme of flows that are decided for outside. In runs that are no [`Episode`] its window stays as it is.
+/// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
 pub static AGENT: SchemeDescription = custom_scheme::<AgentConfig>(
     "A window that a program outside sets, such as one that learns.",
     keys(KEYS, SACK),
@@ -42,15 +42,15 @@ const KEYS: &[Key] = &[
     ),
 ];
 
-/// The largest window that may be decided on, in segments.
+/// Maximum window that an agent may set, in segments.
 pub const MOST_WINDOW: f64 = (1 << 30) as f64;
 
-/// The configuration of an agent's flow.
+/// Configuration of a flow controlled by an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// The window before the first decision, in segments.
+    /// Window before the first decision, in segments.
     pub initial_window: f64,
-    /// Packets leave with ECT(1), whatever the sender's ECN.
+    /// Sends packets with ECT(1), whatever the sender's ECN setting.
     pub l4s: bool,
     seat: Arc<Seat>,
 }
@@ -89,17 +89,17 @@ impl ConfigureController for AgentConfig {
     }
 }
 
-/// The place where a flow and the one who decides for it meet.
+/// State shared between a flow and the agent that controls it.
 #[derive(Debug, Default)]
 struct Seat {
-    /// The bits of the window; zero before there is one.
+    /// Bits of the window (`f64`); zero until one is set.
     window: AtomicU64,
-    /// The pacing rate in bit/s; zero for none.
+    /// Pacing rate in bit/s; zero for none.
     rate: AtomicU64,
     seen: Mutex<Observer>,
     /// A round trip has ended since the last decision.
     due: AtomicBool,
-    /// The same of any flow of the run; `None` where nobody decides by round trips.
+    /// Set when a round trip of any flow of the run ends; `None` where no agent decides per round trip.
     asks: Option<Arc<AtomicBool>>,
 }
 
@@ -123,7 +123,7 @@ impl Seat {
     }
 }
 
-/// The controller of an agent's flow.
+/// Congestion controller of a flow controlled by an agent.
 #[derive(Clone, Debug)]
 pub struct Agent(Arc<Seat>);
 
@@ -154,7 +154,7 @@ impl Controller for Agent {
         self.0.seen().on_app_limited(path, window);
     }
 
-    /// Nothing of it is undone: who decides has decided.
+    /// Undoes nothing: the agent's decision stands.
     fn undoes(&self, _before: &Self) -> bool {
         false
     }
@@ -164,39 +164,39 @@ impl Controller for Agent {
     }
 }
 
-/// The times at which decisions are asked for.
+/// Schedule of decision requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// At the end of each packet-timed round trip of an agent's flow, and at the latest after this time without one.
     RoundTrip(Duration),
-    /// In this interval, of all agents at once.
+    /// At this interval, for all agents at once.
     Interval(Duration),
 }
 
-/// The reason for which an [`Episode`] came to a stop.
+/// Reason why an [`Episode`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A decision is asked for.
+    /// A decision is required.
     Asks,
     /// The end of the specified duration has been reached.
     Finished,
-    /// A part that is not of this project broke its contract: [`Episode::error`] tells which.
+    /// A third-party component violated its contract; see [`Episode::error`].
     Broken,
 }
 
-/// The reason for which there is no [`Episode`] of a specification.
+/// Reason why an [`Episode`] cannot be built from a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EpisodeError {
     /// No flow has the scheme [`AGENT`].
     NoAgent,
-    /// An agent decides for one flow with one connection, which those of this group are not.
+    /// A group with the scheme [`AGENT`] does not have exactly one flow with one connection.
     NotOne {
         /// The group.
         group: String,
     },
-    /// Steps must have a length.
+    /// The step length is zero.
     NoStep,
-    /// The specification makes no sense.
+    /// The specification is invalid.
     Spec(SpecError),
 }
 
@@ -218,7 +218,7 @@ impl fmt::Display for EpisodeError {
 
 impl core::error::Error for EpisodeError {}
 
-/// A decision that is on its way to its flow.
+/// A decision that has not taken effect yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     at: Time,
@@ -226,25 +226,25 @@ struct Pending {
     decision: Decision,
 }
 
-/// A run that stops where an agent decides.
+/// A run that stops for the decisions of agents.
 #[derive(Debug)]
 pub struct Episode {
     run: Box<EventLoop<Untraced>>,
     step: Step,
     asks: Arc<AtomicBool>,
-    /// By agent: its seat, and the number of its flow.
+    /// Shared state and flow number of each agent.
     agents: Vec<(Arc<Seat>, u32)>,
-    /// In order of time.
+    /// Delayed decisions, in order of time.
     pending: Vec<Pending>,
     stopped_at: Time,
 }
 
 impl Episode {
-    /// The run of `spec`, whose agents are its flows with the scheme [`AGENT`], in order.
+    /// Builds the run of `spec`. Its agents are the flows with the scheme [`AGENT`], in order.
     ///
     /// # Errors
     ///
-    /// There is no agent, or one of several flows; or the specification makes no sense.
+    /// There is no agent, an agent's group has several flows, or the specification is invalid.
     pub fn new(spec: &Spec, step: Step) -> Result<Self, EpisodeError> {
         let (Step::RoundTrip(length) | Step::Interval(length)) = step;
         if length.is_zero() {
@@ -267,13 +267,13 @@ impl Episode {
         Ok(Self { run, step, asks, agents, pending: Vec::new(), stopped_at: Time::ZERO })
     }
 
-    /// The number of agents.
+    /// Returns the number of agents.
     pub fn agents(&self) -> usize {
         self.agents.len()
     }
 
-    /// Decides for an agent, from `delay` after now on. False for what no sender can follow: a window that is no number, below one
-    /// segment or beyond [`MOST_WINDOW`], or a pacing rate of zero. Then nothing changes.
+    /// Applies an agent's decision `delay` from now. Returns false and changes nothing if the decision is invalid: a
+    /// window that is NaN, below one segment or above [`MOST_WINDOW`], or a pacing rate of zero.
     pub fn decide(&mut self, agent: usize, decision: Decision, delay: Duration) -> bool {
         let is_sound = (1.0..=MOST_WINDOW).contains(&decision.window)
             && decision.pacing_rate.is_none_or(|rate| !rate.is_zero());
@@ -296,7 +296,7 @@ impl Episode {
         self.run.prompt(*flow);
     }
 
-    /// Lets time pass to the next decision.
+    /// Advances time to the next decision.
     pub fn advance(&mut self) -> Stop {
         for (seat, _) in &self.agents {
             seat.due.store(false, Ordering::Relaxed);
@@ -331,12 +331,12 @@ impl Episode {
         stop
     }
 
-    /// True if a round trip of this agent's flow ended with the last advance.
+    /// Returns true if a round trip of this agent's flow ended during the last advance.
     pub fn is_due(&self, agent: usize) -> bool {
         self.agents.get(agent).is_some_and(|(seat, _)| seat.due.load(Ordering::Relaxed))
     }
 
-    /// The events of an agent's flow since it was last asked for them; a new span begins.
+    /// Returns what an agent's flow observed since the previous call, and begins a new observation span.
     pub fn observe(&mut self, agent: usize) -> Option<Observation> {
         let (seat, _) = self.agents.get(agent)?;
         let now = self.now();
@@ -346,33 +346,33 @@ impl Episode {
         Some(observation)
     }
 
-    /// The decision that is in force for an agent.
+    /// Returns the decision in force for an agent.
     pub fn decision(&self, agent: usize) -> Option<Decision> {
         self.agents.get(agent).map(|(seat, _)| seat.decision())
     }
 
-    /// True if an agent's flow has delivered all that it had to, or has given up.
+    /// Returns true if an agent's flow has delivered all its data or has given up.
     pub fn is_over(&self, agent: usize) -> bool {
         self.agents.get(agent).is_some_and(|(_, flow)| self.run.is_over(*flow))
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.run.now
     }
 
-    /// The error that ended the run before its time.
+    /// Returns the error that ended the run early.
     pub fn error(&self) -> Option<&SpecError> {
         self.run.error.as_deref()
     }
 
-    /// Ends the run, and tells what was measured.
+    /// Ends the run and returns its results.
     pub fn finish(self) -> RunResult {
         self.run.finish().0
     }
 }
 
-/// Has the packets of all agents leave with this codepoint, whatever the scenario says of it.
+/// Sets the ECN codepoint of all agents' packets, overriding the scenario.
 pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     for group in &mut spec.groups {
         let Ends::Window(ends) = &mut group.transport.ends else { continue };
@@ -384,7 +384,7 @@ pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     }
 }
 
-/// Gives a group's flow a seat of its own, if it is an agent's.
+/// Gives the flow of a group its own shared state if an agent controls it.
 fn take_seat(
     group: &mut GroupSpec,
     asks: Option<Arc<AtomicBool>>,

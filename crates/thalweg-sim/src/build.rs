@@ -1,4 +1,4 @@
-//! From a specification to a simulation that is ready to run.
+//! Builds a simulation from a specification.
 
 use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
@@ -37,7 +37,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{Beat, RhythmSpec};
 
-/// The changes of a rhythm until the end of the run, as `beat` tells the next one.
+/// Returns the changes of a periodic variation until the end of the run; `beat` computes the next one.
 fn beats(rhythm: &RhythmSpec, duration: Duration, mut beat: impl FnMut() -> Beat) -> Vec<Change> {
     let mut changes = Vec::new();
     for number in 1..=duration.as_picos() / rhythm.every.as_picos().max(1) {
@@ -72,20 +72,20 @@ struct Builder<'a> {
     groups: Vec<Group>,
     hosts: Vec<Host>,
     gates: Vec<NodeGate>,
-    /// The gate of each node.
+    /// Gate of each node.
     node_gates: Vec<u16>,
     transports: Vec<TransportSpec>,
-    /// The flows that open connections as the run goes on, and the number of those that others have from their start.
+    /// The flows that open connections during the run, and the number of connections opened at the start of others.
     opening: Vec<u32>,
     fixed: u32,
-    /// The host of each node that works for its endpoints itself.
+    /// Host of each node with its own processing cost.
     node_hosts: Vec<u32>,
 }
 
 impl<'a> Builder<'a> {
     fn new(spec: &'a Spec) -> Result<Self, SpecError> {
         let name = |node: NodeId| spec.nodes[node.0 as usize].name.clone();
-        // Room for exactly what there will be: tables that double as they grow are a third larger than they need be.
+        // Allocates the exact capacity: growth by doubling would waste a third.
         let flows = spec.groups.iter().map(|group| group.count as usize).sum();
         let of_flow = |group: &GroupSpec| {
             4 * usize::from(group.access.is_some())
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
         self.hosts.len() as u32 - 1
     }
 
-    /// Appends a route and tells where it starts.
+    /// Appends a route and returns its start.
     fn add_route(&mut self, hops: Vec<u32>) -> u32 {
         let start = self.network.routes.len() as u32;
         self.network.routes.extend(hops);
@@ -261,7 +261,7 @@ impl<'a> Builder<'a> {
                 host.coalescing = Duration::ZERO;
             }
         }
-        // Told of transports that send nothing again.
+        // Measured for transports without retransmission only.
         let with_jitter = !transport.properties().is_reliable();
         let needs_order = transport.properties().needs_order();
         self.transports.push(transport);
@@ -350,7 +350,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Routes from the routers whose queues speak to the sources that they tell.
+    /// Adds the routes of feedback from routers to sources.
     fn add_message_routes(&mut self) {
         for MessageWay { path: mut route, has_access, of } in message_ways(self.spec, &mut self.routes) {
             route.extend(has_access.then_some(EXIT));
@@ -427,7 +427,8 @@ impl<'a> Builder<'a> {
 }
 
 impl<T: Tracing> EventLoop<T> {
-    /// Chooses what has series: the first flow of each group, then the second of each, and so on; and the first links.
+    /// Selects the flows and links with series: the first flow of each group, then the second of each, and so on; and
+    /// the first links.
     fn watch(&mut self, core: usize) {
         let Some(interval) = self.measure.interval else { return };
         let bound = self.measure.points;
@@ -455,7 +456,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// The work of a host on what it sends, as a line: any number at once, each for a random time, in order.
+/// Returns a link that models a host's processing of its packets: any number at once, each for a random time, in order.
 fn overhead_line(overhead: Duration) -> DirectionSpec {
     DirectionSpec { jitter: overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) }
 }

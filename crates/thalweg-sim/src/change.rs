@@ -1,46 +1,45 @@
-//! Scheduled changes of a line.
+//! Scheduled changes of a link direction.
 
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::{ImpairmentSpec, Limit};
 
-/// A scheduled change of one direction. What is `None` stays.
+/// A scheduled change of one direction. Fields that are `None` stay unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The time of the change.
     pub at: Time,
-    /// A new rate; zero is an outage: the transmitter stops and its queue waits.
+    /// New rate; zero is an outage: the transmitter stops and its queue waits.
     pub rate: Option<Rate>,
-    /// A new propagation delay, for packets that leave from now on.
+    /// New propagation delay, for packets transmitted from now on.
     pub delay: Option<Duration>,
-    /// A new random delay, for packets that leave from now on.
+    /// New random delay, for packets transmitted from now on.
     pub jitter: Option<JitterChange>,
-    /// A new limit of the queue. What no longer fits is dropped, from the queue's tail on or, where flows have queues of their own, as
-    /// when the queue overflows.
+    /// New queue limit. Excess packets are dropped from the tail of the queue or, with per-flow queues, as on overflow.
     pub queue: Option<Limit>,
     /// New impairments.
     pub impairment: Option<ImpairmentSpec>,
 }
 
-/// The random delays of a direction from a change on.
+/// New random delays of a direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitterChange {
-    /// In place of the direction's `jitter`.
+    /// Replaces the direction's `jitter`.
     pub span: Duration,
-    /// In place of its `variation`.
+    /// Replaces the direction's `variation`.
     pub variation: Option<Arc<VariationSpec>>,
 }
 
 impl JitterChange {
-    /// The longest random time of a packet.
+    /// Returns the longest random delay of a packet.
     pub(crate) fn longest(&self) -> Duration {
         self.span + self.variation.as_ref().map_or(Duration::ZERO, |of| of.distribution.longest())
     }
 }
 
 impl Change {
-    /// A change of nothing at a time, to which others are added.
+    /// Returns a change at a time that changes nothing yet.
     pub const fn at(at: Time) -> Self {
         Self { at, rate: None, delay: None, jitter: None, queue: None, impairment: None }
     }

@@ -1,13 +1,13 @@
-//! Checks of a specification: what building and running rely on.
+//! Validation of specifications.
 
 use crate::error::SpecError;
 use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, WorkloadSpec};
 use thalweg_proto::units::{Bytes, Duration};
 
-/// Sampling more often than this in a run is taken for a mistake: it would take all the time there is.
+/// Maximum number of samples in a run; more are taken for a mistake, as they would dominate its time.
 const MAX_SAMPLES: u64 = 100_000_000;
 
-/// Checks what building and running rely on.
+/// Checks the assumptions of building and running.
 pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     let exists = |node: NodeId| (node.0 as usize) < spec.nodes.len();
     for link in &spec.links {
@@ -40,7 +40,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         return Err(SpecError::TooMany { what: "samples of each series", most: MAX_SAMPLES });
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
-    // Two connections a flow have two endpoints each.
+    // A flow has up to two connections with two endpoints each.
     let most = u64::from(crate::event::MAX_ENTITIES) / 4;
     if flows > most {
         return Err(SpecError::TooMany { what: "flows", most });
@@ -68,7 +68,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     spec.routing_fault().map_or(Ok(()), |(of, why)| Err(SpecError::Routing { of, why }))
 }
 
-/// A workload that writes nothing, or writes in no time, would stand still or never let the time pass.
+/// Rejects workloads that write nothing or take no time: they would stall or never let time advance.
 fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     let zero = |what| Err(SpecError::Zero { of: group.name.clone(), what });
     if group.priority == 0 || group.priority > LOWEST_PRIORITY {

@@ -1,11 +1,11 @@
-//! Specifications that make no sense.
+//! Errors in specifications.
 
 use crate::spec::LOWEST_PRIORITY;
 use core::fmt;
 use thalweg_proto::transport::Breach;
 use thalweg_proto::units::Time;
 
-/// The reasons for which a simulation cannot be built, or not run to its end.
+/// Reason why a simulation cannot be built or run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecError {
     /// A link or group names a node that does not exist.
@@ -13,7 +13,7 @@ pub enum SpecError {
         /// The link or group.
         of: String,
     },
-    /// There is no path between the ends of a group, or they are the same node.
+    /// No path connects the endpoints of a group, or they are the same node.
     NoRoute {
         /// The group.
         group: String,
@@ -22,78 +22,78 @@ pub enum SpecError {
         /// Its sink.
         to: String,
     },
-    /// A quantity that must not be zero is.
+    /// A quantity that must be positive is zero.
     Zero {
         /// The link or group.
         of: String,
         /// The quantity.
         what: &'static str,
     },
-    /// A priority is not one from 1 to [`LOWEST_PRIORITY`].
+    /// A priority is outside 1 to [`LOWEST_PRIORITY`].
     Priority {
         /// The group.
         of: String,
         /// The priority.
         found: u8,
     },
-    /// The application at the sink cannot read at a pace of its own.
+    /// The application at the sink cannot read at a configured rate.
     Reading {
         /// The group.
         of: String,
         /// The reason.
         why: &'static str,
     },
-    /// The receivers of a group cannot misbehave as they are said to.
+    /// The receivers of a group cannot misbehave as configured.
     Misbehaviour {
         /// The group.
         of: String,
         /// The reason.
         why: &'static str,
     },
-    /// The hosts of a group make no sense.
+    /// The hosts of a group are invalid.
     Host {
         /// The group.
         of: String,
         /// The reason.
         why: &'static str,
     },
-    /// A link's impairments or capacity are not valid.
+    /// The impairments or capacity of a link are invalid.
     Link {
         /// The link or group.
         of: String,
         /// The reason.
         why: String,
     },
-    /// Routes that something of the specification cannot go together with.
+    /// The routing conflicts with another part of the specification.
     Routing {
         /// The link, node or group.
         of: String,
         /// The reason.
         why: &'static str,
     },
-    /// More of something than can be numbered.
+    /// The number of items exceeds its maximum.
     TooMany {
-        /// Of what.
+        /// The kind of item.
         what: &'static str,
-        /// The most there may be.
+        /// The maximum.
         most: u64,
     },
-    /// A part that is not of this project broke its contract while the simulation ran.
+    /// A third-party transport violated its contract while the simulation ran.
     Breach {
         /// The group of flows.
         of: String,
         /// The simulated time.
         at: Time,
-        /// The part at fault and what it did.
+        /// The component at fault and its violation.
         breach: Breach,
     },
-    /// A discipline that is not of this project broke its contract while the simulation ran.
+    /// A third-party queueing discipline violated its contract while the simulation ran.
     Discipline {
-        /// The link, and the nodes that it leads from and to.
+        /// The link and its two nodes.
         of: String,
         /// The simulated time.
         at: Time,
-        /// The discipline at fault and what it did.
+        /// The discipline at fault and its violation.
         breach: thalweg_queue::Breach,
     },
 }

@@ -1,33 +1,33 @@
-//! Events: what happens when their time comes, and to what.
+//! Events and the entities that they concern.
 
 use crate::wheel::ENTITY_BITS;
 
-/// The purposes of events. The order is that in which events of one time are handled: what leaves makes room before
-/// what arrives, and measurement sees the state after all else.
+/// Kinds of events. The order is that of events at the same time: departures free space before arrivals, and
+/// measurement sees the final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Kind {
-    /// A scheduled change of a link.
+    /// A scheduled change of a link takes effect.
     Change = 0,
-    /// A transmitter's packet has left.
+    /// A transmitter finishes sending a packet.
     Service = 1,
-    /// The first packet on a wire arrives.
+    /// The first packet in propagation on a link arrives.
     Arrive = 2,
-    /// A packet of a link arrives off the wire's order.
+    /// A packet arrives out of the link's order.
     Stray = 3,
-    /// A host's processor is done.
+    /// A host's processor finishes its work.
     Host = 4,
     /// A flow starts.
     Start = 5,
     /// A flow's application acts.
     Application = 6,
-    /// A flow's application stops.
+    /// A flow's application stops writing.
     Stop = 7,
-    /// An endpoint's timer.
+    /// An endpoint's timer expires.
     Timer = 8,
-    /// A gate's timer.
+    /// A gate's timer expires.
     Gate = 9,
-    /// A router acts of its own accord.
+    /// A router's timer expires.
     Router = 10,
     /// A sample of all series is due.
     Sample = 11,
@@ -35,11 +35,11 @@ pub(crate) enum Kind {
     Warm = 12,
     /// The run ends.
     End = 13,
-    /// Routes are others.
+    /// Routes change.
     Reroute = 14,
 }
 
-/// Entities of a kind are numbered below this.
+/// Number of entities of a kind; identifiers are below it.
 pub(crate) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 
 impl Kind {

@@ -1,4 +1,4 @@
-//! Links that fail: as changes of their lines, and beside what they make no sense.
+//! Link failures: their conversion to scheduled changes, and conflicts with other settings.
 
 use crate::spec::{Change, FailureSpec, LinkSpec, Multipath, Spec};
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use thalweg_proto::units::Time;
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 
 impl Spec {
-    /// The thing that cannot go together with these routes, and the reason, if there is one.
+    /// Returns the item that conflicts with the routing, and the reason, if any.
     pub fn routing_fault(&self) -> Option<(String, &'static str)> {
         let routing = &self.routing;
         for failure in &routing.failures {
@@ -43,7 +43,8 @@ impl Spec {
         None
     }
 
-    /// The specification with each failure as a change of its link: from the beginning of it to its end all packets are lost.
+    /// Returns the specification with each failure as scheduled changes of its link: all packets are lost while it
+    /// lasts.
     pub(crate) fn with_failures(&self) -> Cow<'_, Self> {
         if self.routing.failures.is_empty() {
             return Cow::Borrowed(self);
@@ -71,7 +72,7 @@ fn fail(link: &mut LinkSpec, failures: &[FailureSpec]) {
                 |failure: &FailureSpec| failure.at <= at && failure.until.is_none_or(|until| at < until);
             failures.iter().any(covers)
         };
-        // What the wire is like at a time by the schedule, and what it is like with failures.
+        // The scheduled impairments at a time, with failures.
         let seen = |at: Time| {
             let before = scheduled.iter().take_while(|change| change.at <= at);
             let wire = before.filter_map(|change| change.impairment.as_ref()).last().unwrap_or(&wire);

@@ -1,15 +1,15 @@
 //! Measures of how evenly flows share.
 
-/// Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one has all) to 1 (all
-/// alike). 1 where nobody has anything.
+/// Returns Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one flow has all)
+/// to 1 (all equal). Returns 1 if all shares are zero.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
 }
 
-/// The fairness variance of the SEIF thesis: `(1/n) * sum (x - mean)^2`. In (kbit/s)² for throughputs in kbit/s;
-/// zero without any.
+/// Returns the fairness variance of the SEIF thesis: `(1/n) * sum (x - mean)^2`, in (kbit/s)² for throughputs in
+/// kbit/s. Returns zero for an empty list.
 pub fn fairness_variance(throughputs: &[f64]) -> f64 {
     if throughputs.is_empty() {
         return 0.0;

@@ -1,11 +1,11 @@
-//! A record of one part of a run, which waits to be put in order among those of the others.
+//! Buffered trace records of one partition, to be merged in order with those of the others.
 
 use crate::Pdu;
 use crate::trace::{PacketId, Step};
 use crate::wheel::Place;
 use thalweg_proto::Ecn;
 
-/// A record that waits for its turn.
+/// A buffered record.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub place: Place,
@@ -19,7 +19,7 @@ pub(crate) enum What {
     Step { step: Step, ecn: Ecn, link: u32, packet: PacketId, size: u32, pdu: Pdu },
     /// A connection of a flow opens.
     Opened { connection: u32, flow: u32, reply: bool },
-    /// A gate pauses a connection, or lets it go on.
+    /// A gate pauses or resumes a connection.
     Gate { connection: u32, paused: bool },
     /// The warm-up ends.
     Warm,

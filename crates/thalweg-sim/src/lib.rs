@@ -1,8 +1,8 @@
 //! A deterministic packet-level simulator for the engines of `thalweg-proto`.
 //!
-//! A [`spec::Spec`] describes a network and its traffic; a [`Simulation`] is built from it, advanced, and finished
-//! with a [`RunResult`]. The same specification gives the same bytes of results on every machine, in a debug or a
-//! release build, however it is advanced.
+//! A [`spec::Spec`] describes a network and its traffic. A [`Simulation`] is built from it, advanced, and finished with
+//! a [`RunResult`]. The same specification gives byte-identical results on every machine, in debug and release builds,
+//! and independently of how the run is advanced.
 
 pub mod agent;
 mod build;

@@ -1,7 +1,7 @@
-//! A network that real packets cross: the links, queues and wires of a simulation, driven by whoever has a clock.
+//! A network for real packets: the links and queues of a simulation, driven by an external clock.
 //!
-//! The owner reads packets from somewhere, hands them in at the time that it is, and gets them back with the time at which they
-//! reach the far end of their path. In between they are what simulated packets are, event for event.
+//! The owner passes in each packet at the current time, and gets it back with the time at which it reaches the end of
+//! its path. In between, packets are handled exactly as simulated packets are.
 
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
@@ -21,22 +21,22 @@ pub use crate::parts::outside::{Arrival, LineNow, Message, SCHEME};
 #[derive(Debug)]
 pub struct Live {
     run: Box<EventLoop<Untraced>>,
-    /// Without traffic.
+    /// The specification, without traffic.
     spec: Spec,
 }
 
 impl Live {
-    /// The network of `spec`, without its flows.
+    /// Builds the network of `spec`, without its flows.
     ///
     /// # Errors
     ///
-    /// When the specification makes no sense.
+    /// The specification is invalid.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
         let spec = Spec { groups: Vec::new(), ..spec.clone() };
         let mut run = Box::new(crate::build::build(&spec, Untraced)?);
         let mut gates = 0..;
         let gates = spec.nodes.iter().map(|node| match node.gate {
-            // They are numbered in the order of their nodes, and there are fewer than this number.
+            // Gates are numbered in the order of their nodes, and there are fewer of them than `NO_GATE`.
             Some(_) => gates.next().unwrap_or(NO_GATE),
             None => NO_GATE,
         });
@@ -44,13 +44,13 @@ impl Live {
         Ok(Self { run, spec })
     }
 
-    /// The directions of links from one node to another; `None` where none leads there.
+    /// Returns the link directions from one node to another; `None` without a path.
     pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<DirectionId>> {
         shortest_path(&self.spec, from, to)
     }
 
-    /// A new flow between two nodes by a path, which is one of [`path`](Self::path). In results it has the name and priority that are
-    /// given, or else the names of the nodes and the lowest.
+    /// Adds a flow between two nodes along `path`, one of [`path`](Self::path). Its name and priority in results
+    /// default to the names of the nodes and the lowest priority.
     pub fn flow(&mut self, [from, to]: [NodeId; 2], path: &[DirectionId], named: Option<(&str, u8)>) -> u32 {
         let nodes = &self.spec.nodes;
         let name = |node: NodeId| nodes.get(node.0 as usize).map_or("", |node| node.name.as_str());
@@ -72,87 +72,89 @@ impl Live {
         self.run.outside_flow(path, ways_back, name, priority)
     }
 
-    /// A connection begins to send data at a node, with this priority: where the node has a gate, it may be stopped from now on.
+    /// Registers a connection with data to send at a node, with this priority. If the node has a gate, the gate may
+    /// pause it from now on.
     pub fn join(&mut self, connection: u32, node: NodeId, priority: u8) {
         self.run.join_outside(connection, node.0, priority);
     }
 
-    /// A connection has nothing more to send for now: its gate forgets it, and what waits there leaves.
+    /// Unregisters a connection that has nothing to send: its gate forgets it and releases its packets.
     pub fn leave(&mut self, connection: u32) {
         self.run.leave_outside(connection);
     }
 
-    /// The sender of a connection met a sign of congestion, which its gate may want to know.
+    /// Reports a congestion signal of a connection's sender to its gate.
     pub fn congested(&mut self, connection: u32, signal: Signal) {
         self.run.notify_gate_of_congestion(connection * 2, signal);
     }
 
-    /// True if a gate has stopped the connection.
+    /// Returns true if a gate has paused the connection.
     pub fn is_paused(&self, connection: u32) -> bool {
         self.run.outside.as_ref().is_some_and(|outside| outside.paused.contains_key(&connection))
     }
 
-    /// True if packets of the connection wait at a gate.
+    /// Returns true if packets of the connection wait at a gate.
     pub fn is_holding(&self, connection: u32) -> bool {
         let held = self.run.outside.as_ref().and_then(|outside| outside.paused.get(&connection));
         held.is_some_and(|held| !held.is_empty())
     }
 
-    /// TCP has sent data of a flow once more.
+    /// Counts a TCP retransmission of a flow.
     pub fn resent(&mut self, flow: u32) {
         self.run.count_resent(flow);
     }
 
-    /// Has a packet of a stopped connection wait until it may go; false where there is no room for it.
+    /// Holds a packet of a paused connection until it may leave; returns false if the buffer is full.
     pub fn hold(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> bool {
         self.run.hold_outside(connection, priority, ecn, bytes)
     }
 
-    /// A connection of a flow: queues that keep flows apart keep connections apart.
+    /// Opens a connection of a flow. Queues that isolate flows also isolate connections.
     pub fn connect(&mut self, flow: u32) -> u32 {
         self.run.connect_outside(flow)
     }
 
-    /// Ends a connection, whose number may then be that of another.
+    /// Closes a connection. Its number may be reused.
     pub fn close(&mut self, connection: u32) {
         self.run.close_outside(connection);
     }
 
-    /// A packet of a connection enters the network now, which [`advance`](Self::advance) has moved on to. Its number on the connection.
+    /// Sends a packet of a connection into the network at the time to which [`advance`](Self::advance) last moved, and
+    /// returns its serial number on the connection.
     pub fn enter(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
         self.run.enter(connection, priority, ecn, bytes)
     }
 
-    /// The source of a connection understands routers' messages, which nobody else is sent.
+    /// Marks the source of a connection as able to handle routers' messages. Other sources receive none.
     pub fn listens(&mut self, connection: u32) {
         if let Some(outside) = &mut self.run.outside {
             outside.listening.insert(connection);
         }
     }
 
-    /// From now on what routers have to say to other sources is said by CE in their next packet.
+    /// Translates, from now on, routers' feedback for other sources into CE on their next packet.
     pub fn translate_messages(&mut self) {
         if let Some(outside) = &mut self.run.outside {
             outside.translates = true;
         }
     }
 
-    /// Takes the messages of routers that have come to their sources.
+    /// Takes the routers' messages that have arrived at their sources.
     pub fn take_messages(&mut self) -> Vec<Message> {
         self.run.outside.as_mut().map(|outside| core::mem::take(&mut outside.messages)).unwrap_or_default()
     }
 
-    /// Lets the time pass up to `now`.
+    /// Advances time to `now`.
     pub fn advance(&mut self, now: Time) -> Status {
         self.run.advance_to(now)
     }
 
-    /// The time at which something happens next.
+    /// Returns the time of the next event.
     pub fn next(&self) -> Option<Time> {
         if self.run.finished { None } else { self.run.wheel.next() }
     }
 
-    /// Swaps the packets that have arrived for an empty list.
+    /// Swaps the arrived packets with an empty list.
     pub fn take_arrived(&mut self, list: &mut Vec<Arrival>) {
         if let Some(outside) = &mut self.run.outside {
             list.clear();
@@ -160,33 +162,33 @@ impl Live {
         }
     }
 
-    /// The state of one direction of a link of the specification.
+    /// Returns the state of one direction of a link of the specification.
     pub fn line(&self, direction: DirectionId) -> Option<LineNow> {
         self.run.line_now(direction)
     }
 
-    /// An arrived packet of a flow brought its application so many bytes, with so many around them.
+    /// Counts the bytes of an arrived packet of a flow: `payload` for the application and `around` of overhead.
     pub fn count(&mut self, flow: u32, payload: u64, around: u64) {
         self.run.count_outside(flow, payload, around);
     }
 
-    /// The error that ended the run before its time.
+    /// Returns the error that ended the run early.
     pub fn error(&self) -> Option<&SpecError> {
         self.run.error.as_deref()
     }
 
-    /// Ends the run at the time that it is, and tells what was measured.
+    /// Ends the run now and returns its results.
     pub fn finish(mut self) -> RunResult {
         self.run.finished = true;
         self.run.finish().0
     }
 }
 
-/// The results of a network that several [`Live`]s had a part of each, in which a flow is a group. `owners` says of each direction of a link
-/// whose it is, by position among `parts`, of which there is one at least.
+/// Merges the results of a network that several [`Live`]s shared; each of its flows is a group. `owners` gives, for
+/// each link direction, the position in `parts` of the run that owned it. `parts` must not be empty.
 pub fn join(parts: Vec<RunResult>, owners: &[usize]) -> RunResult {
     let mut whole = RunResult { ended: Time::ZERO, complete: true, ..RunResult::default() };
-    // As they began, as if one had them all.
+    // In order of their start, as a single run would list them.
     let mut flows = Vec::new();
     let mut links: Vec<Option<LinkResult>> = vec![None; owners.len()];
     let mut series = Vec::new();

@@ -1,16 +1,16 @@
-//! The packets of real programs that belong to a group of flows, by what their headers say.
+//! Matching of real programs' packets to groups of flows by their headers.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// A condition on the headers of a packet. The default fits every one.
+/// A filter on the headers of a packet. The default matches every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
-    /// The protocol; any without.
+    /// The protocol; `None` matches any.
     pub protocol: Option<Protocol>,
-    /// The first and the last of the ports; the packet comes from one of them or goes to one. Any without.
+    /// First and last port of a range that must include the source or the destination port; `None` matches any.
     pub ports: Option<(u16, u16)>,
-    /// The DSCP (RFC 2474, section 3), below 64; any without.
+    /// The DSCP (RFC 2474, section 3), below 64; `None` matches any.
     pub dscp: Option<u8>,
 }
 
@@ -24,7 +24,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its number in headers of IP.
+    /// Returns its protocol number in IP headers.
     pub const fn number(self) -> u8 {
         match self {
             Self::Tcp => 6,
@@ -34,7 +34,7 @@ impl Protocol {
 }
 
 impl Match {
-    /// True for a packet of this protocol, by its number in headers of IP, between these ports, with this DSCP.
+    /// Returns true if a packet of this IP protocol number, with these ports and this DSCP, matches.
     pub fn fits(&self, protocol: u8, ports: [u16; 2], dscp: u8) -> bool {
         self.protocol.is_none_or(|wanted| wanted.number() == protocol)
             && self.ports.is_none_or(|(first, last)| ports.iter().any(|port| (first..=last).contains(port)))
@@ -58,14 +58,15 @@ impl fmt::Display for Match {
     }
 }
 
-/// A text that says no condition.
+/// A text that is not a valid filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMatch;
 
 impl FromStr for Match {
     type Err = NoMatch;
 
-    /// Reads `udp 5060`, `tcp 8000-8010`, `udp`, `dscp 46`, or a protocol and ports with a DSCP behind them. Ports need a protocol.
+    /// Parses `udp 5060`, `tcp 8000-8010`, `udp`, `dscp 46`, or a protocol and ports followed by a DSCP. Ports need a
+    /// protocol.
     fn from_str(text: &str) -> Result<Self, NoMatch> {
         let mut words = text.split_whitespace().peekable();
         let protocol = match words.peek() {

@@ -1,29 +1,29 @@
-//! The ways of routers' messages: from queues that speak to the sources that they tell.
+//! Paths of routers' feedback messages from queues to sources.
 
 use crate::route::{DirectionId, Routes};
 use crate::spec::{NodeId, Spec, WorkloadSpec};
 
-/// A queue that tells the sources of a group.
+/// A queue with feedback to the sources of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Telling {
     pub queue: DirectionId,
     pub group: u32,
-    /// The data comes from the sinks of the group's flows, which answer.
+    /// True for data in responses, sent by the sinks of the group's flows.
     pub reply: bool,
 }
 
-/// The way from a router to sources at a node.
+/// The path from a router to sources at a node.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageWay {
-    /// The links on the way.
+    /// The links of the path.
     pub path: Vec<DirectionId>,
-    /// The sources are behind access links of their own.
+    /// True if the sources are behind access links of their own.
     pub has_access: bool,
-    /// Those whose messages take it.
+    /// The queues and groups whose messages take this path.
     pub of: Vec<Telling>,
 }
 
-/// All ways of messages in a network.
+/// Returns all message paths of a network.
 pub(crate) fn message_ways(spec: &Spec, routes: &mut Routes<'_>) -> Vec<MessageWay> {
     let mut wanted: Vec<((NodeId, NodeId, bool), Telling)> = Vec::new();
     if spec.links.iter().all(|link| link.forward.feedback.is_none() && link.backward.feedback.is_none()) {
@@ -45,7 +45,7 @@ pub(crate) fn message_ways(spec: &Spec, routes: &mut Routes<'_>) -> Vec<MessageW
             }
         }
     }
-    // One search for each router, one route for each that its queues share.
+    // Searches once per router, and adds one route for all of its queues.
     wanted.sort_unstable();
     let ways = wanted.chunk_by(|(a, _), (b, _)| a == b).filter_map(|same| {
         let (router, home, has_access) = same.first()?.0;

@@ -1,27 +1,28 @@
-//! Boxes in the middle of links, for the packets of real programs.
+//! Middleboxes on links, for the packets of real programs.
 
 use thalweg_proto::units::Duration;
 
-/// The boxes in the middle of a link. They act on real packets alone.
+/// The middleboxes of a link. They act on real packets only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Middlebox {
-    /// The link's first end, and all that is behind it, is inside: what leaves has the address of that end.
+    /// NAT: the link's first endpoint and everything behind it are inside; outgoing packets get the address of that
+    /// endpoint.
     pub nat: Option<NatKind>,
-    /// Ports of UDP are others after this time, again and again.
+    /// Interval at which the NAT rebinds UDP ports.
     pub nat_rebind: Option<Duration>,
-    /// UDP between two ports passes for so long, from its first packet on.
+    /// Time for which UDP passes between two ports, from their first packet on.
     pub udp_for: Option<Duration>,
 }
 
-/// The kinds of address translators (RFC 3489, section 5).
+/// NAT types (RFC 3489, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NatKind {
-    /// A port outside is that of one inside, and open to everybody.
+    /// An external port maps to one internal endpoint and accepts packets from anyone.
     FullCone,
-    /// The same, open to addresses that it has sent to.
+    /// Like full cone, but accepts only addresses that the internal endpoint has sent to.
     Restricted,
-    /// The same, open to addresses and ports that it has sent to.
+    /// Like full cone, but accepts only addresses and ports that the internal endpoint has sent to.
     PortRestricted,
-    /// A port outside is of one inside and of one target, which alone may answer.
+    /// An external port maps to one internal endpoint and one destination; only the latter may answer.
     Symmetric,
 }

@@ -1,8 +1,9 @@
-//! One run on several threads.
+//! One run on several threads (conservative parallel simulation).
 //!
-//! Each thread has a part. In a round it handles the events before the time from which on others may still send it something, which
-//! follows from where all parts stand and from the distances between them, hands over what leaves it, and waits for the others. No
-//! part ever gets anything for a time that is over for it, so that it handles what it has in the order in which one thread would.
+//! Each thread runs one partition. In a round it handles the events before the time from which other partitions may
+//! still send it something, delivers outgoing packets, and waits for the others. That time follows from the clocks of
+//! all partitions and the distances between them. A partition never receives anything for its past, hence its events
+//! have the same order as on one thread.
 
 use crate::cut::Cut;
 use crate::event_loop::{EventLoop, Status};
@@ -18,7 +19,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::{Duration, Time};
 
-/// A run in parts.
+/// A partitioned run.
 #[derive(Debug)]
 pub(crate) struct Parallel<T: Tracing> {
     rest: Rest<T>,
@@ -26,25 +27,25 @@ pub(crate) struct Parallel<T: Tracing> {
     cut: Cut,
     /// The end of the run.
     end: Time,
-    /// The records that parts keep, if they do.
+    /// The merger of the partitions' records, if they keep any.
     merge: Option<Merge>,
 }
 
 impl<T: Tracing + Clone + Send> Parallel<T> {
-    /// A run of `spec`, which was built and in which nothing has happened yet. What parts keep is told to a tracer.
+    /// Partitions a built run of `spec` that has not started. The records of partitions go to a tracer.
     pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
         let merge = tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.numbers.fresh(), cut.parts));
         let (rest, parts) = split(Box::new(whole), spec, &cut);
         Self { rest, parts, cut, end: Time::ZERO + spec.duration, merge }
     }
 
-    /// Handles `events` events or some more.
+    /// Handles `events` events or slightly more.
     pub fn advance(&mut self, events: u64) -> Status {
         self.go_on(self.end + TICK, events);
         if self.is_finished() { Status::Finished } else { Status::Running }
     }
 
-    /// Handles the events before `end`, or about so many.
+    /// Handles the events before `end`, or about `enough` of them.
     fn go_on(&mut self, end: Time, enough: u64) {
         let threads = Threads::new(&self.cut, end, enough);
         match &mut self.merge {
@@ -57,12 +58,12 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
         self.parts.iter().all(|part| part.finished)
     }
 
-    /// The time that the first part has come to.
+    /// Returns the time of the first partition.
     pub fn now(&self) -> Time {
         self.parts.iter().map(|part| part.now).max().unwrap_or(Time::ZERO)
     }
 
-    /// Events so far, those that several parts have once.
+    /// Returns the events so far; events common to several partitions count once.
     pub fn events(&self) -> u64 {
         let of = |part: &EventLoop<T>| part.events - part.border.as_ref().map_or(0, |border| border.doubled);
         self.parts.iter().map(of).sum()
@@ -72,15 +73,16 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
         self.parts.iter().map(|part| part.network.hops).sum()
     }
 
-    /// The link's name and the nodes that each direction leads from and to.
+    /// Returns the link name, source node and destination node of each direction.
     pub fn links(&self) -> &[(String, String, String)] {
         self.parts.first().map_or(&[], |part| &part.network.names.links)
     }
 
-    /// Ends the run, here if it has not reached its end, and tells what was measured.
+    /// Ends the run, early if it has not reached its end, and returns its results.
     pub fn finish(mut self) -> (RunResult, Option<Traced>) {
         if !self.is_finished() {
-            // Parts that are behind go on to where the first is: all events up to that time have then happened, as with one thread.
+            // Lagging partitions catch up with the first: all events up to that time have then happened, as on one
+            // thread.
             let now = self.now();
             self.go_on(now + TICK, u64::MAX);
         }
@@ -88,42 +90,42 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     }
 }
 
-/// The next time after any.
+/// The smallest step of time.
 const TICK: Duration = Duration::from_picos(1);
 
-/// Nothing that one processor writes is to be on a cache line, or next to one, that another writes.
+/// Cache padding: avoids false sharing, also with adjacent cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// A part's word to the others before each round. Only it writes here.
+/// Status of a partition, published before each round. Only that partition writes it.
 #[derive(Default)]
 struct Notice {
-    /// The round that the rest is for, which is written last.
+    /// Round of the other fields; written last.
     round: AtomicU64,
-    /// The time of the part's next event.
+    /// Time of the partition's next event.
     next: AtomicU64,
-    /// The events that it has handled.
+    /// Number of events handled.
     events: AtomicU64,
-    /// The records that it has kept.
+    /// Number of records buffered.
     kept: AtomicU64,
-    /// The earliest arrival of what it sends each other.
+    /// Earliest arrival of the packets sent to each other partition.
     sent: Vec<Apart<[AtomicU64; WORDS]>>,
 }
 
-/// The words in what is apart.
+/// Number of words in a cache-padded entry.
 const WORDS: usize = 16;
 
-/// The arrival of nothing at all.
+/// Arrival time without any message.
 const NO_MAIL: u64 = u64::MAX;
-/// The arrival of mail without packets.
+/// Arrival time of messages without packets.
 const NO_PACKETS: u64 = NO_MAIL - 1;
 
-/// There are two of everything that parts tell each other: while one part still reads what was told in this round, another may already
-/// tell what holds for the next.
+/// Shared state of the partitions. It exists twice: while one partition reads the values of this round, another may
+/// already write those of the next.
 struct Board {
     notices: Vec<Apart<Notice>>,
-    /// The packets that parts send: those of i to j are at `i * parts + j`.
+    /// Packets in transit between partitions: those from i to j at `i * parts + j`.
     mail: Vec<Apart<Mutex<Outbox>>>,
 }
 
@@ -138,13 +140,13 @@ impl Board {
         }
     }
 
-    /// The sum of what all parts have counted.
+    /// Returns the sum of a counter over all partitions.
     fn sum(&self, of: impl Fn(&Notice) -> &AtomicU64) -> u64 {
         let counts = self.notices.iter().map(|notice| of(&notice.0).load(Ordering::Relaxed));
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The earliest arrival of what one part sends another.
+    /// Returns the earliest arrival of the packets from one partition to another.
     fn sent(&self, from: usize, to: usize) -> &AtomicU64 {
         &self.notices[from].0.sent[to / WORDS].0[to % WORDS]
     }
@@ -155,30 +157,30 @@ impl Board {
     }
 }
 
-/// The threads of a run.
+/// The shared context of the threads of a run.
 struct Threads<'a> {
     cut: &'a Cut,
     boards: [Board; 2],
-    /// Events from this time on are left.
+    /// Time limit: later events stay queued.
     end: u64,
-    /// So many events are enough.
+    /// Number of events after which to stop.
     enough: u64,
-    /// Looks at the others before a thread gives its processor away.
+    /// Number of polls before a thread yields its processor.
     spins: u32,
-    /// A thread has panicked: nobody is to wait for it.
+    /// Set if a thread has panicked: nobody must wait for it.
     is_broken: AtomicBool,
-    /// Lists whose records have been told, to be used again.
+    /// Emptied lists of records, for reuse.
     told: Mutex<Vec<Vec<Kept>>>,
 }
 
-/// Records that parts keep before they hand them over.
+/// Number of buffered records at which partitions deliver them.
 const MANY_KEPT: u64 = 1 << 15;
-/// Events of a part in one round at most, where records are kept: these take memory.
+/// Maximum number of events of a partition in one round of a recorded run: limits the memory of records.
 const MOST_IN_ROUND: u64 = 1 << 14;
-/// Lists of records that a part may be ahead of the tracer.
+/// Maximum number of record lists by which a partition may be ahead of the tracer.
 const LISTS_AHEAD: usize = 2;
 
-/// Records of a part, and the time before which nothing is missing that happened there.
+/// Records of a partition, and the time before which they are complete.
 type List = (Vec<Kept>, Time);
 
 impl<'a> Threads<'a> {
@@ -194,7 +196,7 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// Lets each part go on, the first on this thread.
+    /// Advances each partition on a thread of its own, the first on this thread.
     fn run<T: Tracing + Send>(&self, parts: &mut [EventLoop<T>]) {
         let Some((first, others)) = parts.split_first_mut() else { return };
         std::thread::scope(|scope| {
@@ -205,7 +207,8 @@ impl<'a> Threads<'a> {
         });
     }
 
-    /// The same on threads of their own, while this one tells their records. Parts wait for it where they are far ahead.
+    /// Advances all partitions on other threads and passes their records to the tracer on this one. Partitions far
+    /// ahead of the tracer wait for it.
     fn record<T: Tracing + Send>(&self, parts: &mut [EventLoop<T>], merge: &mut Merge) {
         std::thread::scope(|scope| {
             let _guard = Guard(&self.is_broken);
@@ -219,7 +222,7 @@ impl<'a> Threads<'a> {
             loop {
                 let mut told = Time::MAX;
                 for (part, receiver) in receivers.iter().enumerate() {
-                    // All of them end in the same round, unless one has panicked.
+                    // All threads end in the same round, unless one has panicked.
                     let Ok((list, before)) = receiver.recv() else { return };
                     merge.add(part, list);
                     told = told.min(before);
@@ -232,14 +235,15 @@ impl<'a> Threads<'a> {
         });
     }
 
-    /// Hands over the records that a part has kept. False where nobody takes them.
+    /// Delivers the buffered records of a partition. Returns false if nobody receives them.
     fn hand_over<T: Tracing>(&self, part: &mut EventLoop<T>, before: Time, to: &SyncSender<List>) -> bool {
         let Some(kept) = part.tracing.kept() else { return true };
         let empty = self.told.lock().unwrap_or_else(PoisonError::into_inner).pop();
         to.send((core::mem::replace(kept, empty.unwrap_or_default()), before)).is_ok()
     }
 
-    /// Goes round by round with one part. Now and then, at the same time for all of them, its records up to a time are handed over.
+    /// Runs the rounds of one partition. From time to time, simultaneously for all partitions, it delivers the records
+    /// up to a time.
     fn work<T: Tracing>(
         &self,
         number: usize,
@@ -276,8 +280,8 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// The time of the next event of all parts, and that before which a part can handle its events; none when the round is the last. All
-    /// parts come to the same view of what all have told.
+    /// Returns the time of the next event of all partitions, and the time before which this partition can handle its
+    /// events; `None` in the last round. All partitions compute the same from the published values.
     fn until(&self, number: usize, board: &Board) -> (u64, Option<u64>) {
         let parts = self.cut.parts;
         let (mut first, mut until) = (u64::MAX, u64::MAX);
@@ -292,7 +296,7 @@ impl<'a> Threads<'a> {
         (first, goes_on.then(|| until.min(first.saturating_add(self.cut.stride)).min(self.end)))
     }
 
-    /// Hands over what has left a part, and says that there is nothing where nothing has.
+    /// Delivers a partition's outgoing packets, and publishes for each other partition when the first arrives, if any.
     fn send<T: Tracing>(number: usize, part: &mut EventLoop<T>, board: &Board) {
         let Some(border) = part.border.as_deref_mut() else { return };
         for (to, outbox) in border.outboxes.iter_mut().enumerate() {
@@ -302,14 +306,14 @@ impl<'a> Threads<'a> {
                 None => NO_PACKETS,
             };
             board.sent(number, to).store(arrives, Ordering::Relaxed);
-            // What was there before has been taken.
+            // The previous content has been taken.
             if arrives != NO_MAIL {
                 core::mem::swap(&mut *board.mail(number, to), outbox);
             }
         }
     }
 
-    /// Waits until all have told of a round. False where one will not.
+    /// Waits until all partitions have published a round. Returns false if one has panicked.
     fn wait(&self, round: u64, board: &Board) -> bool {
         let mut spins = 0;
         for notice in &board.notices {
@@ -317,7 +321,7 @@ impl<'a> Threads<'a> {
                 if self.is_broken.load(Ordering::Relaxed) {
                     return false;
                 }
-                // The others are mostly almost there; where processors are short, they need this one.
+                // The others usually need little time; with too few processors, they need this one.
                 if spins < self.spins {
                     spins += 1;
                     core::hint::spin_loop();
@@ -330,8 +334,8 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// Looks at the others before one of so many threads gives its processor away: a few microseconds' worth, and none where there are
-/// fewer processors than threads, as those that are waited for cannot run meanwhile.
+/// Returns the number of polls before one of `threads` threads yields its processor: a few microseconds' worth, or zero
+/// with fewer processors than threads, as the others cannot run meanwhile.
 fn spins(threads: usize) -> u32 {
     let has_enough = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= threads);
     if has_enough { 1000 } else { 0 }
@@ -341,7 +345,7 @@ fn picos(time: Option<Time>) -> u64 {
     time.map_or(u64::MAX, Time::as_picos)
 }
 
-/// Tells the other threads of a panic.
+/// Notifies the other threads of a panic.
 struct Guard<'a>(&'a AtomicBool);
 
 impl Drop for Guard<'_> {

@@ -1,18 +1,18 @@
-//! Hints to the processor.
+//! Prefetch hints to the processor.
 
 const LINE: usize = 64;
 
-/// Asks for the cache line in which `value` starts, without waiting for it.
+/// Prefetches the cache line in which `value` starts, without waiting for it.
 ///
-/// A network of ten thousand flows does not fit into the cache, and nothing of a packet's next step is there when its
-/// turn comes. Asking ahead lets the waits overlap with work; plain reads in place of this stall as soon as the
-/// processor runs out of instructions that do not depend on them.
+/// A network of ten thousand flows does not fit into the cache, hence a packet's next step finds none of its data
+/// there. Prefetching overlaps these cache misses with work; plain reads instead stall as soon as the processor runs
+/// out of independent instructions.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
     prefetch_at(core::ptr::from_ref(value).cast());
 }
 
-/// Asks for all cache lines of `value`.
+/// Prefetches all cache lines of `value`.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(value: &T) {
     let start: *const u8 = core::ptr::from_ref(value).cast();
@@ -21,7 +21,7 @@ pub(crate) fn prefetch_all<T>(value: &T) {
     }
 }
 
-/// Asks for the cache line with `address`.
+/// Prefetches the cache line with `address`.
 #[inline(always)]
 pub(crate) fn prefetch_at(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

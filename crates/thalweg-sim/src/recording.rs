@@ -1,7 +1,8 @@
-//! Records of a run in parts: each part keeps its own, and they are put in the order in which one thread makes them.
+//! Records of a partitioned run: each partition buffers its own, and they are merged in the order of a single thread.
 //!
-//! What happens in a run has a place in it that is the model's alone ([`Place`]), and the records of one event come from one part, in
-//! their order. So each part's list is sorted, and the lists are merged, as far as all parts have come.
+//! Each event has a position in the run that depends on the model alone ([`Place`]), and the records of one event come
+//! from one partition, in order. Hence each partition's list is sorted, and the lists are merged up to the time that
+//! all partitions have reached.
 
 use crate::kept::{Kept, What};
 use crate::parts::numbers::Numbers;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use thalweg_proto::units::Time;
 
-/// The steps of which records are wanted, by one bit each.
+/// The steps to record, one bit each.
 #[derive(Debug, Default)]
 struct Wanted {
     by_link: Vec<u16>,
@@ -23,7 +24,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Those that a tracer needs, of so many transmitters.
+    /// Returns the steps that a tracer needs, with `links` transmitters.
     fn by(tracer: &dyn Tracer, links: usize) -> Self {
         let at = |link: u32| {
             let needed = Step::ALL.into_iter().filter(|step| tracer.needs(*step, link));
@@ -33,7 +34,7 @@ impl Wanted {
     }
 }
 
-/// The records that a part of a run keeps.
+/// The buffered records of a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
     kept: Vec<Kept>,
@@ -41,7 +42,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Those that a tracer needs, of so many transmitters.
+    /// Returns a buffer for the records that a tracer needs, with `links` transmitters.
     pub fn by(tracer: &Traced, links: usize) -> Self {
         Self { kept: Vec::new(), wanted: Arc::new(Wanted::by(tracer.0.as_ref(), links)) }
     }
@@ -80,11 +81,11 @@ impl Tracing for Recording {
     }
 }
 
-/// The records of one part that have been handed over and not been told yet.
+/// Delivered records of one partition that the tracer has not received yet.
 #[derive(Debug, Default)]
 struct Stream {
     lists: VecDeque<Vec<Kept>>,
-    /// The place of the first of them in the first list.
+    /// Position of the first record in the first list.
     at: usize,
 }
 
@@ -93,7 +94,7 @@ impl Stream {
         self.lists.front()?.get(self.at)
     }
 
-    /// Goes on to the next; gives a list that has been told back.
+    /// Advances to the next record; returns a list that is used up.
     fn pass(&mut self) -> Option<Vec<Kept>> {
         self.at += 1;
         if self.lists.front().is_some_and(|list| self.at < list.len()) {
@@ -104,7 +105,7 @@ impl Stream {
     }
 }
 
-/// The records of all parts, which are told to a tracer in the order of one thread.
+/// Merger of the records of all partitions, in the order of a single thread.
 #[derive(Debug)]
 pub(crate) struct Merge {
     tracer: Traced,
@@ -113,16 +114,16 @@ pub(crate) struct Merge {
     connections: Connections,
 }
 
-/// The connections that have been opened, at the places that one thread gives them.
+/// The opened connections, at their positions in a single-threaded run.
 #[derive(Debug)]
 struct Connections {
     numbers: Numbers,
-    /// The flow of each by its place, and whether its data comes from the sink.
+    /// Flow of each connection by position, and true if its data comes from the sink.
     flows: Vec<(u32, bool)>,
 }
 
 impl Connections {
-    /// The connection of this number opens.
+    /// Opens the connection of this number.
     fn open(&mut self, number: u32, flow: u32, reply: bool) {
         if let (None, Some((opener, _))) = (self.numbers.place(number), self.numbers.flow(number)) {
             let place = self.numbers.fixed().max(self.flows.len() as u32);
@@ -135,7 +136,7 @@ impl Connections {
         self.flows[place] = (flow, reply);
     }
 
-    /// The place of the connection of this number.
+    /// Returns the position of the connection of this number.
     fn place(&self, number: u32) -> u32 {
         self.numbers.place(number).unwrap_or(number)
     }
@@ -146,20 +147,21 @@ impl Connections {
 }
 
 impl Merge {
-    /// No records yet, of so many parts of a run with such ties and numbers of connections.
+    /// Returns an empty merger for `parts` partitions of a run with this tie-break and these connection ids.
     pub fn new(tracer: Traced, ties: Ties, numbers: Numbers, parts: usize) -> Self {
         let connections = Connections { numbers, flows: Vec::new() };
         Self { tracer, ties, streams: (0..parts).map(|_| Stream::default()).collect(), connections }
     }
 
-    /// Takes a list of records of a part, which come after those that it has handed over before.
+    /// Adds a list of records of a partition, later than all its previous ones.
     pub fn add(&mut self, part: usize, list: Vec<Kept>) {
         if !list.is_empty() {
             self.streams[part].lists.push_back(list);
         }
     }
 
-    /// Tells the records before a time, all of which have been handed over; lists that have been told go to `done`.
+    /// Passes the records before a time to the tracer; all of them must have been delivered. Used-up lists go to
+    /// `done`.
     pub fn tell_before(&mut self, end: Time, mut done: impl FnMut(Vec<Kept>)) {
         while let Some((part, next)) = self.first_two(end) {
             while let Some(kept) = self.streams[part].first() {
@@ -173,7 +175,8 @@ impl Merge {
         }
     }
 
-    /// The part with the first record before a time, and the place of the first record of any other part.
+    /// Returns the partition with the first record before a time, and the position of the first record of any other
+    /// partition.
     fn first_two(&self, end: Time) -> Option<(usize, Option<Place>)> {
         let mut first: Option<(usize, Place)> = None;
         let mut second: Option<Place> = None;
@@ -190,13 +193,13 @@ impl Merge {
         first.filter(|(_, place)| place.time < end).map(|(part, _)| (part, second))
     }
 
-    /// The tracer, when all is told.
+    /// Returns the tracer at the end.
     pub fn finish(self) -> Traced {
         self.tracer
     }
 }
 
-/// Tells a tracer one record.
+/// Passes one record to a tracer.
 fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &Kept) {
     let Kept { place, what } = kept;
     match what {
@@ -226,5 +229,5 @@ fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &Kept) {
     }
 }
 
-/// A connection that has not been opened.
+/// An unopened connection.
 const UNOPENED: (u32, bool) = (u32::MAX, false);

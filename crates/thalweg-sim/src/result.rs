@@ -1,4 +1,4 @@
-//! The results of a simulation: all that it measured.
+//! The results of a simulation.
 
 use crate::fairness::jain;
 pub use thalweg_proto::histogram::{SHARES, Summary};
@@ -6,88 +6,87 @@ use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-/// Everything that one run measured. Counts are of the time after the warm-up unless said otherwise.
+/// All measurements of one run. Counts exclude the warm-up unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
     /// The seed of the run.
     pub seed: u64,
-    /// The time from the start of the run to the beginning of counting.
+    /// Length of the warm-up.
     pub warmup: Duration,
-    /// The time at which the run stopped: the duration of the specification, or earlier when it was interrupted.
+    /// End time of the run: the specified duration, or earlier after an interruption.
     pub ended: Time,
-    /// False when the run was interrupted.
+    /// False if the run was interrupted.
     pub complete: bool,
-    /// Events handled, over the whole run.
+    /// Number of events handled, over the whole run.
     pub events: u64,
-    /// Packets that left a transmitter, over the whole run.
+    /// Number of packets transmitted, each hop counted, over the whole run.
     pub hops: u64,
-    /// A hash over the times, places and packets of all deliveries and drops of the whole run: equal for equal
-    /// scenarios and seeds on every machine.
+    /// Hash over the times, places and packets of all deliveries and drops of the whole run: equal on every machine for
+    /// equal scenarios and seeds.
     pub fingerprint: u64,
-    /// Packets over the whole run: sent = delivered + dropped + in the network at the end.
+    /// Packet conservation over the whole run: sent = delivered + dropped + in the network at the end.
     pub conservation: Conservation,
-    /// Each flow, in the order of the specification.
+    /// Results of each flow, in the order of the specification.
     pub flows: Vec<FlowResult>,
-    /// Each direction of each link of the specification (forward, then backward), then those of access links at
-    /// which something was queued or lost.
+    /// Results of each direction of each link of the specification (forward, then backward), then of the access links
+    /// with queueing or loss.
     pub links: Vec<LinkResult>,
-    /// Each group of flows.
+    /// Results of each group of flows.
     pub groups: Vec<GroupResult>,
-    /// The transfers of all groups.
+    /// Transfers of all groups.
     pub transfers: Transfers,
-    /// The round-trip times that all senders measured.
+    /// Round-trip times measured by all senders.
     pub round_trips: Summary,
-    /// The distributions of completion and round-trip times.
+    /// Distributions of completion and round-trip times.
     pub curves: Curves,
-    /// The same by size: the classes that have any.
+    /// Completion times by size class; empty classes are omitted.
     pub sizes: Vec<SizeClass>,
-    /// Each transfer that ended after the warm-up, in the order of their ends, then those that were begun and have not
-    /// ended.
+    /// Each transfer that ended after the warm-up, in order of the end, then the unfinished ones.
     pub transfer_list: Vec<Transfer>,
-    /// Transfers that found no room in the list.
+    /// Number of transfers omitted from the full list.
     pub transfers_left_out: u64,
     /// Recorded series.
     pub series: Vec<Series>,
 }
 
-/// Bytes with a begin and an end: a flow that ends, a transfer of Poisson arrivals, an exchange of request and response.
+/// A transfer: a flow that ends, one of Poisson arrivals, or an exchange of request and response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Its flow, by position.
     pub flow: u32,
-    /// Its payload; of an exchange that of both directions, as far as it is known.
+    /// Payload; for an exchange, that of both directions as far as known.
     pub size: Bytes,
-    /// The time at which the application wrote it.
+    /// Time of the application's write.
     pub start: Time,
-    /// The time at which its last byte was delivered; `None` where that has not happened.
+    /// Delivery time of the last byte; `None` if unfinished.
     pub end: Option<Time>,
-    /// The time it takes with the network to itself and a sender that never waits: from the start of the first
-    /// packet's transmission to the arrival of the last one, by the sizes of its packets on the wire, the rates and
-    /// delays of its path at the start of the run, and what its hosts need for data packets; of an exchange there and
-    /// back. `None` where a rate is zero, and for an exchange that has not ended.
+    /// Ideal completion time, in an empty network with a sender that never waits: from the start of the first packet's
+    /// transmission to the arrival of the last packet. It depends on the packet sizes on the wire, the initial rates
+    /// and delays of the path, and the hosts' costs for data packets. For an exchange, the sum of both directions.
+    /// `None` if a rate is zero, and for an unfinished exchange.
     pub ideal: Option<Duration>,
 }
 
 /// The completion times of transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transfers {
-    /// Completion times of transfers that ended after the warm-up: the flows that end, each transfer of Poisson
-    /// arrivals, each exchange of request and response.
+    /// Completion times of transfers that ended after the warm-up: flows that end, transfers of Poisson arrivals,
+    /// exchanges of request and response.
     pub completion: Summary,
-    /// Their completion times over [`Transfer::ideal`].
+    /// Slowdown: completion time over [`Transfer::ideal`].
     pub slowdown: Ratios,
-    /// Transfers begun and not ended.
+    /// Number of unfinished transfers.
     pub unfinished: u64,
 }
 
-/// The transfers of about one size.
+/// Transfers of a size class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizeClass {
-    /// The least size.
+    /// Minimum size.
     pub from: Bytes,
-    /// The size at which the next class begins; `None` for the last one.
+    /// Exclusive upper bound of the size; `None` for the last class.
     pub below: Option<Bytes>,
-    /// Those that ended.
+    /// The finished transfers of the class.
     pub transfers: Transfers,
 }
 
@@ -106,38 +105,38 @@ pub struct Ratios {
     pub p99: f64,
     /// The 99.9th percentile, within 1.6 %.
     pub p999: f64,
-    /// The largest.
+    /// The maximum.
     pub max: f64,
 }
 
-/// Distributions of times, as the values that the shares of [`SHARES`] do not exceed; empty where nothing was counted.
+/// Distributions of times: the quantiles at the shares of [`SHARES`]; empty without values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curves {
     /// Completion times of transfers that ended after the warm-up.
     pub completion: Vec<Duration>,
-    /// Round-trip times that senders measured.
+    /// Round-trip times measured by senders.
     pub round_trip: Vec<Duration>,
 }
 
-/// The fates of all packets, over the whole run.
+/// Packet counts by outcome, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
-    /// Packets that endpoints and routers put into the network.
+    /// Packets sent by endpoints and routers.
     pub sent: u64,
-    /// Packets that a wire made by duplication.
+    /// Packets created by duplication on a link.
     pub duplicated: u64,
-    /// Packets that reached their endpoint.
+    /// Packets delivered to their endpoint.
     pub delivered: u64,
-    /// Packets that a queue dropped.
+    /// Packets dropped by a queue.
     pub dropped: u64,
-    /// Packets that a wire lost or damaged.
+    /// Packets lost or damaged in propagation.
     pub lost: u64,
     /// Packets still in the network at the end.
     pub in_network: u64,
 }
 
 impl Conservation {
-    /// Adds what another part of the network counted.
+    /// Adds the counts of another partition.
     pub(crate) const fn add(&mut self, other: &Self) {
         self.sent += other.sent;
         self.duplicated += other.duplicated;
@@ -147,29 +146,29 @@ impl Conservation {
         self.in_network += other.in_network;
     }
 
-    /// Nothing appeared or vanished.
+    /// Returns true if the counts balance.
     pub const fn holds(&self) -> bool {
         self.sent + self.duplicated == self.delivered + self.dropped + self.lost + self.in_network
     }
 }
 
-/// The fates of a flow's packets in the network, after the warm-up.
+/// Packet counts of a flow in the network, after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Packets of the flow, in either direction, that queues dropped.
+    /// Packets of the flow, in either direction, dropped by queues.
     pub drops: u64,
-    /// Data packets that queues dropped and that wires lost or damaged.
+    /// Data packets dropped by queues, lost or damaged.
     pub lost_data: u64,
     /// Data packets that arrived.
     pub arrived_data: u64,
-    /// Their payload: in whatever order they came, copies included.
+    /// Payload of the arrived data packets, in any order, duplicates included.
     pub arrived_bytes: Bytes,
-    /// Those of them that came with CE.
+    /// Arrived data packets marked CE.
     pub marked_data: u64,
 }
 
 impl FlowCounts {
-    /// Counts a data packet with `payload` bytes that has arrived, with CE or without.
+    /// Counts an arrived data packet with `payload` bytes, with or without CE.
     #[inline]
     pub(crate) fn arrive(&mut self, payload: u32, is_ce: bool) {
         self.arrived_data += 1;
@@ -177,7 +176,7 @@ impl FlowCounts {
         self.marked_data += u64::from(is_ce);
     }
 
-    /// Adds other packets' fates.
+    /// Adds other counts.
     pub(crate) fn add(&mut self, other: &Self) {
         self.drops += other.drops;
         self.lost_data += other.lost_data;
@@ -186,7 +185,7 @@ impl FlowCounts {
         self.marked_data += other.marked_data;
     }
 
-    /// A data packet will not arrive.
+    /// Counts a lost data packet.
     pub(crate) fn lose(&mut self) {
         self.lost_data += 1;
     }
@@ -199,22 +198,22 @@ pub struct FlowResult {
     pub name: String,
     /// Its group, by position.
     pub group: u32,
-    /// The time at which it started.
+    /// Start time.
     pub start: Time,
-    /// The time at which its last byte was delivered, for flows that end; over the whole run.
+    /// Delivery time of the last byte, for flows that end; over the whole run.
     pub finished: Option<Time>,
-    /// The time at which its sender gave up, if it did; over the whole run.
+    /// Time at which the sender gave up, if it did; over the whole run.
     pub failed: Option<Time>,
-    /// The time over which it was counted: from the warm-up's end or its start to its finish or the run's end.
+    /// Counted time: from the end of the warm-up or the flow's start to its finish or the end of the run.
     pub counted: Duration,
-    /// Payload delivered to the application, each byte once, by datagrams each that arrives; of requests and responses
-    /// both directions.
+    /// Payload delivered to the application, each byte once; for datagrams each that arrives, for requests and
+    /// responses both directions.
     pub delivered: Bytes,
-    /// Data packets whose payload was delivered, each once, with their headers: what the SEIF thesis counts. Of two-level
-    /// flow control also those of segments that are not whole yet.
+    /// Bytes of data packets whose payload was delivered, each once, with their headers, as in the SEIF thesis. For
+    /// two-level flow control, packets of incomplete segments are included.
     pub delivered_wire: Bytes,
-    /// The part of `delivered` that is more than arrived in that time: it came during the warm-up, and waited for what was lost
-    /// before it. What waits at the end is taken off.
+    /// Excess of `delivered` over the bytes that arrived in the counted time: they arrived during the warm-up and
+    /// waited for lost data before them. Bytes that still wait at the end are subtracted.
     pub arrived_before: Bytes,
     /// Payload delivered over the whole run.
     pub delivered_total: Bytes,
@@ -222,54 +221,53 @@ pub struct FlowResult {
     pub goodput: Rate,
     /// `delivered_wire` over the same time.
     pub throughput: Rate,
-    /// The payload of data packets that arrived, in whatever order, over the same time; copies count each time.
+    /// Payload rate of arrived data packets over the same time, in any order, duplicates included.
     pub arrival_rate: Rate,
-    /// Data packets sent, retransmissions included; of many transfers also of those under way.
+    /// Data packets sent, retransmissions included; for flows with many transfers also those of unfinished transfers.
     pub sent_packets: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// The fates of its packets in the network.
+    /// Packet counts of the flow in the network.
     pub counts: FlowCounts,
-    /// The mean difference between the one-way delays of data packets that arrived one after the other (RFC 3550, section
-    /// 6.4.1); `None` where these are not kept, or with fewer than two.
+    /// Jitter: mean difference between the one-way delays of consecutive data packets (RFC 3550, section 6.4.1); `None`
+    /// if not measured or with fewer than two packets.
     pub jitter: Option<Duration>,
-    /// One-way delay of data packets from their transmission at the source to their arrival. Empty for a flow of a
-    /// group of more than 1000, whose delays are counted together in [`GroupResult::delay`].
+    /// One-way delay of data packets from transmission at the source to arrival. Empty for a flow of a group of more
+    /// than 1000, whose delays are aggregated in [`GroupResult::delay`].
     pub delay: Summary,
-    /// The round-trip times that its senders measured ([`End::take_rtt`](thalweg_proto::end::End::take_rtt)): each sample of their
-    /// estimators, before smoothing. Empty for a flow of a group of more than 1000, whose samples are counted together in
+    /// Round-trip times measured by the flow's senders ([`End::take_rtt`](thalweg_proto::end::End::take_rtt)): each
+    /// sample before smoothing. Empty for a flow of a group of more than 1000, whose samples are aggregated in
     /// [`GroupResult::round_trips`].
     pub round_trips: Summary,
-    /// The slow-start threshold at the end, in segments: of several connections that of the last one that has any. `None` of
-    /// controllers without one, and while it is unbounded.
+    /// Slow-start threshold at the end, in segments; with several connections, that of the last one with a threshold.
+    /// `None` for controllers without one, and while it is unbounded.
     pub ssthresh: Option<f64>,
-    /// The shortest round-trip time that the sender measured, over the whole run; zero without a sample.
+    /// Minimum round-trip time measured by the sender, over the whole run; zero without a sample.
     pub min_rtt: Duration,
-    /// The sender's last smoothed round-trip time; zero without a sample.
+    /// Last smoothed round-trip time of the sender; zero without a sample.
     pub smoothed_rtt: Duration,
-    /// Times from the start of a segment's first transmission to its acceptance at the receiver, for two-level flow
-    /// control. A host that needs time for the report of an acceptance adds that time.
+    /// Segment delay of two-level flow control: from the start of the first transmission to acceptance at the receiver,
+    /// plus the time that the host needs to report the acceptance.
     pub segment_delay: SegmentDelay,
-    /// The counts of both ends of two-level flow control; `None` for other schemes.
+    /// Counts of both endpoints of two-level flow control; `None` for other schemes.
     pub two_level: Option<Box<TwoLevelCounts>>,
-    /// The frames of a flow of live media; `None` for other schemes.
+    /// Frame statistics of a live media flow; `None` for other schemes.
     pub media: Option<Box<MediaResult>>,
-    /// The most that was delivered and not yet read by the application, over the whole run; `None` where the application
-    /// reads everything at once.
+    /// Peak of delivered but unread bytes, over the whole run; `None` if the application reads everything at once.
     pub unread_peak: Option<Bytes>,
-    /// The time for which each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
+    /// Time for which each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) limited the sender.
     pub limits: [Duration; Limit::COUNT],
-    /// The states of its congestion controller, in order of time, where every change is recorded; none of one that tells none.
+    /// States of the congestion controller, in order of time, if every change is recorded; empty for controllers
+    /// without states.
     pub states: Vec<StateVisit>,
 }
 
 impl FlowResult {
-    /// True if neither the flow's source nor a slow reader held it back for more than a tenth of the time for which is known
-    /// what did, and it came to no end: it carried what the network and its scheme allowed. What others carry was set by what
-    /// they were given to carry. Transfers of a group of many are such others too, which the group knows
-    /// ([`GroupResult::wanted_more`]).
+    /// Returns true if only the network and the scheme limited the flow: neither its source nor a slow reader did so
+    /// for more than a tenth of the known time, and the flow did not end. The throughput of other flows reflects their
+    /// workload. Transfers of a group of many also count as such others; see [`GroupResult::wanted_more`].
     pub fn was_never_short(&self) -> bool {
         let time = |limit: Limit| self.limits[limit.index()].as_picos();
         let reader = if self.unread_peak.is_some() { time(Limit::ReceiverWindow) } else { 0 };
@@ -279,16 +277,16 @@ impl FlowResult {
     }
 }
 
-/// A stay of a controller in one of its states, as it was seen at the times at which series have points.
+/// A visit of a controller to one of its states, as observed at the sampling times of series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateVisit {
     /// The state's name.
     pub state: &'static str,
-    /// The time at which it was first seen.
+    /// Time of the first observation.
     pub from: Time,
-    /// The time at which another one was seen, or the last time at which this was.
+    /// Time at which another state was first observed, or of the last observation.
     pub until: Time,
-    /// The quantities that the sender and its controller knew.
+    /// Quantities known to the sender and its controller.
     pub known: Vec<Known>,
 }
 
@@ -297,59 +295,59 @@ pub struct StateVisit {
 pub struct Known {
     /// Its name, which ends in its unit.
     pub name: &'static str,
-    /// The value when the state was first seen.
+    /// Value at the first observation.
     pub first: f64,
-    /// The value when it was last seen.
+    /// Value at the last observation.
     pub last: f64,
-    /// The least value.
+    /// Minimum value.
     pub least: f64,
-    /// The greatest value.
+    /// Maximum value.
     pub most: f64,
 }
 
-/// The frames of live media.
+/// Frame statistics of live media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaResult {
-    /// The counts of the encoder.
+    /// Counts of the encoder.
     pub encoded: Encoded,
-    /// Its mean rate; `None` before the first frame.
+    /// Mean encoder rate; `None` before the first frame.
     pub rate: Option<Rate>,
-    /// The fates of frames.
+    /// Frame counts by outcome.
     pub shown: Shown,
-    /// The time from the capture of whole frames to the arrival of their last packet.
+    /// Delay of whole frames from capture to the arrival of their last packet.
     pub delay: Summary,
 }
 
-/// The delays of segments.
+/// Delay statistics of segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentDelay {
     /// The number of segments.
     pub count: u64,
     /// The mean.
     pub mean: Duration,
-    /// The longest.
+    /// The maximum.
     pub max: Duration,
 }
 
-/// The counts of the ends of two-level flow control (Gong and Parulkar 1992). Peaks are those of one connection, over
+/// Counts of the endpoints of two-level flow control (Gong and Parulkar 1992). Peaks are those of one connection, over
 /// the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TwoLevelCounts {
-    /// Segments accepted with packets missing, as the application tolerates.
+    /// Segments accepted with missing packets, within the application's tolerance.
     pub incomplete: u64,
-    /// The packets missing from segments that were delivered: the holes that the application was told of.
+    /// Missing packets of delivered segments, reported to the application as holes.
     pub holes: u64,
-    /// Data packets that the receiver discarded for want of room.
+    /// Data packets discarded by the receiver because its buffer was full.
     pub refused: u64,
-    /// Segments that the receiver discarded to make room for lower ones (soft acknowledgement).
+    /// Segments discarded by the receiver in favour of lower ones (soft acknowledgement).
     pub evictions: u64,
-    /// The most segments that the sender kept for retransmission.
+    /// Peak number of segments kept by the sender for retransmission.
     pub sender_segments: u32,
-    /// The most bytes of them.
+    /// Peak bytes kept by the sender for retransmission.
     pub sender_bytes: Bytes,
-    /// The most segments that took room at the receiver.
+    /// Peak number of segments buffered at the receiver.
     pub receiver_segments: u32,
-    /// The most bytes of them.
+    /// Peak bytes buffered at the receiver.
     pub receiver_bytes: Bytes,
 }
 
@@ -366,7 +364,7 @@ impl TwoLevelCounts {
         self.receiver_bytes = self.receiver_bytes.max(other.receiver_bytes);
     }
 
-    /// The counts since `base`.
+    /// Returns the counts since `base`.
     pub(crate) fn since(&self, base: &Self) -> Self {
         Self {
             incomplete: self.incomplete - base.incomplete,
@@ -387,56 +385,55 @@ pub struct LinkResult {
     pub from: String,
     /// The node at the receiving end.
     pub to: String,
-    /// The transmitter's rate at the start; the mean rate where a capacity trace rules.
+    /// Initial rate of the transmitter; the mean rate with a capacity trace.
     pub rate: Rate,
     /// Packets transmitted.
     pub packets: u64,
     /// Bytes transmitted.
     pub bytes: Bytes,
-    /// The share of the counted time in which the transmitter was busy, 0 to 1.
+    /// Share of the counted time in which the transmitter was busy, 0 to 1.
     pub utilisation: f64,
-    /// The rate of the tokens that a policer lets packets in for, and the bytes that were transmitted as a share of what came of
-    /// them in the counted time: more than 1 where a burst was let in besides.
+    /// Token rate of a policer, and the transmitted bytes as a share of the tokens generated in the counted time: above
+    /// 1 after an admitted burst.
     pub policer: Option<(Rate, f64)>,
-    /// Packets that waited, not counting the one in service.
+    /// Occupancy of the queue, without the packet in service.
     pub queue: QueueResult,
-    /// Drops for want of room.
+    /// Drops because the queue was full.
     pub drops_full: u64,
     /// Early drops.
     pub drops_early: u64,
-    /// Acknowledgements that were taken out of the queue because a newer one made them superfluous.
+    /// Acknowledgements removed from the queue because a newer one superseded them.
     pub filtered: u64,
     /// Packets marked.
     pub marks: u64,
-    /// Messages that the router has sent because of this queue.
+    /// Feedback messages sent by the router for this queue.
     pub feedback: u64,
-    /// Their bytes, when they were sent.
+    /// Bytes of these messages when sent.
     pub feedback_bytes: Bytes,
-    /// Packets that the wire lost.
+    /// Packets lost in propagation.
     pub losses: u64,
-    /// Packets that the wire damaged.
+    /// Packets damaged in propagation.
     pub corrupted: u64,
-    /// Packets that the wire duplicated.
+    /// Packets duplicated in propagation.
     pub duplicated: u64,
-    /// This is one of the specification's links and it was the busiest of some flow's path, or it dropped or lost
-    /// packets.
+    /// True for a link of the specification that was the busiest on some flow's path, or that dropped or lost packets.
     pub bottleneck: bool,
 }
 
-/// The occupancy of a queue, weighted by time.
+/// The time-weighted occupancy of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueResult {
     /// The mean in packets.
     pub mean_packets: f64,
     /// The mean in bytes.
     pub mean_bytes: f64,
-    /// The length in packets that was not exceeded in 99 % of the time.
+    /// 99th percentile of the length in packets, weighted by time.
     pub p99_packets: u64,
-    /// The largest length in packets.
+    /// Maximum length in packets.
     pub max_packets: u64,
 }
 
-/// The measurements of a group of flows together.
+/// The aggregated measurements of a group of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupResult {
     /// The group's name.
@@ -447,30 +444,31 @@ pub struct GroupResult {
     pub flows: u32,
     /// The sum of the flows' goodput.
     pub goodput: Rate,
-    /// Jain's fairness index of the goodput of the flows that wanted more, 1/n to 1; missing where fewer than two did.
+    /// Jain's fairness index of the goodput of the flows that wanted more, 1/n to 1; `None` with fewer than two of
+    /// them.
     pub jain: Option<f64>,
-    /// The fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their
-    /// mean, in (kbit/s)².
+    /// Fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their mean, in
+    /// (kbit/s)².
     pub fairness_variance: f64,
-    /// Its flows have many transfers: Poisson arrivals, exchanges of request and response, or blocks of rounds.
+    /// True if its flows have many transfers: Poisson arrivals, exchanges of request and response, or blocks of rounds.
     pub has_many: bool,
     /// The completion times of its transfers.
     pub transfers: Transfers,
-    /// The same by size: the classes that have any.
+    /// Completion times by size class; empty classes are omitted.
     pub sizes: Vec<SizeClass>,
-    /// The time that rounds took, from the first block's begin to the last one's arrival.
+    /// Duration of rounds, from the start of the first block to the arrival of the last.
     pub rounds: Summary,
-    /// The first of these rounds, in order.
+    /// The first rounds, in order.
     pub round_list: Vec<Round>,
     /// One-way delay of all data packets of the group.
     pub delay: Summary,
-    /// The round-trip times that all senders of the group measured.
+    /// Round-trip times measured by all senders of the group.
     pub round_trips: Summary,
     /// The distributions of completion and round-trip times.
     pub curves: Curves,
 }
 
-/// A round of flows that wait for each other.
+/// A round of synchronised flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Start of its first block.
@@ -480,15 +478,16 @@ pub struct Round {
 }
 
 impl GroupResult {
-    /// True for a flow of this group that always had more to send: the group is none of transfers that end, and nothing but
-    /// the network and the scheme held the flow back for long.
+    /// Returns true for a flow of this group that always had more to send: the group does not consist of finite
+    /// transfers, and only the network and the scheme limited the flow for long.
     pub fn wanted_more(&self, flow: &FlowResult) -> bool {
         !self.has_many && self.transfers.completion.count == 0 && flow.was_never_short()
     }
 }
 
 impl RunResult {
-    /// Jain's fairness index of the goodput of all flows that wanted more, whatever their group; `None` where fewer than two did.
+    /// Returns Jain's fairness index of the goodput of all flows that wanted more, across groups; `None` with fewer
+    /// than two of them.
     pub fn jain(&self) -> Option<f64> {
         let wanted = |flow: &&FlowResult| {
             self.groups.get(flow.group as usize).is_some_and(|group| group.wanted_more(flow))
@@ -497,7 +496,7 @@ impl RunResult {
     }
 }
 
-/// Jain's fairness index of the goodput of `flows`; `None` of fewer than two, which cannot be unfair.
+/// Returns Jain's fairness index of the goodput of `flows`; `None` with fewer than two.
 pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
     let goodput: Vec<f64> = flows.map(|flow| flow.goodput.as_f64()).collect();
     (goodput.len() > 1).then(|| jain(&goodput))
@@ -508,7 +507,8 @@ pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option
 pub struct Series {
     /// The quantity that was measured.
     pub quantity: Quantity,
-    /// The flow or link measured: a position in [`RunResult::flows`] or [`RunResult::links`], as the quantity says.
+    /// The flow or link measured: a position in [`RunResult::flows`] or [`RunResult::links`], depending on the
+    /// quantity.
     pub subject: u32,
     /// Times and values, in order of time.
     pub points: Vec<(Time, f64)>,
@@ -527,26 +527,26 @@ pub enum Quantity {
     PacingRate,
     /// A flow's goodput since the last point in bit/s.
     Goodput,
-    /// The data delivered to a flow's application and not yet read, in bytes, where it reads at its own pace.
+    /// Delivered but unread data of a flow's application, in bytes, where it reads at a configured rate.
     Unread,
-    /// A flow's slow-start threshold in segments, where there is one and it is bounded.
+    /// A flow's slow-start threshold in segments, if bounded.
     Ssthresh,
     /// A link's queue length in packets.
     QueuePackets,
     /// A link's queue length in bytes.
     QueueBytes,
-    /// A link's drops so far: from the start of the run, and again from the end of the warm-up.
+    /// A link's cumulative drops, reset at the end of the warm-up.
     Drops,
-    /// A link's marks so far: from the start of the run, and again from the end of the warm-up.
+    /// A link's cumulative marks, reset at the end of the warm-up.
     Marks,
-    /// A link's transmitted bytes since the last point as a rate in bit/s.
+    /// A link's transmission rate since the last point in bit/s.
     LinkRate,
-    /// Messages so far of the router whose queue it is, where it sends any: counted like drops.
+    /// Cumulative feedback messages of the queue's router, reset like drops.
     Feedback,
 }
 
 impl Quantity {
-    /// The name used in results.
+    /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Window => "window",
@@ -565,7 +565,7 @@ impl Quantity {
         }
     }
 
-    /// The unit of its values.
+    /// Returns the unit of its values.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Window | Self::InFlight | Self::Ssthresh => "segment",
@@ -576,7 +576,7 @@ impl Quantity {
         }
     }
 
-    /// True where [`Series::subject`] is a flow.
+    /// Returns true if [`Series::subject`] is a flow.
     pub const fn is_of_flow(self) -> bool {
         matches!(
             self,

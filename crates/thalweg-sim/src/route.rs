@@ -1,4 +1,4 @@
-//! Shortest-path routing: the best path from a node to another, or all that are equally good.
+//! Shortest-path routing: one best path between two nodes, or all equal-cost paths.
 
 use crate::routing::{Metric, Multipath};
 use crate::spec::{NodeId, Spec};
@@ -6,40 +6,42 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
 
-/// One direction of one of the specification's links: `2 * link` from a to b, `2 * link + 1` back.
+/// One direction of a link of the specification: `2 * link` from a to b, `2 * link + 1` from b to a.
 pub type DirectionId = u32;
 
-/// The directions to take from one node to another: the path that costs least by the specification's metric, then of fewest hops,
-/// then with the links that come first in the specification. Empty when both are the same; `None` when there is none.
+/// Returns the directions of the best path between two nodes: minimum cost by the specification's metric, then fewest
+/// hops, then the links listed first in the specification. Empty if both nodes are the same; `None` if there is no
+/// path.
 pub fn shortest_path(spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<DirectionId>> {
     Routes::new(spec).path(from, to)
 }
 
-/// The cost of a way: by the metric, and its links.
+/// Cost of a path: by the metric, then the number of links.
 type Cost = (u64, u32);
 
-/// Paths through one network, with what was found for the last source and the last sink kept. A node with a single link has the paths of
-/// its neighbour and that link, so that hosts at one switch share a search.
+/// Path search in one network, with the results for the last source and the last sink cached. A node with a single link
+/// uses the paths of its neighbour plus that link: hosts at one switch share a search.
 pub struct Routes<'a> {
     spec: &'a Spec,
-    /// The directions that leave each node.
+    /// Directions leaving each node.
     leaving: Vec<Vec<DirectionId>>,
     tree: Option<(NodeId, Vec<Option<DirectionId>>)>,
     web: Option<(NodeId, Rc<Vec<Vec<DirectionId>>>)>,
 }
 
-/// All best paths to one node.
+/// All best paths to one node (its shortest-path DAG).
 pub(crate) struct Web {
     to: NodeId,
-    /// The node's only neighbour and the direction from there, if it has one alone: then the rest is to the neighbour.
+    /// For a node with a single neighbour, that neighbour and the direction from it: the rest then leads to the
+    /// neighbour.
     last: Option<(NodeId, [DirectionId; 1])>,
-    /// The directions by which best paths leave each node.
+    /// Directions by which best paths leave each node.
     leaving: Rc<Vec<Vec<DirectionId>>>,
 }
 
 impl Web {
-    /// The directions by which best paths leave a node; none where there is no path, and at the end. Each leads to a node with a path of
-    /// fewer links, so that no packet goes in circles.
+    /// Returns the directions by which best paths leave a node; empty without a path, and at the destination. Each
+    /// leads to a node with fewer links to go, hence there are no loops.
     pub fn leaving(&self, node: NodeId) -> &[DirectionId] {
         match &self.last {
             _ if node == self.to => &[],
@@ -50,12 +52,12 @@ impl Web {
 }
 
 impl<'a> Routes<'a> {
-    /// Prepares the search in `spec`, whose links must be between nodes that exist.
+    /// Prepares the search in `spec`; the nodes of all its links must exist.
     pub fn new(spec: &'a Spec) -> Self {
         Self::without(spec, &BTreeSet::new())
     }
 
-    /// The same where some links have failed.
+    /// Prepares the search without failed links.
     pub(crate) fn without(spec: &'a Spec, failed: &BTreeSet<u32>) -> Self {
         let mut leaving = vec![Vec::new(); spec.nodes.len()];
         for (index, link) in (0..).zip(&spec.links).filter(|(index, _)| !failed.contains(index)) {
@@ -66,13 +68,13 @@ impl<'a> Routes<'a> {
         Self { spec, leaving, tree: None, web: None }
     }
 
-    /// The neighbour of a node that has a single link, and the direction to it.
+    /// Returns the neighbour of a node with a single link, and the direction to it.
     fn only_neighbour(&self, node: NodeId) -> Option<(NodeId, DirectionId)> {
         let [only] = self.leaving[node.0 as usize][..] else { return None };
         Some((self.ends(only).1, only))
     }
 
-    /// The path, as [`shortest_path`] tells it.
+    /// Returns the path, as [`shortest_path`] does.
     pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<DirectionId>> {
         let first = self.only_neighbour(from).filter(|_| from != to);
         let root = first.map_or(from, |(neighbour, _)| neighbour);
@@ -91,13 +93,13 @@ impl<'a> Routes<'a> {
         Some(path)
     }
 
-    /// The nodes that a direction leads from and to.
+    /// Returns the source and destination nodes of a direction.
     pub(crate) fn ends(&self, direction: DirectionId) -> (NodeId, NodeId) {
         let link = &self.spec.links[direction as usize / 2];
         if direction.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) }
     }
 
-    /// The cost of a way with a direction more.
+    /// Returns the cost of a path extended by a direction.
     fn and(&self, (cost, hops): Cost, direction: DirectionId) -> Cost {
         let link = &self.spec.links[direction as usize / 2];
         let (way, weight) = if direction.is_multiple_of(2) {
@@ -113,7 +115,7 @@ impl<'a> Routes<'a> {
         (cost.saturating_add(more), hops + 1)
     }
 
-    /// Dijkstra's algorithm: by which direction each node is reached.
+    /// Runs Dijkstra's algorithm: returns the direction by which each node is reached.
     fn search(&self, root: NodeId) -> Vec<Option<DirectionId>> {
         let mut best = vec![(u64::MAX, u32::MAX); self.spec.nodes.len()];
         let mut arrived_by = vec![None; self.spec.nodes.len()];
@@ -136,7 +138,7 @@ impl<'a> Routes<'a> {
         arrived_by
     }
 
-    /// All best paths to a node.
+    /// Returns all best paths to a node.
     pub(crate) fn web(&mut self, to: NodeId) -> Web {
         let last = self.only_neighbour(to);
         let root = last.map_or(to, |(neighbour, _)| neighbour);
@@ -146,7 +148,7 @@ impl<'a> Routes<'a> {
         Web { to, last: last.map(|(neighbour, back)| (neighbour, [back ^ 1])), leaving }
     }
 
-    /// The directions by which best paths to a node leave each other node, by Dijkstra's algorithm.
+    /// Returns the directions by which best paths to a node leave each other node, by Dijkstra's algorithm.
     fn best_leaving(&self, root: NodeId) -> Vec<Vec<DirectionId>> {
         let mut best = vec![(u64::MAX, u32::MAX); self.spec.nodes.len()];
         let mut frontier = BinaryHeap::from([Reverse((0, 0, root.0))]);
@@ -176,22 +178,22 @@ impl<'a> Routes<'a> {
     }
 }
 
-/// The ways of packets from a node to another, over the whole run.
+/// The paths of packets between two nodes, over the whole run.
 #[derive(Clone, Debug, Default)]
 pub struct Ways {
-    /// A best path when no link has failed.
+    /// A best path without failures.
     pub path: Vec<DirectionId>,
-    /// Each direction that packets may take, with the share of packets that do when no link has failed and all choices are even.
+    /// Each possible direction, with its share of the packets without failures and with even choices.
     pub shares: Vec<(DirectionId, f64)>,
-    /// The pairs of directions that packets may take one after the other.
+    /// Pairs of directions that packets may take consecutively.
     pub(crate) steps: Vec<(DirectionId, DirectionId)>,
-    /// The directions by which they may leave the first node, and by which they may come to the last.
+    /// Directions by which packets may leave the first node, and reach the last.
     pub(crate) first: Vec<DirectionId>,
     pub(crate) last: Vec<DirectionId>,
 }
 
-/// The ways of packets of all flows, there and back, by the nodes at their ends. Where there is no way when no link has failed, there is
-/// none.
+/// Returns the paths of all flows' packets, in both directions, by pair of nodes. Pairs without a path in the absence
+/// of failures are omitted.
 pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
     let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
     let mut ways: BTreeMap<(NodeId, NodeId), Ways> = BTreeMap::new();
@@ -202,7 +204,7 @@ pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
         let mut routes = Routes::without(spec, failed);
         let is_first = number == 0;
         if is_first || spec.routing.paths == Multipath::One {
-            // From each node in turn, as a search is from a node.
+            // By source node, as the search is per node.
             for &(from, to) in &wanted {
                 let Some(path) = routes.path(from, to) else { continue };
                 let of = ways.entry((from, to)).or_default();
@@ -232,7 +234,7 @@ pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
             list.sort_unstable();
             list.dedup();
         }
-        // Of one epoch each is there once.
+        // Removes duplicates of several epochs.
         if several {
             of.steps.sort_unstable();
             of.steps.dedup();
@@ -258,14 +260,14 @@ impl Ways {
     }
 }
 
-/// Goes through webs of best paths.
+/// Traversal of shortest-path DAGs.
 struct Spreading {
-    /// The share of packets that come to each node.
+    /// Share of packets that reach each node.
     shares: Vec<f64>,
-    /// The directions on the way that lead to each node, and those of them that have not been gone through.
+    /// Directions on the paths that lead to each node, and the number of those not traversed yet.
     arrived: Vec<Vec<DirectionId>>,
     waiting: Vec<usize>,
-    /// The nodes on the way.
+    /// Nodes on the paths.
     reached: Vec<NodeId>,
 }
 
@@ -279,7 +281,7 @@ impl Spreading {
         }
     }
 
-    /// Adds the ways from a node through a web.
+    /// Adds the paths from a node through a shortest-path DAG.
     fn add(&mut self, routes: &Routes<'_>, web: &Web, from: NodeId, of: &mut Ways, is_first: bool) {
         for node in self.reached.drain(..) {
             self.shares[node.0 as usize] = 0.0;
@@ -302,14 +304,14 @@ impl Spreading {
         self.shares[from.0 as usize] = 1.0;
         of.first.extend(web.leaving(from));
         of.last.extend(&self.arrived[web.to.0 as usize]);
-        // The nodes in the order of their distance: each is reached before it is left.
+        // Topological order: each node is reached before it is left.
         stack.push(from);
         while let Some(node) = stack.pop() {
             let leaving = web.leaving(node);
             let share = self.shares[node.0 as usize] / leaving.len().max(1) as f64;
             for &direction in leaving {
                 of.steps.extend(self.arrived[node.0 as usize].iter().map(|&before| (before, direction)));
-                // At first nothing is there that could be the same.
+                // The first epoch has no duplicates.
                 if is_first {
                     of.shares.push((direction, share));
                 } else if !of.shares.iter().any(|(of, _)| *of == direction) {
@@ -335,7 +337,7 @@ mod tests {
 
     const NODES: u32 = 9;
 
-    /// These links, between nodes by number, of so many milliseconds.
+    /// Builds a network with these links, by node numbers, and their delays in milliseconds.
     fn network(links: &[(u32, u32, u64)]) -> Spec {
         let link = |(number, &(a, b, delay)): (usize, &(u32, u32, u64))| {
             let direction = DirectionSpec::of_any_rate(Duration::from_millis(delay));

@@ -1,18 +1,18 @@
-//! The rules by which packets find their way: what a path costs, which of equal ones a packet takes, and links that fail.
+//! Routing: path costs, multipath, and link failures.
 
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Duration, Time};
 
-/// The rules by which packets find their way.
+/// Routing of packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoutingSpec {
-    /// The cost of a path.
+    /// Path metric.
     pub metric: Metric,
-    /// The use of several paths that cost the same.
+    /// Multipath mode for equal-cost paths.
     pub paths: Multipath,
-    /// The time from a failure, and from its end, until packets leave by routes that know of it.
+    /// Convergence time: from a failure, or its end, until routes change.
     pub reroute: Duration,
-    /// Links that fail.
+    /// Link failures.
     pub failures: Vec<FailureSpec>,
 }
 
@@ -27,44 +27,44 @@ impl Default for RoutingSpec {
     }
 }
 
-/// The cost of a path: the sum of this over its links. Of paths that cost the same the one with fewest links is best.
+/// Path metric: the sum of this over the links. Among equal-cost paths the one with fewest links is best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Metric {
     /// The propagation delay.
     #[default]
     Delay,
-    /// One for each link.
+    /// One per link.
     Hops,
     /// The weight of the link.
     Weight,
 }
 
-/// The use of several best paths.
+/// Use of several equal-cost paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Multipath {
-    /// All packets take the same one: by the links that come first in the specification.
+    /// All packets take the same path, by the links listed first in the specification.
     #[default]
     One,
-    /// A hash of the connection chooses at each router among its best next links (ECMP, RFC 2992).
+    /// Each router hashes the connection to choose among its best next links (ECMP, RFC 2992).
     Flow,
-    /// A hash of the packet does, so that each packet of a connection may take another way (spraying).
+    /// Each router hashes the packet: packets of a connection may take different paths (spraying).
     Packet,
 }
 
-/// A link that fails, in both directions: what is on it and what enters it is lost.
+/// Failure of a link, in both directions: packets on it or entering it are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureSpec {
     /// The link, by position.
     pub link: u32,
-    /// The time at which it fails.
+    /// Start of the failure.
     pub at: Time,
-    /// The time at which it works again; never without.
+    /// End of the failure; never if absent.
     pub until: Option<Time>,
 }
 
 impl RoutingSpec {
-    /// The times at which routes change, each with the links that are known to have failed from then on. The first is the
-    /// beginning.
+    /// Returns the times of route changes, each with the links then known to have failed. The first is the start of the
+    /// run.
     pub(crate) fn epochs(&self) -> Vec<(Time, BTreeSet<u32>)> {
         let known = |at: Time| at + self.reroute;
         let mut times: Vec<Time> = self.failures.iter().map(|failure| known(failure.at)).collect();

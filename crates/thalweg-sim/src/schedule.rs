@@ -1,10 +1,10 @@
-//! The changes of a direction together: what it may be at any time, and whether they can be made.
+//! The scheduled changes of a direction combined: extreme values and validity.
 
 use crate::spec::DirectionSpec;
 use thalweg_proto::units::Duration;
 
 impl DirectionSpec {
-    /// Adds the work of a host to the random delays of its line, at all times.
+    /// Adds a host's processing to the random delays of its link, at all times.
     pub(crate) fn add_overhead(&mut self, overhead: Duration) {
         self.jitter += overhead;
         for jitter in self.schedule.iter_mut().filter_map(|change| change.jitter.as_mut()) {
@@ -12,7 +12,7 @@ impl DirectionSpec {
         }
     }
 
-    /// True if its random delays have a distribution at any time.
+    /// Returns true if its random delays have a distribution at any time.
     pub(crate) fn ever_varies(&self) -> bool {
         let changed = self.schedule.iter().filter_map(|change| change.jitter.as_ref());
         self.variation.is_some() || changed.into_iter().any(|jitter| jitter.variation.is_some())

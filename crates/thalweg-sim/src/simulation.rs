@@ -1,4 +1,4 @@
-//! A run, as those who use this crate have it.
+//! The public interface of a run.
 
 use crate::cut::cut;
 use crate::error::SpecError;
@@ -22,14 +22,14 @@ pub struct Simulation<T: Tracer = NoTrace> {
     tracer: PhantomData<T>,
 }
 
-/// The event loops there are. All are compiled in this crate, whatever tracers others have.
+/// The kinds of event loop. All are compiled in this crate, whatever tracers callers use.
 #[derive(Debug)]
 enum Run {
-    /// Nothing is recorded; the tracer waits for the end.
+    /// Records nothing; the tracer is returned at the end.
     Untraced(Box<EventLoop<Untraced>>, Traced),
-    /// The same on several threads.
+    /// Runs on several threads and records nothing.
     Parallel(Box<Parallel<Untraced>>, Traced),
-    /// On several threads, which keep records for a tracer.
+    /// Runs on several threads and buffers records for a tracer.
     Recorded(Box<Parallel<Recording>>),
     Traced(Box<EventLoop<Traced>>),
 }
@@ -39,14 +39,14 @@ impl<T: Tracer> Simulation<T> {
     ///
     /// # Errors
     ///
-    /// When the specification makes no sense: an end or route that does not exist, a quantity that must not be zero,
-    /// or more of something than the simulator can number.
+    /// The specification is invalid: a node or route does not exist, a quantity that must be positive is zero, or there
+    /// are more items than the simulator can number.
     pub fn new(spec: &Spec, tracer: T) -> Result<Self, SpecError> {
         Self::on_threads(spec, tracer, 1)
     }
 
-    /// The same on up to so many threads, where the network can be cut. The results are the same, and so are the records, which the tracer gets
-    /// on this thread.
+    /// Builds the run on up to `threads` threads, if the network can be partitioned. Results and records are the same
+    /// as on one thread. The tracer receives the records on the calling thread.
     ///
     /// # Errors
     ///
@@ -56,28 +56,29 @@ impl<T: Tracer> Simulation<T> {
         Ok(Self { run, tracer: PhantomData })
     }
 
-    /// True if several threads have parts of the run. They begin and end with each call of [`advance`](Self::advance), which
-    /// pays for many thousands of events.
+    /// Returns true if the run is partitioned over several threads. They start and end with each call of
+    /// [`advance`](Self::advance), which pays off for many thousands of events.
     pub fn is_parallel(&self) -> bool {
         matches!(self.run, Run::Parallel(..) | Run::Recorded(_))
     }
 
-    /// Handles up to `max_events` events, or some more on several threads. Between two calls the caller may show progress or give up.
+    /// Handles up to `max_events` events, or slightly more on several threads. Between two calls the caller may show
+    /// progress or abort.
     pub fn advance(&mut self, max_events: u64) -> Status {
         self.run.advance(max_events)
     }
 
-    /// The error that ended the run before its time, of a part that is not of this project, with the simulated time.
+    /// Returns the error of a third-party component that ended the run early, with the simulated time.
     pub fn error(&self) -> Option<&SpecError> {
         match &self.run {
             Run::Untraced(run, _) => run.error.as_deref(),
-            // What can break its contract is not cut.
+            // Runs with third-party components are never partitioned.
             Run::Parallel(..) | Run::Recorded(_) => None,
             Run::Traced(run) => run.error.as_deref(),
         }
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         match &self.run {
             Run::Untraced(run, _) => run.now,
@@ -87,7 +88,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// Events handled so far.
+    /// Returns the number of events handled so far.
     pub fn events(&self) -> u64 {
         match &self.run {
             Run::Untraced(run, _) => run.events,
@@ -97,7 +98,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// Packets that have left a transmitter so far.
+    /// Returns the number of packets transmitted so far, each hop counted.
     pub fn hops(&self) -> u64 {
         match &self.run {
             Run::Untraced(run, _) => run.network.hops,
@@ -107,8 +108,8 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// The table of transmitters that packet traces refer to: each direction of each link of the specification in
-    /// order (forward, then backward), with the link's name and the nodes it leads from and to.
+    /// Returns the table of transmitters that packet traces refer to: each direction of each link of the specification
+    /// in order (forward, then backward), with the link's name, its source node and its destination node.
     pub fn transmitters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let links = match &self.run {
             Run::Untraced(run, _) => run.network.names.links.as_slice(),
@@ -119,7 +120,7 @@ impl<T: Tracer> Simulation<T> {
         links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
 
-    /// Ends the run, here if it has not reached its end, and tells what was measured.
+    /// Ends the run, early if it has not reached its end, and returns its results and the tracer.
     pub fn finish(self) -> (RunResult, T) {
         let (result, Traced(tracer)) = self.run.finish();
         let tracer: Box<dyn Any> = tracer;

@@ -6,7 +6,7 @@ use thalweg_proto::units::Bytes;
 /// A distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SizeSpec {
-    /// Always the same.
+    /// Constant size.
     Fixed(Bytes),
     /// Exponential with this mean, at least 1 byte.
     Exponential {
@@ -19,7 +19,7 @@ pub enum SizeSpec {
         min: Bytes,
         /// The shape; below 2 the variance is infinite, below 1 the mean.
         shape: f64,
-        /// Larger draws are cut to this.
+        /// Maximum size; larger draws are truncated.
         max: Bytes,
     },
     /// Logarithm normally distributed.
@@ -36,13 +36,13 @@ pub enum SizeSpec {
         /// The largest size.
         max: Bytes,
     },
-    /// Of a cumulative distribution: sizes, ascending, each with the share of all that are not larger, ascending to 1. Between
-    /// two the distribution is linear.
+    /// Cumulative distribution: ascending sizes, each with the share of values not larger, ascending to 1. It is linear
+    /// between two points.
     Table(Arc<[(Bytes, f64)]>),
 }
 
 impl SizeSpec {
-    /// The fault of a table of sizes, if it is none of a distribution, and the point that has it.
+    /// Returns the position and description of the first error in a table of sizes.
     pub fn table_fault(points: &[(Bytes, f64)]) -> Option<(usize, &'static str)> {
         let mut before = (Bytes::ZERO, 0.0);
         for (number, &(size, share)) in points.iter().enumerate() {
@@ -64,7 +64,7 @@ impl SizeSpec {
         (before.1 < 1.0).then_some((last, "the last share is 100 %: no transfer is larger"))
     }
 
-    /// The mean in bytes.
+    /// Returns the mean in bytes.
     pub fn mean(&self) -> f64 {
         let bytes = |size: &Bytes| size.get() as f64;
         match self {
@@ -72,7 +72,7 @@ impl SizeSpec {
             Self::Uniform { min, max } => (bytes(min) + bytes(max)) / 2.0,
             Self::LogNormal { median, sigma } => bytes(median) * libm::exp(sigma * sigma / 2.0),
             Self::Pareto { min, shape, max } => {
-                // The part below the cut, and the cut itself for the rest.
+                // The part below the maximum, and the maximum itself for the rest.
                 let (low, high, a) = (bytes(min), bytes(max), *shape);
                 let beyond = libm::pow(low / high, a);
                 let below = if (a - 1.0).abs() < 1e-9 {

@@ -1,6 +1,6 @@
 //! The specification of a simulation: a network and its traffic with every quantity resolved.
 //!
-//! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
+//! `thalweg-scenario` reads scenario files into these types; programs may also fill them in directly. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 pub use crate::change::{Change, JitterChange};
@@ -36,30 +36,30 @@ pub struct Spec {
     pub nodes: Vec<NodeSpec>,
     /// Full-duplex links between them.
     pub links: Vec<LinkSpec>,
-    /// The ways of packets through them.
+    /// The routing of packets over the links.
     pub routing: RoutingSpec,
     /// Traffic.
     pub groups: Vec<GroupSpec>,
-    /// The time at which the run ends.
+    /// Duration of the run.
     pub duration: Duration,
-    /// The time before counting begins: events before then are not counted.
+    /// Warm-up time: earlier events are not counted.
     pub warmup: Duration,
-    /// Names every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
     /// The order of events of one kind at one time.
     pub ties: Ties,
-    /// The measurements to record along the way.
+    /// The measurements to record during the run.
     pub measure: MeasureSpec,
 }
 
 /// The order of events of one kind that happen at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ties {
-    /// Chance decides, by a hash of the time and of what the event is for. It favours no flow.
+    /// Random order, by a hash of the time and the entity concerned. It favours no flow.
     #[default]
     Lot,
-    /// Links, flows and endpoints in the order of the specification, so that the first of equal flows always wins: for
-    /// symmetric experiments without chance.
+    /// Links, flows and endpoints in the order of the specification: the first of equal flows always wins. Meant for
+    /// symmetric experiments without randomness.
     Order,
 }
 
@@ -68,26 +68,26 @@ pub enum Ties {
 pub struct NodeSpec {
     /// Its name.
     pub name: String,
-    /// The cost of handling a packet at an endpoint here.
+    /// Cost of handling a packet at an endpoint on this node.
     pub processing: Processing,
-    /// The gate that says which of the flows that begin here may send. Flows with access links of their own begin at
-    /// hosts of their own, and are none of its business.
+    /// The gate that controls which of the flows that start at this node may send. It does not control flows with
+    /// access links: they start at hosts of their own.
     pub gate: Option<GateSpec>,
 }
 
 impl NodeSpec {
-    /// A node that handles packets at once, without a gate.
+    /// Returns a node without processing cost and without a gate.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), processing: Processing::default(), gate: None }
     }
 }
 
-/// The gate of a node.
+/// Configuration of a node's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateSpec {
-    /// The gate's configuration.
+    /// The configuration of the gate itself.
     pub config: GateConfig,
-    /// The effect of a pause on the timers of window transports.
+    /// Effect of a pause on the timers of window transports.
     pub pause: PauseConfig,
 }
 
@@ -96,24 +96,24 @@ pub struct GateSpec {
 pub struct LinkSpec {
     /// Its name.
     pub name: String,
-    /// One end.
+    /// First endpoint.
     pub a: NodeId,
-    /// The other end.
+    /// Second endpoint.
     pub b: NodeId,
-    /// Its cost where routes go by weights, in both directions or from a to b.
+    /// Routing cost, in both directions or from a to b.
     pub weight: u32,
-    /// Its cost from b to a, where that is another one.
+    /// Routing cost from b to a, if different.
     pub reverse_weight: Option<u32>,
-    /// From a to b.
+    /// The direction from a to b.
     pub forward: DirectionSpec,
-    /// From b to a.
+    /// The direction from b to a.
     pub backward: DirectionSpec,
-    /// The boxes in its middle, where packets are real.
+    /// Middleboxes on the link, for real packets only.
     pub middlebox: Middlebox,
 }
 
 impl LinkSpec {
-    /// A link of weight 1 with nothing in its middle.
+    /// Returns a link of weight 1 without middleboxes.
     pub fn new(
         name: impl Into<String>,
         [a, b]: [NodeId; 2],
@@ -133,55 +133,56 @@ impl LinkSpec {
     }
 }
 
-/// One direction of a link: a transmitter with its queue, and a wire.
+/// One direction of a link: a queue, a transmitter and the propagation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
     /// The transmitter's rate.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,
-    /// Each packet is on the wire for a random time longer, uniform between zero and this. None passes another for that.
+    /// Random extra delay of each packet, uniform between zero and this. It does not reorder packets.
     pub jitter: Duration,
-    /// A random time of another distribution beside that, or one for each flow.
+    /// Additional random delay of another distribution, or one per flow.
     pub variation: Option<Arc<VariationSpec>>,
-    /// The queue before the transmitter.
+    /// The queue in front of the transmitter.
     pub queue: DisciplineSpec,
-    /// The router's feedback on congestion to sources; for links of the specification, not for access links.
+    /// Congestion feedback of the router to sources; for links of the specification, not for access links.
     pub feedback: Option<FeedbackSpec>,
-    /// The impairments of packets by the wire.
+    /// Impairments of packets in propagation.
     pub impairment: ImpairmentSpec,
-    /// Changes while the run goes on, in order of time.
+    /// Changes during the run, in order of time.
     pub schedule: Vec<Change>,
-    /// Rules in place of `rate` when how many bytes may leave; `rate` is then only shown, and zero is an outage all the
-    /// same.
+    /// Capacity trace that replaces `rate`: when how many bytes may leave. `rate` is then only displayed, but zero
+    /// still is an outage.
     pub capacity: Option<Arc<CapacityTrace>>,
-    /// The bytes that the line puts around each packet.
+    /// Link-layer framing of each packet.
     pub framing: Framing,
-    /// A token bucket before the transmitter, and the sleep of one that has nothing to send.
+    /// Token bucket in front of the transmitter, and its wake-up delay after idle time.
     pub onset: OnsetSpec,
-    /// Packets arrive in batches, as they were aggregated.
+    /// Aggregation: packets arrive in batches.
     pub aggregation: Option<AggregationSpec>,
-    /// Rate and delay change in a rhythm, around those of this direction.
+    /// Periodic variation of rate and delay around those of this direction.
     pub rhythm: Option<RhythmSpec>,
-    /// The treatment of ECN codepoints.
+    /// Treatment of ECN codepoints.
     pub ecn: EcnTreatment,
-    /// The acknowledgements of the window transport that do not wait for their turn; only where packets wait first come, first served.
+    /// Removal of superseded acknowledgements of the window transport from the queue; FIFO queues only.
     pub ack_filter: AckFilter,
 }
 
-/// The bytes a line puts around each packet: they take time, but are no part of its size in queues and counts.
+/// Link-layer overhead of each packet. It takes transmission time, but is not part of the packet size in queues and
+/// counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// Nothing that is not in the packet's size already.
+    /// No overhead beyond the packet size.
     #[default]
     None,
-    /// Cells of 53 bytes with 48 of payload each. The packet, AAL5's trailer of 8 bytes and padding fill whole cells
-    /// (ITU-T I.363.5).
+    /// Cells of 53 bytes with 48 bytes of payload each. The packet, the AAL5 trailer of 8 bytes and padding fill whole
+    /// cells (ITU-T I.363.5).
     AtmAal5,
 }
 
 impl Framing {
-    /// Bytes on the wire of a packet of `size` bytes.
+    /// Returns the bytes on the wire of a packet of `size` bytes.
     pub fn on_wire(self, size: u32) -> u64 {
         match self {
             Self::None => u64::from(size),
@@ -194,55 +195,56 @@ const CELL: u64 = 53;
 const CELL_PAYLOAD: u64 = 48;
 const AAL5_TRAILER: u64 = 8;
 
-/// Flows that are alike.
+/// A group of identically configured flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
-    /// The group's name; its flows are `name` where there is one, `name.1`, `name.2` ... otherwise.
+    /// The group's name. A single flow has this name; several are `name.1`, `name.2` and so on.
     pub name: String,
     /// The number of flows.
     pub count: u32,
-    /// The node that data comes from.
+    /// The data source.
     pub from: NodeId,
-    /// The node that data goes to.
+    /// The data sink.
     pub to: NodeId,
-    /// Ends of flows in place of these two, the same flow's first: flow number i (from 0) has pair i, beginning anew behind the
-    /// last.
+    /// Pairs of source and sink that replace `from` and `to`: flow number i (from 0) has pair i, cyclically.
     pub pairs: Arc<[[NodeId; 2]]>,
-    /// Gives each flow a source host behind `from` and a sink host behind `to`, on links of its own.
+    /// Access links: each flow has its own source host behind `from` and sink host behind `to`.
     pub access: Option<AccessSpec>,
-    /// The protocol.
+    /// The transport protocol.
     pub transport: TransportSpec,
-    /// The work of the application.
+    /// The workload of the application.
     pub workload: WorkloadSpec,
-    /// The pace at which the application at the sink reads; as fast as data is delivered without.
+    /// Read rate of the application at the sink; unlimited if absent.
     pub reading: Option<Arc<ReadingSpec>>,
-    /// An act of the receivers against the rules.
+    /// Protocol violation by the receivers.
     pub misbehaviour: Option<Misbehaviour>,
-    /// The times at which flows start.
+    /// Start time of the flows.
     pub start: Time,
-    /// Each flow starts at a random time, uniform in this span after `start`; zero for all at once.
+    /// Width of the random start times: each flow starts uniformly within this span after `start`; zero for no
+    /// randomness.
     pub spread: Duration,
-    /// Flow number i (from 0) starts i times this later.
+    /// Stagger: flow number i (from 0) starts i times this later.
     pub stagger: Duration,
-    /// The time at which the applications stop writing.
+    /// Time at which the applications stop writing.
     pub stop: Option<Time>,
-    /// Acknowledgements and other control PDUs skip the network and arrive after this delay, without loss.
+    /// Delay of an out-of-band control channel: acknowledgements and other control PDUs bypass the network and arrive
+    /// after this delay, without loss.
     pub control_channel: Option<Duration>,
-    /// A host that sends data of a flow takes a random time for each packet before it leaves, uniform between zero and this.
-    /// It can have several at work, so that this takes nothing off its rate, and they keep their order: what breaks
-    /// up the phase in which flows otherwise meet full queues (Floyd and Jacobson 1992, section 4). A host with an access
-    /// link of its own adds it to the [`jitter`](DirectionSpec::jitter) of that.
+    /// Maximum random processing delay of each data packet at its sending host, uniform between zero and this. Packets
+    /// are processed in parallel, at no cost in rate, and keep their order. It breaks the phase effects of flows at
+    /// full queues (Floyd and Jacobson 1992, section 4). A host with an access link adds it to the link's
+    /// [`jitter`](DirectionSpec::jitter).
     pub overhead: Duration,
-    /// The hosts at both ends of each flow, a thread at each; ideal ones without.
+    /// Host model at both endpoints of each flow, one thread each; ideal hosts if absent.
     pub host: Option<HostSpec>,
-    /// The flows' importance for gates and for queues that act on it: from 1, the highest, to [`LOWEST_PRIORITY`].
+    /// Priority of the flows at gates and priority queues: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
-    /// The packets of real programs between the two nodes that belong to the flows, where the network is live.
+    /// Match of the real programs' packets between the two nodes that belong to the flows, in a live network.
     pub real: Option<Match>,
 }
 
 impl GroupSpec {
-    /// One flow that starts at once, has no host of its own, and is like others in all else.
+    /// Returns one flow that starts at once, without access links, with defaults for everything else.
     pub fn new(
         name: impl Into<String>,
         [from, to]: [NodeId; 2],
@@ -272,12 +274,12 @@ impl GroupSpec {
         }
     }
 
-    /// The nodes between which its flows go, each pair once or more.
+    /// Returns the pairs of source and sink of its flows, each once or more.
     pub fn ends(&self) -> impl ExactSizeIterator<Item = [NodeId; 2]> + '_ {
         (0..self.pairs.len().max(1)).map(|pair| self.pairs.get(pair).copied().unwrap_or([self.from, self.to]))
     }
 
-    /// The nodes that flow number `flow` (from 0) begins and ends at.
+    /// Returns the source and sink of flow number `flow` (from 0).
     pub fn ends_of(&self, flow: u32) -> [NodeId; 2] {
         match self.pairs.len() {
             0 => [self.from, self.to],
@@ -285,18 +287,18 @@ impl GroupSpec {
         }
     }
 
-    /// The number of flows of the pair of that position.
+    /// Returns the number of flows of the pair at that position.
     pub fn flows_of_pair(&self, pair: usize) -> u32 {
         let pairs = self.pairs.len().max(1) as u32;
         self.count / pairs + u32::from((pair as u32) < self.count % pairs)
     }
 
-    /// The time at which its flow number `flow` (from 0) starts; `spread` is drawn from once for each, in order.
+    /// Returns the start time of flow number `flow` (from 0). Draws from `spread` once per flow, in order.
     pub(crate) fn start_of(&self, flow: u32, spread: &mut Stream) -> Time {
         self.start + self.stagger * u64::from(flow) + spread.uniform_duration(self.spread)
     }
 
-    /// The reason for which the applications of this group cannot read as they are said to, if they cannot.
+    /// Returns the reason why the applications of this group cannot read as configured, if any.
     pub fn reading_fault(&self) -> Option<&'static str> {
         let reading = self.reading.as_deref()?;
         if let Some(why) = self.transport.properties().no_slow_reader() {
@@ -313,14 +315,14 @@ impl GroupSpec {
         (!is_ordered).then_some("the changes of the reading rate must be in order of time")
     }
 
-    /// The reason for which the receivers of this group cannot misbehave as they are said to, if they cannot.
+    /// Returns the reason why the receivers of this group cannot misbehave as configured, if any.
     pub fn misbehaviour_fault(&self) -> Option<&'static str> {
         let how = self.misbehaviour?;
         let can = self.transport.clone().ends.properties_mut().misbehave(how);
         (!can).then_some("the scheme has no receiver that could be made to misbehave: window schemes have")
     }
 
-    /// The reason for which the hosts of this group make no sense beside these nodes, if they make none.
+    /// Returns the reason why the hosts of this group are invalid with these nodes, if any.
     pub fn host_fault(&self, nodes: &[NodeSpec]) -> Option<&'static str> {
         let host = self.host.as_ref()?;
         let works = |node: NodeId| nodes.get(node.0 as usize).is_some_and(|node| !node.processing.is_free());
@@ -332,25 +334,25 @@ impl GroupSpec {
         host.fault().or(works.then_some(twice))
     }
 
-    /// The number of ends of a flow that send data: the sink answers requests.
+    /// Returns the number of endpoints of a flow that send data: 2 if the sink answers requests.
     pub(crate) fn senders(&self) -> u32 {
         1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))
     }
 
-    /// The number of a flow's lines for the [`overhead`](Self::overhead) of its hosts, behind all other lines of its
-    /// own: none where access links have it.
+    /// Returns the number of a flow's internal links for the [`overhead`](Self::overhead) of its hosts, numbered after
+    /// all its other links; none if access links include it.
     pub(crate) fn overhead_links(&self) -> u32 {
         if self.overhead.is_zero() || self.access.is_some() { 0 } else { self.senders() }
     }
 
-    /// The number of lines of each flow's own: those of its access, its control channels, its hosts' overhead.
+    /// Returns the number of links of each flow: for access, control channels and host overhead.
     pub(crate) fn own_links(&self) -> u32 {
         let access = if self.access.is_some() { 4 } else { 0 };
         let channels = if self.control_channel.is_some() { self.senders() } else { 0 };
         access + channels + self.overhead_links()
     }
 
-    /// The access links, if there are any, with the overhead of the hosts behind them.
+    /// Returns the access links, if any, with the host overhead included.
     pub(crate) fn access_with_overhead(&self) -> Option<AccessSpec> {
         let mut access = self.access.clone()?;
         access.source_forward.add_overhead(self.overhead);
@@ -361,97 +363,96 @@ impl GroupSpec {
     }
 }
 
-/// The pace at which the application at a flow's sink reads what is delivered to it. What it has not read takes room
-/// at the receiver, whose window closes.
+/// Read rate of the application at a flow's sink. Unread data occupies the receive buffer and closes the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadingSpec {
-    /// The rate of payload at the start: [`Rate::MAX`] is at once, zero not at all.
+    /// Initial rate of payload: [`Rate::MAX`] reads at once, zero not at all.
     pub rate: Rate,
     /// Changes, in order of time.
     pub changes: Vec<ReadingChange>,
 }
 
-/// A change of the rate at which an application reads.
+/// A change of an application's read rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadingChange {
     /// The time of the change.
     pub at: Time,
     /// The new rate of payload.
     pub rate: Rate,
-    /// The application tells its receiver, which changes its window accordingly: two-level flow control only.
+    /// Announced to the receiver, which adjusts its window; two-level flow control only.
     pub announced: bool,
 }
 
-/// The lowest priority that a flow can have, and the usual one.
+/// Lowest priority of a flow, and the default.
 pub const LOWEST_PRIORITY: u8 = 6;
 
 /// The links between a flow's own hosts and the network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessSpec {
-    /// Between the source host (a) and `from` (b).
+    /// From the source host to `from`.
     pub source_forward: DirectionSpec,
-    /// Back.
+    /// From `from` to the source host.
     pub source_backward: DirectionSpec,
-    /// Between `to` (a) and the sink host (b).
+    /// From `to` to the sink host.
     pub sink_forward: DirectionSpec,
-    /// Back.
+    /// From the sink host to `to`.
     pub sink_backward: DirectionSpec,
-    /// The cost of handling a packet at the source host.
+    /// Cost of handling a packet at the source host.
     pub source_processing: Processing,
-    /// The same at the sink host.
+    /// Cost of handling a packet at the sink host.
     pub sink_processing: Processing,
 }
 
 /// A transport protocol with its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportSpec {
-    /// The scheme's name, for results.
+    /// Name of the scheme in results.
     pub scheme: String,
-    /// Both ends.
+    /// Configuration of both endpoints.
     pub ends: Ends,
-    /// Bytes on the wire that every data packet has beside its payload, but for what depends on the packet.
+    /// Overhead of a data packet on the wire, in bytes, without packet-dependent parts.
     pub header: u32,
-    /// Bytes on the wire of a packet without payload, but for what depends on the packet.
+    /// Size of a packet without payload on the wire, in bytes, without packet-dependent parts.
     pub control: u32,
 }
 
 impl TransportSpec {
-    /// The scheme of that name, with these ends and sizes.
+    /// Returns the scheme of that name, with these endpoint configurations and sizes.
     pub fn new(scheme: &str, ends: impl Into<Ends>, header: u32, control: u32) -> Self {
         Self { scheme: scheme.to_owned(), ends: ends.into(), header, control }
     }
 
-    /// The properties of its protocol family, as configured.
+    /// Returns the properties of its protocol family, as configured.
     pub fn properties(&self) -> &dyn Properties {
         self.ends.properties()
     }
 
-    /// The scheme in words.
+    /// Returns a description of the scheme.
     pub fn words(&self) -> String {
         format!("{}{}", self.scheme, self.properties().words())
     }
 
-    /// The size on the wire of a data packet with so much payload.
+    /// Returns the size on the wire of a data packet with `payload` bytes.
     pub fn data_packet(&self, payload: u32) -> u32 {
         payload + self.properties().framing(payload) + self.header
     }
 
-    /// The size on the wire of a packet that answers data.
+    /// Returns the size on the wire of an acknowledgement or other answer to data.
     pub fn answer_packet(&self) -> u32 {
         self.properties().answer() + self.control
     }
 
-    /// True if routers that give this feedback tell the scheme's sources.
+    /// Returns true if the scheme's sources receive this router feedback.
     pub fn understands(&self, feedback: &FeedbackSpec) -> bool {
         feedback.audience == Audience::All || self.properties().feedback() == Some(feedback.policy.kind())
     }
 
-    /// Bytes on the wire of the data packets that receivers took.
+    /// Returns the bytes on the wire of the data packets that receivers accepted.
     pub(crate) fn on_wire(&self, taken: &ReceiverCounts) -> u64 {
         taken.payload + taken.framing + taken.packets * u64::from(self.header)
     }
 
-    /// The share that a rate of payload is of the rate both ends agreed upon; `None` where no rate is agreed upon.
+    /// Returns a payload rate as a share of the rate negotiated by both endpoints; `None` without a negotiated rate.
     pub(crate) fn reading_share(&self, rate: Rate) -> Option<f64> {
         let agreed = self.properties().agreed_rate()?.as_f64();
         let packet = f64::from(self.properties().segment());
@@ -460,18 +461,18 @@ impl TransportSpec {
     }
 }
 
-/// The work of an application.
+/// The traffic of an application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadSpec {
-    /// Always has more to send (ftp).
+    /// Unlimited data (ftp).
     Bulk,
     /// Sends this much and ends.
     Transfer(Bytes),
-    /// Sends until this much has arrived, and ends: over datagrams more than that, if some are lost. What is on the way
-    /// by then still arrives.
+    /// Sends until this much has arrived, then ends. Over datagrams with loss that is more than this. Data in flight at
+    /// the end still arrives.
     Deliver(Bytes),
-    /// One packet, then an exponential gap; the clock of the gap starts when the packet was sent, so it stands
-    /// still while the window is closed.
+    /// One packet, then an exponential gap. The gap starts when the packet was sent, hence not while the window is
+    /// closed.
     Telnet {
         /// The size of each write.
         packet: Bytes,
@@ -480,77 +481,78 @@ pub enum WorkloadSpec {
     },
     /// Writes at a constant rate during `on`, nothing during `off`.
     OnOff {
-        /// The time for which it writes; the mean where `random`.
+        /// Duration of writing; the mean if `random`.
         on: Duration,
-        /// The time for which it is silent; the mean where `random`.
+        /// Duration of silence; the mean if `random`.
         off: Duration,
-        /// The rate while on; `None` is greedy while on.
+        /// Rate while on; `None` is unlimited.
         rate: Option<Rate>,
         /// The size of each write.
         packet: Bytes,
-        /// Draw both times from exponential distributions.
+        /// Draws both durations from exponential distributions.
         random: bool,
-        /// Draw both times from Pareto distributions of this shape, above 1, with these means.
+        /// Shape, above 1, of the Pareto distributions of both durations, with these means.
         shape: Option<f64>,
     },
-    /// Each flow of the group sends a block on a connection of its own. When the blocks of all have arrived, all wait, and the next
-    /// round begins.
+    /// Each flow of the group sends a block on its own connection. When all blocks have arrived, all flows pause, and
+    /// the next round begins.
     Rounds {
         /// The size of each block.
         size: Bytes,
-        /// The number of rounds; until the end of the run without.
+        /// Number of rounds; unlimited if absent.
         rounds: Option<u32>,
-        /// The time between the arrival of the last block and the next round.
+        /// Think time between the arrival of the last block and the next round.
         think: Duration,
     },
-    /// One write of fixed size every fixed time.
+    /// Writes of a fixed size at a fixed interval.
     ConstantRate {
-        /// The rate of written bytes.
+        /// Rate of written bytes.
         rate: Rate,
         /// The size of each write.
         packet: Bytes,
     },
-    /// Finite transfers that arrive at random, each a connection of its own. Over datagrams, where nothing tells when a
-    /// transfer has arrived, they share one and have no completion times.
+    /// Finite transfers with Poisson arrivals, each on its own connection. Over datagrams, where the end of a transfer
+    /// cannot be detected, they share one connection and have no completion times.
     Poisson {
         /// The mean time between arrivals.
         gap: Duration,
         /// The size of each transfer.
         size: SizeSpec,
     },
-    /// Finite transfers that arrive at given times, each a connection of its own as with Poisson arrivals.
+    /// Finite transfers that arrive at given times, each on its own connection.
     List(Arc<ArrivalList>),
-    /// The source asks, the sink answers, the source thinks, and again, one connection each way.
+    /// The source sends a request, the sink answers, the source thinks, and so on, with one connection each way.
     RequestResponse {
-        /// The size of a question.
+        /// The size of a request.
         request: Bytes,
-        /// The size of an answer.
+        /// The size of a response.
         response: SizeSpec,
-        /// The mean of the exponential pause before the next question; zero for none.
+        /// Mean of the exponential think time before the next request; zero for none.
         think: Duration,
     },
-    /// Writes recorded elsewhere: when (from the flow's start) and how much.
+    /// Recorded writes: time since the flow's start, and size.
     Trace(Arc<[(Duration, Bytes)]>),
 }
 
 impl WorkloadSpec {
-    /// True where each flow has many transfers, with a connection for each.
+    /// Returns true if each flow has many transfers, with a connection for each.
     pub const fn has_transfers(&self) -> bool {
         matches!(self, Self::Poisson { .. } | Self::List(_))
     }
 }
 
-/// Transfers of the flows of a group: when each arrives, from its flow's start, and its size.
+/// Transfers of the flows of a group: arrival time since the flow's start, and size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArrivalList {
     /// Ordered by flow, and within a flow by time.
     transfers: Box<[(Duration, Bytes)]>,
-    /// For each flow the end of its transfers.
+    /// End position of each flow's transfers.
     ends: Box<[u32]>,
 }
 
 impl ArrivalList {
-    /// Transfers by the flow (from 0) that they are of, in any order; those of a flow at one time keep theirs.
+    /// Builds the list from transfers with their flow number (from 0), in any order. Transfers of one flow at the same
+    /// time keep their order.
     pub fn new(mut transfers: Vec<(u32, Duration, Bytes)>) -> Self {
         transfers.sort_by_key(|&(flow, at, _)| (flow, at));
         let flows = transfers.last().map_or(0, |&(flow, ..)| flow as usize + 1);
@@ -565,34 +567,34 @@ impl ArrivalList {
         Self { transfers, ends: ends.into() }
     }
 
-    /// The transfers of a flow, in order of time.
+    /// Returns the transfers of a flow, in order of time.
     pub fn of(&self, flow: u32) -> &[(Duration, Bytes)] {
         let end = |flow: usize| self.ends.get(flow).copied().unwrap_or(self.transfers.len() as u32) as usize;
         let begin = (flow as usize).checked_sub(1).map_or(0, end);
         &self.transfers[begin..end(flow as usize)]
     }
 
-    /// All transfers, those of the first flow first.
+    /// Returns all transfers, those of the first flow first.
     pub fn all(&self) -> &[(Duration, Bytes)] {
         &self.transfers
     }
 
-    /// The number of flows up to the last that has transfers.
+    /// Returns one more than the number of the last flow with transfers.
     pub fn flows(&self) -> u32 {
         self.ends.len() as u32
     }
 }
 
-/// The measurements to record along the way.
+/// The measurements to record during the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureSpec {
-    /// Sample series this often; `None` records no series.
+    /// Sampling interval of series; `None` records no series.
     pub interval: Option<Duration>,
-    /// At most this many flows have series: the first of each group in turn.
+    /// Maximum number of flows with series: the first flow of each group, then the second of each, and so on.
     pub flows: u32,
-    /// At most this many points a series; when it is full, every other point is dropped and the interval doubles.
+    /// Maximum number of points in a series. When it is full, every other point is dropped and the interval doubles.
     pub points: u32,
-    /// Record a point at every change rather than at intervals, within the same bound.
+    /// Records a point at every change rather than at intervals, within the same maximum.
     pub every_event: bool,
 }
 
@@ -603,7 +605,7 @@ impl Default for MeasureSpec {
 }
 
 impl DirectionSpec {
-    /// Returns the rate in the long run: for a line that begins stopped, the highest that is scheduled.
+    /// Returns the long-term rate: for a link that starts stopped, the highest scheduled rate.
     pub fn nominal_rate(&self) -> Rate {
         let rate = if self.rate.is_zero() {
             self.schedule.iter().filter_map(|change| change.rate).max().unwrap_or(Rate::ZERO)
@@ -613,8 +615,8 @@ impl DirectionSpec {
         self.onset.shaper.map_or(rate, |shaper| rate.min(shaper.rate))
     }
 
-    /// A line that takes any number of packets at once, each for this time: a way of its own for control PDUs, or with
-    /// a jitter the work of a host.
+    /// Returns a link that carries any number of packets at once, each for this delay: a control channel or, with
+    /// jitter, the processing of a host.
     pub fn of_any_rate(delay: Duration) -> Self {
         Self {
             rate: Rate::MAX,
@@ -635,29 +637,30 @@ impl DirectionSpec {
         }
     }
 
-    /// The mean time on the wire of a packet that nothing delays: [`delay`](Self::delay) and what
-    /// [`variation`](Self::variation) adds on average.
+    /// Returns the mean propagation time of an undelayed packet: [`delay`](Self::delay) plus the mean of
+    /// [`variation`](Self::variation).
     pub fn mean_delay(&self) -> Duration {
         self.delay + self.variation.as_ref().map_or(Duration::ZERO, |variation| variation.distribution.mean())
     }
 
-    /// The longest random time for which a packet is on the wire beside its delay, changes included.
+    /// Returns the longest random propagation time beyond the delay, with scheduled changes.
     pub fn longest_variation(&self) -> Duration {
         let variation = self.variation.as_ref().map(|variation| variation.distribution.longest());
         let changed = self.schedule.iter().filter_map(|change| change.jitter.as_ref());
         changed.map(JitterChange::longest).fold(self.jitter + variation.unwrap_or_default(), Duration::max)
     }
 
-    /// True unless there is a filter of acknowledgements whose queue lets nothing be taken out.
+    /// Returns false if there is an acknowledgement filter whose queue does not allow removal.
     pub fn may_filter(&self) -> bool {
         self.ack_filter == AckFilter::None || self.queue.config::<FcfsConfig>().is_some()
     }
 
-    /// Checks what a transmitter relies on.
+    /// Checks the assumptions of the transmitter.
     ///
     /// # Errors
     ///
-    /// Says in words what is wrong: probabilities outside 0 to 1, a random delay without sense, an empty capacity trace, changes out of order.
+    /// A description of the problem: a probability outside 0 to 1, an invalid random delay, an empty capacity trace, or
+    /// changes out of order.
     pub fn check(&self) -> Result<(), String> {
         self.queue.check().map_err(|error| error.to_string())?;
         self.impairment.check().map_err(|error| error.to_string())?;

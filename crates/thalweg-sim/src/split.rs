@@ -1,7 +1,7 @@
-//! A run that is ready, in parts, and the parts put together again when they are done.
+//! Splitting of a built run into partitions, and merging of the partitions at the end.
 //!
-//! Everything keeps its number. A part has tables as long as those of the whole, in which what others have is stood in for, so that
-//! events have the same keys and ties the same order everywhere.
+//! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
+//! entries of other partitions: events have the same keys and ties the same order everywhere.
 
 use crate::cut::Cut;
 use crate::event::{Kind, MAX_ENTITIES};
@@ -29,18 +29,18 @@ use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use thalweg_proto::units::Time;
 
-/// The whole run without what its parts have.
+/// Unpartitioned state: the whole run without the state of its partitions.
 #[derive(Debug)]
 pub(crate) struct Rest<T: Tracing> {
     whole: Box<EventLoop<T>>,
     owners: Arc<Owners>,
-    /// The parts of stations, of hosts and of gates.
+    /// Partitions of queues, hosts and gates.
     stations: Vec<u16>,
     hosts: Vec<u16>,
     gates: Vec<u16>,
 }
 
-/// Takes apart a run of `spec` in which nothing has happened yet.
+/// Splits a built run of `spec` that has not started.
 pub(crate) fn split<T: Tracing + Clone>(
     mut whole: Box<EventLoop<T>>,
     spec: &Spec,
@@ -65,7 +65,7 @@ pub(crate) fn split<T: Tracing + Clone>(
         of_gates[usize::from(gate)] = part;
     }
     let mut has_flows = vec![false; cut.parts];
-    // Queues that tell sources have to know them.
+    // Queues with feedback need the flows of their sources.
     let speaks = |line: &DirectionSpec| line.feedback.is_some();
     let lines = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]).zip(&owners.links);
     let speakers = lines.filter(|(line, _)| speaks(line)).map(|(_, part)| part);
@@ -73,7 +73,7 @@ pub(crate) fn split<T: Tracing + Clone>(
     having.for_each(|&part| has_flows[usize::from(part)] = true);
     let network = &mut whole.network;
     let stations = core::mem::take(&mut network.stations);
-    // Queues may be of other projects, and are not shown to several threads.
+    // Third-party queues are not `Sync`, hence not shared among threads.
     let count = stations.len();
     let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| Station::default()).collect());
     let stations = put(stations, &of_stations, stand_ins);
@@ -81,7 +81,7 @@ pub(crate) fn split<T: Tracing + Clone>(
     let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::stand_in);
     let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::stand_in);
     for flow in owners.apart() {
-        // Delays are measured where packets arrive.
+        // Delays are measured at the receiver.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
@@ -151,7 +151,8 @@ pub(crate) fn split<T: Tracing + Clone>(
     (Rest { whole, owners, stations: of_stations, hosts: of_hosts, gates: of_gates }, parts)
 }
 
-/// Makes something for each part, all at once: tables of many flows take a second otherwise, most of it for memory to be there.
+/// Builds an item for each partition, in parallel: tables of many flows otherwise take a second, mostly for memory
+/// allocation.
 fn at_once<X: Send>(parts: usize, make: impl Fn(usize) -> X + Sync) -> Vec<X> {
     std::thread::scope(|scope| {
         let make = &make;
@@ -162,7 +163,7 @@ fn at_once<X: Send>(parts: usize, make: impl Fn(usize) -> X + Sync) -> Vec<X> {
     })
 }
 
-/// Deals a table out: each part has what is its own in its place, and stand-ins elsewhere.
+/// Distributes a table: each partition gets its own entries in place, and placeholders elsewhere.
 fn scatter<X: Send + Sync>(
     table: Vec<X>,
     parts: usize,
@@ -173,7 +174,7 @@ fn scatter<X: Send + Sync>(
     put(table, owners, stand_ins)
 }
 
-/// Puts each entry of a table in the place of its owner's stand-in.
+/// Moves each entry of a table into the placeholder at its owner.
 fn put<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
     for (place, (entry, &owner)) in table.into_iter().zip(owners).enumerate() {
         tables[usize::from(owner)][place] = entry;
@@ -181,7 +182,7 @@ fn put<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>>
     tables
 }
 
-/// Puts a table together again; tables may be missing where nothing was in them.
+/// Reassembles a table; empty tables may be missing.
 fn gather<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
     let base = (0..tables.len()).max_by_key(|&part| tables[part].len()).unwrap_or(0);
     let Some(mut whole) = tables.get_mut(base).map(core::mem::take) else { return Vec::new() };
@@ -194,19 +195,19 @@ fn gather<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
     whole
 }
 
-/// The parts that have things, and the numbers of connections, which are those that they get when all is one.
+/// Returns the owners of all items, and the connection ids, which are those of the whole run.
 fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     let mut links = cut.links.clone();
     for ((flow, &source), &sink) in whole.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
-        // A flow's own lines follow those of the flow before it. Where its ends are apart, it has one for control PDUs at most, which
-        // are the sink's, and one behind it for the overhead of the host at the source.
+        // A flow's own links follow those of the previous flow. If its endpoints are in different partitions, it has at
+        // most one for control PDUs, owned by the sink, followed by one for the host overhead of the source.
         let group = &spec.groups[flow.group as usize];
         let of_sink = u32::from(group.control_channel.is_some());
         links.extend((0..group.own_links()).map(|own| if own < of_sink { sink } else { source }));
     }
     let group = |flow: u32| &spec.groups[whole.flows[flow as usize].group as usize];
     let mut starts: Vec<u32> = (0..whole.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
-    // What is there for the very beginning is handled in the order in which it was added.
+    // Events at time zero are handled in the order of their insertion.
     starts.sort_by_key(|&flow| {
         let start = whole.flows[flow as usize].start;
         let place = whole.wheel.place_at(start, Kind::Start.key(flow));
@@ -232,11 +233,11 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     }
 }
 
-/// Deals the first events out.
+/// Distributes the initial events.
 fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     let mut place = 0;
     while let Some((time, key, _)) = whole.wheel.pop() {
-        // Those of the very beginning are in the order in which they were added, which is no part's alone.
+        // Events at time zero are in the order of their insertion, across partitions.
         place += 1;
         parts.iter_mut().for_each(|part| part.wheel.set_tie(place));
         let entity = key & (MAX_ENTITIES - 1);
@@ -253,7 +254,8 @@ fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Even
             Kind::Stop => owners.sources[entity as usize],
             Kind::Application => owners.sources[(entity & !READS) as usize],
             _ => {
-                // Samples and the ends of the warm-up and of the run are everybody's; nothing else is due before the run begins.
+                // Samples, the end of the warm-up and the end of the run exist in every partition; nothing else is due
+                // before the start.
                 parts.iter_mut().for_each(|part| part.wheel.push(time, key));
                 continue;
             }
@@ -262,7 +264,7 @@ fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Even
     }
 }
 
-/// Takes a table out of each part.
+/// Takes a table out of each partition.
 fn each<T: Tracing, X: Default>(
     parts: &mut [EventLoop<T>],
     table: impl Fn(&mut EventLoop<T>) -> &mut X,
@@ -270,7 +272,7 @@ fn each<T: Tracing, X: Default>(
     parts.iter_mut().map(|part| core::mem::take(table(part))).collect()
 }
 
-/// Puts the parts of a run together, all of which have come as far.
+/// Merges the partitions of a run, all of which must have reached the same time.
 pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
     let Rest { mut whole, owners, stations, hosts, gates } = rest;
     let network = &mut whole.network;
@@ -329,7 +331,8 @@ pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> E
     *whole
 }
 
-/// The connections of all parts and their ends: those that flows had from their start, and behind them what each flow opened.
+/// Merges the connections of all partitions and their endpoints: those open from the start, then those opened by each
+/// flow.
 fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     let fixed = owners.ends.len() / 2;
     let mut opened: Vec<_> = parts.iter_mut().map(|part| opened(part, fixed)).collect();
@@ -340,7 +343,7 @@ fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mu
     for (opener, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
         let places = [source, sink].map(|part| parts[part].numbers.places(opener).to_vec());
-        // The source has opened all that have been.
+        // The source has opened every connection.
         for (turn, &place) in places[0].iter().enumerate() {
             let [sender, receiver] =
                 [(source, Some(&place), 0), (sink, places[1].get(turn), 1)].map(|(part, place, end)| {
@@ -356,20 +359,20 @@ fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mu
     }
 }
 
-/// The connections that a part opened as the run went on.
+/// The connections that a partition opened during the run.
 struct Opened {
     connections: Vec<Connection>,
     endpoints: Vec<Endpoint>,
 }
 
-/// Takes out of a part's tables what is behind so many connections.
+/// Takes everything after the first `fixed` connections out of a partition's tables.
 fn opened<T: Tracing>(part: &mut EventLoop<T>, fixed: usize) -> Opened {
-    // A part without flows has none at all.
+    // A partition without flows has no connections.
     let fixed = fixed.min(part.connections.len());
     Opened { connections: part.connections.split_off(fixed), endpoints: part.endpoints.split_off(2 * fixed) }
 }
 
-/// The states of controllers, each from the part that has the sender.
+/// Merges the states of controllers, each from the partition of the sender.
 fn states<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     for (place, watched) in whole.watched_flows.iter_mut().enumerate() {
         let part = parts.get_mut(owners.sources[watched.flow as usize] as usize);
@@ -379,7 +382,7 @@ fn states<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Ev
     }
 }
 
-/// The series of flows and links, each from the part that has its subject.
+/// Merges the series of flows and links, each from the partition of its subject.
 fn recorders<T: Tracing>(whole: &EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) -> Vec<Recorder> {
     let mut of = vec![0; whole.recorders.len()];
     for watched in &whole.watched_flows {
@@ -395,13 +398,13 @@ fn recorders<T: Tracing>(whole: &EventLoop<T>, owners: &Owners, parts: &mut [Eve
     gather(each(parts, |part| &mut part.recorders), &of)
 }
 
-/// The transfers of all parts, and so many that were only counted, in the order in which they ended.
+/// Merges the transfers of all partitions, listed and only counted, in the order of their end.
 fn in_order<T: Tracing>(
     whole: &EventLoop<T>,
     mut ended: Vec<(Moment, Transfer)>,
     left_out: u64,
 ) -> TransferList {
-    // What one event led to stays in its order.
+    // Items of one event keep their order.
     ended.sort_by_cached_key(|(Moment { time, origin, place }, _)| {
         (*time, origin.steps, whole.wheel.place_at(*time, origin.key), *place)
     });

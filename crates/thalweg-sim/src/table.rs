@@ -1,4 +1,4 @@
-//! The table of routes that packets follow, made before a run from the ways between the ends of its flows.
+//! The route table of packets, built before the run from the paths between the endpoints of its flows.
 
 use crate::parts::forks::{Branch, FORK, Forks};
 use crate::parts::network::{END, EXIT};
@@ -8,23 +8,23 @@ use crate::spec::{NodeId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 
-/// A route: from a node to another, and whether it goes on by a line of the packet's own.
+/// A route: source node, destination node, and true if it continues on a link of the packet's own flow.
 type Ends = (NodeId, NodeId, bool);
 
-/// The table, and where routes begin in it.
+/// The route table and the start positions of its routes.
 #[derive(Debug)]
 pub(crate) struct RouteTable {
-    /// Transmitters and forks, each route ended by [`END`].
+    /// Transmitters and ECMP groups, each route ended by [`END`].
     pub routes: Vec<u32>,
     pub forks: Forks,
-    /// The times from which routes are others, without the beginning.
+    /// Times of route changes, without the start of the run.
     pub changes: Vec<Time>,
-    /// By epoch.
+    /// Start positions by epoch.
     starts: Vec<BTreeMap<Ends, u32>>,
 }
 
 impl RouteTable {
-    /// The routes of all flows.
+    /// Builds the routes of all flows.
     pub fn new(spec: &Spec) -> Self {
         let wanted: BTreeSet<Ends> = spec
             .groups
@@ -53,8 +53,8 @@ impl RouteTable {
         }
     }
 
-    /// The positions at which a route begins, from the beginning on and after each change; `None` where there is none. Where failures
-    /// leave none it stays what it was.
+    /// Returns the start positions of a route, initially and after each change; `None` without a route. If failures
+    /// leave no route, the previous one stays.
     pub fn starts(&self, from: NodeId, to: NodeId, exits: bool) -> Option<Vec<u32>> {
         let mut starts = Vec::with_capacity(self.starts.len());
         for epoch in &self.starts {
@@ -65,10 +65,10 @@ impl RouteTable {
     }
 }
 
-/// The entries of a route that are copied at most.
+/// Maximum number of route entries to copy.
 const LONGEST_COPY: usize = 8;
 
-/// A table that is being made.
+/// Builder of the route table.
 struct Maker {
     routes: Vec<u32>,
     forks: Vec<(u32, u32)>,
@@ -76,7 +76,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// One path for each.
+    /// Adds one path for each wanted route.
     fn paths(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
         let mut starts = BTreeMap::new();
         for &(from, to, exits) in wanted {
@@ -88,7 +88,7 @@ impl Maker {
         starts
     }
 
-    /// All best paths, of which those to one node share what they have in common.
+    /// Adds all shortest paths; paths to the same node share their common suffix.
     fn webs(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
         let by_sink: BTreeSet<(NodeId, bool, NodeId)> =
             wanted.iter().map(|&(from, to, exits)| (to, exits, from)).collect();
@@ -108,7 +108,7 @@ impl Maker {
         starts
     }
 
-    /// Writes down how to go on from a node, and from all behind it.
+    /// Writes the next hops of a node and of all nodes after it.
     fn place(
         &mut self,
         routes: &Routes<'_>,
@@ -135,14 +135,14 @@ impl Maker {
                         node = next(only);
                         continue;
                     }
-                    // A short way without a choice is sooner written twice than jumped to.
+                    // A short path without a choice is copied rather than jumped to.
                     if let Some(rest) = behind.and_then(|at| self.straight(at)) {
                         self.routes.push(only);
                         self.routes.extend(rest);
                         break;
                     }
                 }
-                // Where they lead is not known yet, but the node there is.
+                // The position of the next hops is not known yet, but their node is.
                 self.branches.extend(leaving.iter().map(|&link| Branch { link, next: next(link).0 }));
                 self.routes.push(FORK + self.forks.len() as u32);
                 self.forks.push((node.0, self.branches.len() as u32));
@@ -154,7 +154,7 @@ impl Maker {
         }
     }
 
-    /// The rest of a route from a place on, if it is short and has no choice.
+    /// Returns the rest of a route from a position, if it is short and has no choice.
     fn straight(&self, at: u32) -> Option<Vec<u32>> {
         let rest = self.routes.get(at as usize..)?;
         let length = rest.iter().take(LONGEST_COPY).position(|&entry| entry == END)? + 1;

@@ -1,17 +1,17 @@
-//! Closed formulas of the literature, to compare simulations with: how fast TCP goes through loss, how long packets wait, and how
-//! much a path and its queue hold. Windows are in segments, times in seconds, rates in bit/s, probabilities from 0 to 1; a
-//! value outside a formula's domain gives `None`.
+//! Closed formulas of the literature, for comparison with simulations: the rate of TCP under loss, waiting times, and
+//! the capacity of paths and queues. Windows are in segments, times in seconds, rates in bit/s, probabilities from 0 to
+//! 1. A value outside a formula's domain gives `None`.
 
-/// The mean window of Reno with random or periodic loss: sqrt(3 / (2 b p)) segments, where each acknowledgement answers `b`
-/// segments (Mathis, Semke, Mahdavi and Ott 1997, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", section 2).
-/// It knows no time-outs, and is too high where p is above 1 %.
+/// Returns the mean window of Reno with random or periodic loss: sqrt(3 / (2 b p)) segments, where each acknowledgement
+/// covers `b` segments (Mathis, Semke, Mahdavi and Ott 1997, "The Macroscopic Behavior of the TCP Congestion Avoidance
+/// Algorithm", section 2). The formula ignores time-outs and is too high for p above 1 %.
 pub fn mathis_window(p: f64, b: f64) -> Option<f64> {
     (is_loss(p) && b > 0.0).then(|| libm::sqrt(1.5 / (b * p)))
 }
 
-/// The rate of Reno in segments sent a second, of which 1 - p arrive, time-outs included: Padhye, Firoiu, Towsley and Kurose 1998, "Modeling TCP Throughput",
-/// equation 32. `rtt` and the first time-out `t0` are in seconds, `b` segments are answered at once, and the receiver takes
-/// `most` segments at most.
+/// Returns the rate of Reno in segments sent a second, time-outs included; 1 - p of them arrive (Padhye, Firoiu,
+/// Towsley and Kurose 1998, "Modeling TCP Throughput", equation 32). `rtt` and the first time-out `t0` are in seconds,
+/// each acknowledgement covers `b` segments, and the receive window is `most` segments.
 pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, most: f64) -> Option<f64> {
     if !(is_loss(p) && p < 1.0 && rtt > 0.0 && t0 >= 0.0 && b > 0.0 && most >= 1.0) {
         return None;
@@ -19,7 +19,7 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, most: f64) -> Option<f64> 
     let arrives = 1.0 - p;
     let third = (2.0 + b) / (3.0 * b);
     let unlimited = third + libm::sqrt(8.0 * arrives / (3.0 * b * p) + third * third);
-    // The probability that a loss in a window of w segments is found by a time-out: equation 24.
+    // The probability that a loss in a window of w segments is detected by a time-out: equation 24.
     let by_timeout = |w: f64| {
         let three = libm::pow(arrives, 3.0);
         let found = (1.0 - three) * (1.0 + three * (1.0 - libm::pow(arrives, w - 3.0)));
@@ -43,23 +43,23 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, most: f64) -> Option<f64> 
     Some(sent / (rtt * rounds + timeout * t0 * backoffs / arrives))
 }
 
-/// The mean window of CUBIC where one segment in 1/p is lost: (C (3 + beta) / (4 (1 - beta)))^(1/4) rtt^(3/4) / p^(3/4)
-/// segments (RFC 9438, section 5.1, equation 5), with `c` in segments/s³. On short paths CUBIC is no slower than Reno, whose
-/// window then is the larger.
+/// Returns the mean window of CUBIC with one loss in 1/p segments: (C (3 + beta) / (4 (1 - beta)))^(1/4) rtt^(3/4) /
+/// p^(3/4) segments (RFC 9438, section 5.1, equation 5), with `c` in segments/s³. On short paths the larger Reno window
+/// applies instead.
 pub fn cubic_window(p: f64, rtt: f64, c: f64, beta: f64) -> Option<f64> {
     (is_loss(p) && rtt > 0.0 && c > 0.0 && (0.0..1.0).contains(&beta))
         .then(|| libm::pow(c * (3.0 + beta) / (4.0 * (1.0 - beta)), 0.25) * libm::pow(rtt / p, 0.75))
 }
 
-/// The mean wait in the queue of M/G/1, in service times: rho (1 + v) / (2 (1 - rho)), where `v` is the squared coefficient of
-/// variation of the service times (Pollaczek 1930, Khinchine 1932). M/D/1 has v = 0, M/M/1 has v = 1. By Little's law the mean
-/// queue is rho times as many packets.
+/// Returns the mean wait in the queue of M/G/1, in service times: rho (1 + v) / (2 (1 - rho)), where `v` is the squared
+/// coefficient of variation of the service times (Pollaczek 1930, Khinchine 1932). M/D/1 has v = 0, M/M/1 has v = 1. By
+/// Little's law the mean queue is rho times this, in packets.
 pub fn mg1_wait(rho: f64, v: f64) -> Option<f64> {
     ((0.0..1.0).contains(&rho) && v >= 0.0).then(|| rho * (1.0 + v) / (2.0 * (1.0 - rho)))
 }
 
-/// The share of arrivals that find no room in M/M/1/K, which has room for `k` packets, the one in service among them:
-/// (1 - rho) rho^k / (1 - rho^(k + 1)), and 1 / (k + 1) at rho = 1 (Kleinrock 1975, "Queueing Systems", volume 1, section 3.6).
+/// Returns the blocking probability of M/M/1/K with room for `k` packets, the one in service included: (1 - rho) rho^k
+/// / (1 - rho^(k + 1)), and 1 / (k + 1) at rho = 1 (Kleinrock 1975, "Queueing Systems", volume 1, section 3.6).
 pub fn mm1k_blocked(rho: f64, k: f64) -> Option<f64> {
     if !(rho >= 0.0 && k >= 1.0) {
         return None;
@@ -71,13 +71,14 @@ pub fn mm1k_blocked(rho: f64, k: f64) -> Option<f64> {
     })
 }
 
-/// The bytes that fill a path: its rate in bit/s for one round trip in seconds. As much buffer keeps the link busy while one Reno
-/// flow, or several that lose together, halve their windows (Villamizar and Song 1994, "High Performance TCP in ANSNET").
+/// Returns the bandwidth-delay product in bytes, from the rate in bit/s and the round-trip time in seconds. A buffer of
+/// this size keeps the link busy while one Reno flow, or several synchronised ones, halve their windows (Villamizar and
+/// Song 1994, "High Performance TCP in ANSNET").
 pub fn bdp_bytes(rate: f64, rtt: f64) -> Option<f64> {
     (rate >= 0.0 && rtt >= 0.0).then_some(rate * rtt / 8.0)
 }
 
-/// The buffer in bytes that suffices for `flows` flows that do not lose together: the bandwidth-delay product over sqrt(n)
+/// Returns the buffer in bytes that suffices for `flows` desynchronised flows: the bandwidth-delay product over sqrt(n)
 /// (Appenzeller, Keslassy and McKeown 2004, "Sizing Router Buffers").
 pub fn small_buffer_bytes(rate: f64, rtt: f64, flows: f64) -> Option<f64> {
     bdp_bytes(rate, rtt).filter(|_| flows >= 1.0).map(|bdp| bdp / libm::sqrt(flows))
@@ -109,7 +110,8 @@ mod tests {
         near(cubic_window(1e-8, 0.1, 0.4, 0.7), 187_394.0, 0.001);
     }
 
-    /// For few losses time-outs are rare, and both models of Reno agree to a few percent; with many they do not.
+    /// With few losses time-outs are rare, and both models of Reno agree to a few percent; with many losses they do
+    /// not.
     #[test]
     fn padhye_meets_mathis_where_losses_are_rare() {
         let rtt = 0.1;
@@ -118,7 +120,7 @@ mod tests {
         };
         assert!((rate(1e-5) - 1.0).abs() < 0.02, "{}", rate(1e-5));
         assert!(rate(1e-2) < 0.95 && rate(0.1) < 0.65, "{} {}", rate(1e-2), rate(0.1));
-        // A small receive window rules where losses are rare: Wm a round trip.
+        // With rare losses a small receive window limits the rate: Wm a round trip.
         let limited = padhye_rate(1e-6, rtt, 0.3, 1.0, 20.0).unwrap() * rtt;
         assert!((limited / 20.0 - 1.0).abs() < 0.01, "{limited}");
     }

@@ -1,46 +1,48 @@
-//! Hosts as transports in user space meet them: a thread that is woken late, works for a while, and sleeps again.
+//! Host model of user-space transports: a thread that wakes late, works for a while, and sleeps again.
 
 use thalweg_proto::units::{Bytes, Duration};
 
-/// The host of one end of a flow: a thread with a socket of its own, that takes what has come, sends what is due, and sleeps. A
-/// round of it ends in no time but for its cost; what comes meanwhile waits for the next. Schemes that need order get packets in order
-/// ([`Resequencer`](thalweg_proto::resequence::Resequencer)).
+/// The host of one endpoint of a flow: a thread with its own socket that receives what has arrived, sends what is due,
+/// and sleeps. A round takes only the time of its configured costs; later arrivals wait for the next round. Schemes
+/// that need ordered packets receive them through a [`Resequencer`](thalweg_proto::resequence::Resequencer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostSpec {
-    /// Half of all wake-ups come later than this after what they are for: a packet that has come, a deadline that has passed.
+    /// Median wake-up latency, after an arrival or the expiry of a timer.
     pub late: Duration,
-    /// One wake-up in a hundred comes later than this. The logarithm of lateness is normal.
+    /// 99th percentile of the wake-up latency, which is log-normally distributed.
     pub late_p99: Duration,
-    /// The mean time, exponentially distributed, for which the thread works between two spans in which the system runs something
-    /// else; zero for never. Sleep does not count: a scheduler takes the processor from those that use it.
+    /// Mean running time between two preemptions, exponentially distributed; zero for no preemption. Sleep does not
+    /// count: a scheduler preempts only running threads.
     pub away_every: Duration,
-    /// The mean length, exponentially distributed, of such a span.
+    /// Mean duration of a preemption, exponentially distributed.
     pub away: Duration,
-    /// A thread that goes to sleep sleeps at least this long where nothing comes: deadlines are no finer.
+    /// Minimum sleep without arrivals: the timer granularity.
     pub granularity: Duration,
-    /// The time for which a thread that has just had many packets sleeps, whatever comes (interrupts and wake-ups put together).
+    /// Duration of the sleep after a round with many packets, regardless of arrivals (interrupt and wake-up
+    /// coalescing).
     pub coalescing: Duration,
-    /// The cost of each round: of its system calls.
+    /// Cost of each round, for its system calls.
     pub call: Duration,
-    /// The cost of each packet that is sent or received.
+    /// Cost of each packet sent or received.
     pub packet_cost: Duration,
-    /// The cost of each byte of it.
+    /// Cost of each byte sent or received.
     pub byte_cost: Duration,
-    /// The room of the socket for packets that have come and have not been taken; others are dropped.
+    /// Size of the socket receive buffer; packets beyond it are dropped.
     pub buffer: Bytes,
 }
 
-/// The packets that are many in a round, or in rounds with no sleep between them: those that the live transport sleeps longer for.
+/// Number of packets, in a round or in rounds without sleep between them, from which the thread sleeps for
+/// `coalescing`, as the live transport does.
 pub const MANY: usize = 16;
 
-/// The packets that a round sends at most before it looks at what has come.
+/// Maximum number of packets sent in a round before the thread receives again.
 pub const MOST_SENT: usize = 256;
 
-/// The standard normal distribution's quantile of 99 %.
+/// 99 % quantile of the standard normal distribution.
 const P99: f64 = 2.326_347_874;
 
 impl HostSpec {
-    /// A host that answers at once and works for nothing.
+    /// A host that responds at once and without cost.
     pub const IDEAL: Self = Self {
         late: Duration::ZERO,
         late_p99: Duration::ZERO,
@@ -54,8 +56,7 @@ impl HostSpec {
         buffer: Bytes::new(4 << 20),
     };
 
-    /// A server under Linux with nothing else to do: a virtual machine with four processors, measured by `thalweg doctor`, as the
-    /// others are.
+    /// An idle Linux server: a virtual machine with four processors, measured by `thalweg doctor` like the others.
     pub const LINUX_SERVER: Self = Self {
         late: Duration::from_nanos(3600),
         late_p99: Duration::from_micros(28),
@@ -69,7 +70,7 @@ impl HostSpec {
         buffer: Bytes::new(4 << 20),
     };
 
-    /// The same host while sixteen other threads are always busy.
+    /// The same host with sixteen other threads always busy.
     pub const LINUX_LOADED: Self = Self {
         late: Duration::from_micros(9),
         late_p99: Duration::from_micros(290),
@@ -78,7 +79,7 @@ impl HostSpec {
         ..Self::LINUX_SERVER
     };
 
-    /// One processor of it, shared with one thread that is always busy.
+    /// One processor of the same host, shared with one thread that is always busy.
     pub const LINUX_SHARED: Self = Self {
         late: Duration::from_nanos(2900),
         late_p99: Duration::from_micros(14),
@@ -87,18 +88,18 @@ impl HostSpec {
         ..Self::LINUX_SERVER
     };
 
-    /// The cost of a packet of `size` bytes.
+    /// Returns the cost of a packet of `size` bytes.
     pub fn cost(&self, size: u32) -> Duration {
         self.packet_cost + self.byte_cost * u64::from(size)
     }
 
-    /// The standard deviation of the natural logarithm of lateness.
+    /// Returns the standard deviation of the natural logarithm of the wake-up latency.
     pub fn sigma(&self) -> f64 {
         let ratio = self.late_p99.as_secs_f64() / self.late.as_secs_f64().max(f64::MIN_POSITIVE);
         if self.late.is_zero() { 0.0 } else { libm::log(ratio.max(1.0)) / P99 }
     }
 
-    /// The reason for which there is no such host, if there is none.
+    /// Returns the reason why the host is invalid, if it is.
     pub fn fault(&self) -> Option<&'static str> {
         let most = thalweg_queue::delay::LONGEST_DELAY;
         let times =

@@ -5,27 +5,27 @@ use core::any::Any;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::Time;
 
-/// A packet's identity: never used twice in a run, copies by a wire share it.
+/// A packet's identity, unique within a run. Copies made by a link share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
-    /// The connection. Flows have one or two; workloads of many transfers use a connection's number again.
+    /// The connection. Flows have one or two; workloads of many transfers reuse numbers.
     pub connection: u32,
-    /// Counts the uses of the connection's number.
+    /// Number of uses of the connection's number.
     pub incarnation: u16,
     /// True for packets from the connection's receiver to its sender.
     pub backward: bool,
-    /// Counts what the connection's endpoint in this direction has sent; of messages, those of the queue that speaks.
+    /// Serial number of the packet among those of its endpoint; for feedback messages, among those of the queue.
     pub serial: u32,
-    /// The queue that speaks, by its link, where this is a router's message to the connection's sender.
+    /// For a router's message to the connection's sender: the link of the queue that caused it.
     pub router: Option<u32>,
 }
 
 /// The events in the life of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An endpoint sent it; or the router whose queue, that of `link`, speaks.
+    /// An endpoint sent it, or the router whose queue is that of `link`.
     Sent,
-    /// It arrived at a transmitter that was busy, and waits.
+    /// It arrived at a busy transmitter and was queued.
     Queued,
     /// A transmitter began to send it.
     Transmitted,
@@ -33,15 +33,15 @@ pub enum Step {
     Arrived,
     /// A queue dropped it.
     Dropped,
-    /// A queue dropped it as an acknowledgement that a newer one makes superfluous.
+    /// A queue dropped it as an acknowledgement superseded by a newer one.
     Filtered,
-    /// The wire lost it.
+    /// It was lost in propagation.
     Lost,
-    /// The wire damaged it: it arrives, and its receiver drops it.
+    /// It was damaged in propagation: its receiver drops it on arrival.
     Corrupted,
-    /// The wire made this copy of it.
+    /// This copy was created by duplication on the link.
     Duplicated,
-    /// Its endpoint took it.
+    /// Its endpoint received it.
     Delivered,
 }
 
@@ -68,14 +68,13 @@ pub struct Record<'a> {
     pub time: Time,
     /// The step that the packet took.
     pub step: Step,
-    /// At which direction of which link (a position in the simulation's table of transmitters); `u32::MAX` at
-    /// endpoints.
+    /// The link direction, as a position in the simulation's table of transmitters; `u32::MAX` at endpoints.
     pub link: u32,
     /// The packet's identity.
     pub packet: PacketId,
-    /// Of which flow.
+    /// The flow.
     pub flow: u32,
-    /// Its connection leads from the flow's sink to its source: the answers of requests and responses.
+    /// True if its connection leads from the flow's sink to its source: responses to requests.
     pub reply: bool,
     /// Its ECN codepoint after the step.
     pub ecn: Ecn,
@@ -87,21 +86,21 @@ pub struct Record<'a> {
 
 /// Receives the records of a run.
 pub trait Tracer: Any {
-    /// False when records are not wanted at all. A simulation asks once, when it is built; one that records nothing is
-    /// not slowed down by what would record.
+    /// Returns false if no records are wanted. A simulation calls it once, when built, and then skips all recording
+    /// work.
     fn is_enabled(&self) -> bool {
         true
     }
-    /// False where records of a step at a link (`u32::MAX` for endpoints) change nothing here. A run on several threads, which has to put
-    /// records in order, asks once, when it is built, and may leave them out.
+    /// Returns false if records of a step at a link (`u32::MAX` for endpoints) are not needed. A run on several
+    /// threads, which must order records, calls it once, when built, and may omit such records.
     fn needs(&self, _step: Step, _link: u32) -> bool {
         true
     }
     /// Takes one record.
     fn record(&mut self, record: &Record<'_>);
-    /// A gate pauses a connection's sender, or lets it go on.
+    /// Records that a gate pauses or resumes a connection's sender.
     fn gate(&mut self, _time: Time, _connection: u32, _paused: bool) {}
-    /// The warm-up has ended: what was counted is forgotten. Some records of the same time may follow.
+    /// Records the end of the warm-up, which resets counts. Some records of the same time may follow.
     fn warm(&mut self, _time: Time) {}
 }
 

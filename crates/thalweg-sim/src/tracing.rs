@@ -1,17 +1,17 @@
-//! Recording of packets, or none: chosen when the event loop is compiled, so that a run without a trace does not pay for it.
+//! Packet tracing, chosen at compile time of the event loop: an untraced run does not pay for it.
 
 use crate::kept::Kept;
 use crate::trace::{Record, Step, Tracer};
 use crate::wheel::Place;
 use core::fmt;
 
-/// A way of tracing: what [`Tracer`] has, or nothing at all.
+/// A tracing mode: either the interface of [`Tracer`], or nothing.
 pub(crate) trait Tracing {
     /// False when nothing is recorded.
     const ENABLED: bool;
-    /// True where records are kept, to be put in order among those of other parts of the run.
+    /// True if records are buffered, to be merged with those of other partitions.
     const KEEPS: bool = false;
-    /// False where a step at a link needs no record.
+    /// Returns false if a step at a link needs no record.
     #[inline]
     fn wants(&self, _step: Step, _link: u32) -> bool {
         true
@@ -19,15 +19,15 @@ pub(crate) trait Tracing {
     fn record(&mut self, place: Place, record: &Record<'_>);
     fn gate(&mut self, place: Place, connection: u32, paused: bool);
     fn warm(&mut self, place: Place);
-    /// A connection of a flow opens; it is the flow's answers where it is a reply.
+    /// Records that a connection of a flow opens; `reply` marks the connection of responses.
     fn open(&mut self, _place: Place, _connection: u32, _flow: u32, _reply: bool) {}
-    /// The records that were kept.
+    /// Returns the buffered records.
     fn kept(&mut self) -> Option<&mut Vec<Kept>> {
         None
     }
 }
 
-/// Nothing is recorded.
+/// The tracing mode that records nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Untraced;
 
@@ -38,7 +38,7 @@ impl Tracing for Untraced {
     fn warm(&mut self, _place: Place) {}
 }
 
-/// A tracer, of whatever type.
+/// A tracer of any type.
 pub(crate) struct Traced(pub Box<dyn Tracer>);
 
 impl fmt::Debug for Traced {

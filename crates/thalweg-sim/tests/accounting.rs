@@ -1,5 +1,5 @@
-//! The counts of flows whose segments are not full and of transfers that do not end, by arithmetic and by the
-//! verifier, and that the verifier notices where it is wrong.
+//! Counts of flows with small segments and of unfinished transfers, checked by arithmetic and by the verifier, and the
+//! verifier's detection of wrong counts.
 
 mod net;
 
@@ -29,22 +29,22 @@ fn new_reno() -> ControllerConfig {
     })
 }
 
-/// So many writes of so many bytes, a millisecond apart.
+/// Returns `count` writes of `size` bytes, a millisecond apart.
 fn writes(count: u64, size: u64) -> WorkloadSpec {
     WorkloadSpec::Trace((0..count).map(|number| (millis(number), bytes(size))).collect())
 }
 
 #[test]
 fn segments_that_are_not_full_have_whole_headers() {
-    // 202 writes of 64 bytes, each a segment of its own with a header of 40: 104 bytes on the wire, and 100 of them are
-    // not a handful of full segments.
+    // 202 writes of 64 bytes, each in a segment of its own with a header of 40: 104 bytes on the wire. 100 of them
+    // differ from a few full segments.
     let mut spec = pipe(fast());
     spec.groups = vec![group("keys", 1, window(new_reno()), writes(202, 64))];
     let result = run(&spec);
     let flow = &result.flows[0];
     assert_eq!((flow.delivered, flow.sent_packets), (bytes(202 * 64), 202));
     assert_eq!(flow.delivered_wire, bytes(202 * 104));
-    // The acknowledgements go the other way, so that the link carried nothing else.
+    // The acknowledgements use the other direction: the link carried nothing else.
     assert_eq!(result.links[0].bytes, flow.delivered_wire);
     // Over ten seconds.
     assert_eq!(flow.throughput.as_bits_per_sec(), 202 * 104 * 8 / 10);
@@ -59,7 +59,7 @@ fn datagrams_and_messages_have_their_own_sizes() {
     let sscop = TransportSpec::new("sscop", config, 10, 10);
     for (transport, size, wire) in [(udp, 200, 228), (sscop, 66, 66 + 2 + 4 + 10)] {
         let mut spec = pipe(fast());
-        // The first opens the connection; those that come before it is open would be put together.
+        // The first write opens the connection; writes before the handshake completes would share a segment.
         let at = |number: u64| millis(number + if number > 0 { 1000 } else { 0 });
         let workload = WorkloadSpec::Trace((0..50).map(|number| (at(number), bytes(size))).collect());
         spec.groups = vec![group("flow", 1, transport, workload)];
@@ -68,7 +68,7 @@ fn datagrams_and_messages_have_their_own_sizes() {
     }
 }
 
-/// Transfers that arrive ten times as fast as a slow link can carry them, and lose a packet in five as well.
+/// Transfers that offer ten times the capacity of a slow link, with a loss rate of 20 %.
 fn overload() -> Spec {
     let link = lossy(direction(Rate::from_mbits_per_sec(1), millis(20), Limit::Packets(20)), 0.2);
     let mut spec = pipe(link);
@@ -89,7 +89,7 @@ fn transfers_that_do_not_end_count() {
         "{} unfinished",
         group.transfers.unfinished
     );
-    // Every data packet left over the link or was dropped before it: nobody else sends there.
+    // Every data packet left over the link or was dropped before it: there is no other sender.
     let link = &result.links[0];
     let waiting = flow.sent_packets - link.packets - link.drops_full;
     assert!(waiting <= 20, "{} sent, {} left, {} dropped", flow.sent_packets, link.packets, link.drops_full);
@@ -99,7 +99,7 @@ fn transfers_that_do_not_end_count() {
 
 #[test]
 fn counts_of_transfers_begin_with_the_warm_up() {
-    // The two halves of a run are the whole of it.
+    // The two halves of a run add up to the whole.
     let whole = run(&overload());
     let warm = run(&Spec { warmup: Duration::from_secs(10), ..overload() });
     let first = run(&Spec { duration: Duration::from_secs(10), ..overload() });
@@ -115,7 +115,7 @@ fn counts_of_transfers_begin_with_the_warm_up() {
 
 #[test]
 fn no_round_trip_is_recorded_before_the_first_sample() {
-    // 50 ms each way, a sample of the series every 10 ms: the first that can know a round trip is that of 110 ms.
+    // 50 ms each way and a sample every 10 ms: the first sample with a known round trip is that of 110 ms.
     let link = direction(Rate::from_mbits_per_sec(10), millis(50), Limit::Unlimited);
     let mut spec = pipe(link);
     spec.groups = vec![group("flow", 1, window(new_reno()), WorkloadSpec::Bulk)];
@@ -130,7 +130,7 @@ fn no_round_trip_is_recorded_before_the_first_sample() {
     assert_eq!(rtt.points.len() + 10, window.points.len());
 }
 
-/// A finished run with its verifier.
+/// Returns a finished run with its verifier.
 fn watched(spec: &Spec) -> (RunResult, Verifier) {
     let mut simulation = Simulation::new(spec, Verifier::new(spec)).expect("the specification is valid");
     while simulation.advance(1 << 20) == Status::Running {}
@@ -158,14 +158,14 @@ fn wrong_counts_of_flows_are_noticed() {
         let flow = &mut result.flows[0];
         flow.delivered_wire = flow.delivered + Bytes::new(flow.delivered.get().div_ceil(960) * 40);
     });
-    // As if only what ended had been sent, and as if more had arrived than did.
+    // As if only finished transfers had been sent, and as if more had arrived than did.
     let overload = overload();
     is_noticed(&overload, "data packets sent", "flow `pages`", |result| result.flows[0].sent_packets -= 1);
     is_noticed(&overload, "packets dropped", "flow `pages`", |result| result.flows[0].counts.drops += 1);
     is_noticed(&overload, "bytes of data packets that arrived", "flow `pages`", |result| {
         result.flows[0].delivered_wire = bytes(1 << 40);
     });
-    // Links are compared after a warm-up too.
+    // Links are compared with a warm-up too.
     is_noticed(&small, "bytes transmitted", "link `l0` from n0 to n1", |result| {
         result.links[0].bytes += bytes(1);
     });
@@ -184,7 +184,7 @@ fn the_warm_up_ends_when_it_should() {
 
 #[test]
 fn every_transport_passes() {
-    // Losses, copies, damage and packets out of order: what is counted still fits.
+    // Loss, duplication, damage and reordering: the counts still balance.
     let mut link = lossy(direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Packets(30)), 0.02);
     link.impairment.duplicate = 0.01;
     link.impairment.corrupt = 0.01;

@@ -1,5 +1,5 @@
-//! Adaptive acknowledgement between two hosts, in the model of its paper (Lee et al. 1997, table 1), where what must come
-//! out can be worked out by hand.
+//! Adaptive acknowledgement between two hosts, in the model of its paper (Lee et al. 1997, table 1), with results
+//! computed by hand.
 
 mod net;
 
@@ -15,7 +15,7 @@ const DATA_MICROS: f64 = 121.2;
 /// An ACK of 32 bytes at a host.
 const ACK_MICROS: f64 = 71.6;
 
-/// 100 Mbit/s one way, 10 Mbit/s the other, no delay; both hosts work for each packet.
+/// 100 Mbit/s one way, 10 Mbit/s the other, no delay; both hosts have a processing cost per packet.
 fn cluster(config: Config, loss: LossSpec, millis: u64) -> Spec {
     let channel = |mbits| direction(Rate::from_mbits_per_sec(mbits), Duration::ZERO, Limit::Unlimited);
     let impairment = ImpairmentSpec { loss, ..ImpairmentSpec::default() };
@@ -36,8 +36,8 @@ fn packets(result: &RunResult) -> f64 {
     result.flows[0].delivered.get() as f64 / 1008.0
 }
 
-/// A packet takes its processing time, since sending (81.92 us) goes on meanwhile; each report costs both ends the
-/// processing of an ACK, T_normal apart.
+/// A packet takes its processing time, as transmission (81.92 us) overlaps with it; each report, one per T_normal,
+/// costs both endpoints the processing of an ACK.
 #[test]
 fn without_loss_reports_cost_their_processing() {
     for millis in [5, 10, 20, 40] {
@@ -51,7 +51,7 @@ fn without_loss_reports_cost_their_processing() {
     }
 }
 
-/// A window that is used up before the next report: W packets each T_normal.
+/// A window that is exhausted before the next report: W packets per T_normal.
 #[test]
 fn a_small_window_waits_for_the_report() {
     for window in [50, 100, 300] {
@@ -62,7 +62,7 @@ fn a_small_window_waits_for_the_report() {
     }
 }
 
-/// One packet is lost: it is asked for at once, and comes again before the timer knows of it.
+/// A single lost packet is requested at once and retransmitted before the timer expires.
 #[test]
 fn a_loss_in_the_middle_is_repaired_at_once() {
     let result = run(&cluster(Config::default(), LossSpec::List([100].into()), 1_000));
@@ -73,8 +73,8 @@ fn a_loss_in_the_middle_is_repaired_at_once() {
     assert!(packets(&clean) - packets(&result) < 5.0);
 }
 
-/// A transfer whose last packet is lost ends after 4 T_normal of silence, and no later where all are lost: the first and the
-/// last go again, and the receiver asks for the others.
+/// A transfer whose last packet is lost ends after 4 T_normal of silence, and no later if all are lost: the first and
+/// the last are retransmitted, and the receiver requests the others.
 #[test]
 fn lost_tails_are_repaired_after_silence() {
     for lost in [vec![10], vec![1], (1..=10).collect()] {
@@ -85,7 +85,7 @@ fn lost_tails_are_repaired_after_silence() {
         let tail = lost != [1];
         assert_eq!(result.flows[0].timeouts, u64::from(tail), "{lost:?}");
         assert_eq!(finished > Time::ZERO + Duration::from_millis(160), tail, "{lost:?}: {finished}");
-        // What brings nothing new to ask for is told by the next report.
+        // A gap found without new data is reported by the next periodic report.
         assert!(finished < Time::ZERO + Duration::from_millis(210), "{lost:?}: {finished}");
     }
 }

@@ -1,4 +1,4 @@
-//! Flows whose windows are decided outside: when a run stops for them, what it tells, and what becomes of decisions.
+//! Flows with externally controlled windows: stops, observations, and the effect of decisions.
 
 mod net;
 
@@ -12,7 +12,7 @@ use thalweg_queue::Limit;
 use thalweg_sim::agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
 use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
 
-/// The transport of an agent that begins with a window of 10.
+/// Returns the transport of an agent with an initial window of 10.
 fn agent() -> TransportSpec {
     let path = thalweg_catalog::PathHints::default();
     let ends = (AGENT.ends)(&AGENT.values(Place::Simulated), &path).unwrap();
@@ -20,7 +20,7 @@ fn agent() -> TransportSpec {
     window(controller)
 }
 
-/// 10 Mbit/s and 20 ms there and back: a segment of 1000 bytes takes 0.8 ms, an acknowledgement of 40 bytes 0.032 ms.
+/// 10 Mbit/s and a round trip of 20 ms: a segment of 1000 bytes takes 0.8 ms, an acknowledgement of 40 bytes 0.032 ms.
 fn path(transport: TransportSpec) -> Spec {
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)));
     Spec { groups: vec![group("flow", 1, transport, WorkloadSpec::Bulk)], ..spec }
@@ -32,7 +32,7 @@ fn episode(step: Step) -> Episode {
     Episode::new(&path(agent()), step).unwrap()
 }
 
-/// An agent that leaves its window alone has the run of a fixed window, packet by packet, wherever it is stopped.
+/// An agent that never changes its window has the same run as a fixed window, packet by packet, regardless of stops.
 #[test]
 fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
     let fixed = run(&path(window(ControllerConfig::Fixed(FixedConfig { window: 10.0 }))));
@@ -45,7 +45,7 @@ fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
     }
 }
 
-/// The codepoint that was asked for holds whatever the scenario says, and that of the scenario without.
+/// The requested codepoint overrides the scenario; without a request the scenario applies.
 #[test]
 fn packets_of_agents_leave_with_the_codepoint_that_is_asked_for() {
     let codepoint = |spec: &Spec| spec.groups[0].transport.properties().ecn();
@@ -54,7 +54,7 @@ fn packets_of_agents_leave_with_the_codepoint_that_is_asked_for() {
     for asked in [Ecn::Ect1, Ecn::Ect0] {
         set_codepoint(&mut spec, asked);
         assert_eq!(codepoint(&spec), asked);
-        // The seat of an episode takes none of it away.
+        // The episode's shared state keeps all of the configuration.
         let mut values = AGENT.values(Place::Simulated);
         assert!((AGENT.write)(&spec.groups[0].transport.ends, &mut values));
         let ends = (AGENT.ends)(&values, &thalweg_catalog::PathHints::default()).unwrap();
@@ -62,7 +62,8 @@ fn packets_of_agents_leave_with_the_codepoint_that_is_asked_for() {
     }
 }
 
-/// The first acknowledgement is there after 20.832 ms, the next round trip ends 20.832 ms later with the answer to what left then.
+/// The first acknowledgement arrives after 20.832 ms; the next round trip ends 20.832 ms later with the acknowledgement
+/// of the packet sent then.
 #[test]
 fn a_step_is_a_round_trip_of_packets() {
     let mut episode = episode(BY_ROUND);
@@ -70,7 +71,7 @@ fn a_step_is_a_round_trip_of_packets() {
     assert!(episode.is_due(0));
     let first = episode.observe(0).unwrap();
     assert_eq!(first.now, Time::ZERO + Duration::from_micros(20_832));
-    // The one that the acknowledgement let go has left, too.
+    // The packet released by the acknowledgement has left, too.
     assert_eq!((first.sent, first.acked, first.rtt), (11, 1, Some(Duration::from_micros(20_832))));
     assert_eq!(episode.advance(), Stop::Asks);
     let second = episode.observe(0).unwrap();
@@ -79,7 +80,7 @@ fn a_step_is_a_round_trip_of_packets() {
     assert_eq!(second.span, Duration::from_micros(20_832));
 }
 
-/// A window of 20 in place of 10 lets ten more packets go at once; with a delay they go that much later.
+/// A window of 20 instead of 10 releases ten more packets at once; with a delay they leave that much later.
 #[test]
 fn a_decision_holds_at_once_or_after_its_delay() {
     for (delay, expected) in [(Duration::ZERO, 10), (millis(1), 0)] {
@@ -99,7 +100,7 @@ fn a_decision_holds_at_once_or_after_its_delay() {
     }
 }
 
-/// Nothing gets through: no round trip ends, and the step does.
+/// Without delivery no round trip ends, but the step does.
 #[test]
 fn a_step_without_any_answer_comes_to_an_end() {
     let broken = lossy(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)), 1.0);
@@ -114,7 +115,7 @@ fn a_step_without_any_answer_comes_to_an_end() {
     assert_eq!(episode.advance(), Stop::Finished);
 }
 
-/// Two agents of which one decides for a larger window share the line as their windows are.
+/// Two agents share the link in proportion to their windows.
 #[test]
 fn agents_decide_each_for_its_own_flow() {
     let mut spec = path(agent());

@@ -1,4 +1,5 @@
-//! Copa on simulated paths, against what the paper says of its equilibrium and of senders beside it (Arun and Balakrishnan 2018).
+//! Copa on simulated paths, compared with the paper's claims on equilibrium and competition (Arun and Balakrishnan
+//! 2018).
 
 mod net;
 
@@ -32,7 +33,7 @@ fn cubic(count: u32) -> GroupSpec {
     GroupSpec { count, ..flow }
 }
 
-/// These flows over one link, without the first third of the time.
+/// Runs these flows over one link, without counting the first third of the time.
 fn share(megabits: u64, delay: u64, packets: u64, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
     let link = direction(Rate::from_mbits_per_sec(megabits), millis(delay), Limit::Packets(packets));
     let duration = Duration::from_secs(seconds);
@@ -50,8 +51,8 @@ fn least_of_most(goodputs: &[f64]) -> f64 {
 
 const DEFAULT: CopaConfig = CopaConfig { compete: false, ..COPA };
 
-/// Section 3: in default mode the queue of senders with round trips alike goes from nothing to 2.5 / delta packets for each of them and
-/// back, which is 1.25 / delta on average; all have the same rate, and the link is used.
+/// Section 3: in default mode the queue of senders with equal round trips oscillates between zero and 2.5 / delta
+/// packets per sender, 1.25 / delta on average; all have the same rate, and the link is used.
 #[test]
 fn the_queue_is_that_of_the_papers_equilibrium() {
     for (delta, counts) in [(0.5, &[1, 4, 16][..]), (0.1, &[1, 4])] {
@@ -63,7 +64,7 @@ fn the_queue_is_that_of_the_papers_equilibrium() {
                 let what = format!("{count} of {delta} at {megabits} Mbit/s and {delay} ms: {link:?}");
                 let unit = f64::from(*count) / delta;
                 let mean = link.queue.mean_packets;
-                // A packet on the wire counts, which the paper's does not.
+                // Packets in propagation count here, but not in the paper.
                 assert!((mean - 1.25 * unit).abs() < 0.15 * unit + 0.6, "{mean} for {}: {what}", 1.25 * unit);
                 assert!((link.queue.max_packets as f64) < 2.5 * unit * 1.15 + 1.0, "{what}");
                 assert!(link.utilisation > 0.99, "{what}");
@@ -74,7 +75,7 @@ fn the_queue_is_that_of_the_papers_equilibrium() {
     }
 }
 
-/// Section 2.1, convergence: one that comes ten seconds later has its share within ten seconds.
+/// Section 2.1, convergence: a flow that starts ten seconds later has its share within ten seconds.
 #[test]
 fn a_newcomer_has_its_share_within_ten_seconds() {
     let late = GroupSpec { start: Time::ZERO + Duration::from_secs(10), ..copa(1, COPA) };
@@ -86,11 +87,11 @@ fn a_newcomer_has_its_share_within_ten_seconds() {
     assert!(least_of_most(&goodputs) > 0.8, "{goodputs:?}");
 }
 
-/// Section 2.2: beside CUBIC, which fills the queue, a sender in competitive mode holds a share, and one in default mode starves; left
-/// alone again it leaves the mode, and the queue.
+/// Section 2.2: next to CUBIC, which fills the queue, a sender in competitive mode holds a share, and one in default
+/// mode starves. Once alone, it leaves the mode and drains the queue.
 #[test]
 fn competitive_mode_holds_a_share_beside_cubic() {
-    // One bandwidth-delay product, and two.
+    // One and two bandwidth-delay products.
     for buffer in [250, 500] {
         let beside = |config| {
             let goodputs = goodputs(&share(50, 20, buffer, 45, vec![copa(1, config), cubic(1)]));
@@ -109,7 +110,7 @@ fn competitive_mode_holds_a_share_beside_cubic() {
     assert!(result.links[0].utilisation > 0.98, "{:?}", result.links[0]);
 }
 
-/// Section 5.5: one packet in a hundred that is lost for other reasons costs throughput one in a hundred, where it costs CUBIC most of it.
+/// Section 5.5: 1 % of random loss costs 1 % of throughput, where CUBIC loses most of its throughput.
 #[test]
 fn losses_that_mean_nothing_cost_nothing() {
     let lossy = |group| {

@@ -1,4 +1,5 @@
-//! Controllers that are in no list: they run as those of the list do, and one that breaks its contract ends the run by name.
+//! Third-party controllers: they run like built-in ones, and a contract violation ends the run and names the
+//! controller.
 
 mod net;
 
@@ -19,7 +20,7 @@ use thalweg_sim::spec::{Spec, WorkloadSpec};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
-/// 10 Mbit/s, 10 ms each way and room for 20 packets, over which losses come soon.
+/// 10 Mbit/s, 10 ms each way and room for 20 packets: losses come soon.
 fn path(controllers: Vec<ControllerConfig>) -> Spec {
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(20)));
     let groups =
@@ -27,7 +28,7 @@ fn path(controllers: Vec<ControllerConfig>) -> Spec {
     Spec { groups: groups.collect(), duration: Duration::from_secs(20), ..spec }
 }
 
-/// A configuration of the list that is given as one of no list.
+/// A built-in configuration wrapped as a third-party one.
 #[derive(Clone, Debug, PartialEq)]
 struct Renamed<C>(C);
 
@@ -47,7 +48,7 @@ impl ConfigureController for Renamed<CubicConfig> {
     }
 }
 
-/// The same rules behind a pointer and in the list give the same run, packet by packet.
+/// The same algorithm, built in or behind a pointer, gives the same run, packet by packet.
 #[test]
 fn a_custom_controller_runs_as_one_of_the_list() {
     let reno = NewRenoConfig {
@@ -77,7 +78,7 @@ fn a_custom_controller_runs_as_one_of_the_list() {
     assert_eq!(custom.flows, listed.flows);
 }
 
-/// A fixed window whose size is drawn, and told.
+/// A fixed window of random size, which is reported.
 #[derive(Clone, Debug)]
 struct Drawn(Arc<Mutex<Vec<f64>>>);
 
@@ -103,7 +104,7 @@ impl ConfigureController for Drawn {
     }
 }
 
-/// The numbers of a flow follow from the seed and the flow, and from nothing else.
+/// The random numbers of a flow depend only on the seed and the flow.
 #[test]
 fn controllers_draw_from_streams_of_their_flows() {
     let drawn = |seed, flows: usize| {
@@ -118,7 +119,7 @@ fn controllers_draw_from_streams_of_their_flows() {
     assert_ne!(drawn(2, 1)[0], three[0]);
 }
 
-/// Sends at the highest delivery rate that it has seen, and a little more: what a sampler is for.
+/// Sends slightly above the maximum delivery rate sample.
 #[derive(Clone, Debug, Default)]
 struct Fastest {
     sampler: Sampler,
@@ -147,7 +148,7 @@ impl Controller for Fastest {
     fn on_loss(&mut self, _sample: &LossSample) {}
 
     fn decision(&self) -> Decision {
-        // Bytes in 25 ms, which is a little more than the round trip.
+        // Bytes in 25 ms, slightly more than the round trip.
         Decision::window((self.rate * 0.025 / 960.0 * 1.25).max(4.0))
     }
 }
@@ -163,7 +164,7 @@ impl ConfigureController for FastestConfig {
     }
 }
 
-/// Samples of the delivery rate find the capacity: 10 Mbit/s of which 960 bytes of 1000 are payload.
+/// Delivery rate samples find the capacity: 10 Mbit/s, of which 960 bytes of 1000 are payload.
 #[test]
 fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
     let fastest = CustomController::new(FastestConfig);
@@ -172,7 +173,7 @@ fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
     assert!((9.4e6..=9.6e6).contains(&rate), "{rate} bit/s");
 }
 
-/// Answers well until so many acknowledgements have come, and then otherwise.
+/// Behaves correctly for a number of acknowledgements, and then violates the contract.
 #[derive(Clone, Debug)]
 struct Broken {
     left: u32,
@@ -210,8 +211,8 @@ impl ConfigureController for BrokenConfig {
     }
 }
 
-/// Each breach ends the run with the flow, the time and the name. Four segments of 1000 bytes on the wire leave at once: the
-/// tenth acknowledgement is the second after three round trips of 20.832 ms, a segment of 0.8 ms later.
+/// Each violation ends the run with the flow, the time and the name. Four segments of 1000 bytes on the wire leave at
+/// once: the tenth acknowledgement is the second after three round trips of 20.832 ms, a segment of 0.8 ms later.
 #[test]
 fn a_controller_that_breaks_its_contract_ends_the_run_by_name() {
     type Answer = fn() -> Decision;
@@ -251,7 +252,7 @@ impl ConfigureController for NeverConfig {
     }
 }
 
-/// A controller that cannot even be made.
+/// A controller that cannot be created.
 #[test]
 fn a_controller_that_cannot_be_made_ends_the_run_when_its_flow_begins() {
     let custom = CustomController::new(NeverConfig);
@@ -261,7 +262,7 @@ fn a_controller_that_cannot_be_made_ends_the_run_when_its_flow_begins() {
     assert_eq!(simulation.error().unwrap().to_string(), "`flow` at 0 s: the controller `never` panicked");
 }
 
-/// Says with its third acknowledgement that nothing it says counts any more.
+/// Reports with its third acknowledgement that all of its previous reports are invalid.
 #[derive(Clone, Debug)]
 struct Failing(u32);
 
@@ -297,7 +298,8 @@ impl Controller for Failing {
     }
 }
 
-/// The third acknowledgement is there two segments of 0.8 ms after the first one's 20.832 ms. The name is that of the configuration.
+/// The third acknowledgement arrives two segments of 0.8 ms after the first one's 20.832 ms. The name is that of the
+/// configuration.
 #[test]
 fn a_controller_that_says_that_it_failed_ends_the_run_by_the_name_it_was_given() {
     let custom = CustomController::new(FailingConfig("mine"));
@@ -309,7 +311,7 @@ fn a_controller_that_says_that_it_failed_ends_the_run_by_the_name_it_was_given()
     assert_eq!(told, "`flow` at 22.432 ms: the controller `mine` raised an exception");
 }
 
-/// A fixed window that keeps the shortest one-way delay and the longest above it.
+/// A fixed window that tracks the minimum one-way delay and the maximum above it.
 #[derive(Clone, Debug)]
 struct Watching {
     window: f64,
@@ -352,8 +354,8 @@ impl Controller for Watching {
     }
 }
 
-/// RFC 6817, section 2.4.2: what a packet takes longer than the quickest is what it waits for in the queue, here behind all that
-/// a window has beyond what is on its way.
+/// RFC 6817, section 2.4.2: the excess of a packet's delay over the minimum is its queueing delay, here behind the part
+/// of the window beyond the path's capacity.
 #[test]
 fn one_way_delays_tell_the_queue() {
     let longest = Arc::new(Mutex::new(Duration::ZERO));
@@ -369,7 +371,7 @@ fn one_way_delays_tell_the_queue() {
     let packet = Rate::from_mbits_per_sec(10).transmission_time(Bytes::new(1000));
     let waited = *longest.lock().unwrap();
     assert!(most > 10, "{most} packets waited");
-    // The first burst's last packet waited behind all others of the window, one of which was on the line.
+    // The last packet of the first burst waited behind all others of the window, one of which was in service.
     assert!(
         waited >= packet * most && waited <= packet * (most + 1),
         "{waited} for {most} packets of {packet}"

@@ -1,4 +1,4 @@
-//! Delays that are distributions: their moments and order on a wire, and one for each flow.
+//! Delays from distributions: their moments and order on a link, and constant ones per flow.
 
 mod net;
 
@@ -27,7 +27,7 @@ fn varied(distribution: TimeSpec, each: Each, keeps_order: bool) -> DirectionSpe
     DirectionSpec { variation, ..wire() }
 }
 
-/// Ten thousand datagrams over a wire, so many milliseconds between two.
+/// Returns ten thousand datagrams over a link, `gap` milliseconds apart.
 fn datagrams_over(wire: DirectionSpec, gap: f64) -> Spec {
     let mut spec = pipe(wire);
     let writes = (0..10_000).map(|number| (ms(gap * f64::from(number)), bytes(100))).collect();
@@ -36,7 +36,7 @@ fn datagrams_over(wire: DirectionSpec, gap: f64) -> Spec {
     spec
 }
 
-/// The delays of packets in the order of their arrival, in milliseconds, by their flow's connection, with their numbers.
+/// Delays of packets in order of arrival, in milliseconds, with their serial numbers, by the flow's connection.
 #[derive(Default)]
 struct Arrivals {
     sent: BTreeMap<(u32, u32), f64>,
@@ -63,14 +63,15 @@ fn arrivals(spec: &Spec) -> Vec<(u32, u32, f64)> {
     simulation.finish().1.arrived
 }
 
-/// Mean and variance.
+/// Returns the mean and the variance.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n)
 }
 
-/// So far apart that none waits for another, order kept or not: the wire's 10 ms and what is drawn.
+/// Far enough apart that no packet waits for another, with or without order: the 10 ms of the link plus the random
+/// delay.
 #[test]
 fn a_wire_has_the_moments_of_its_distribution() {
     let exponential = TimeSpec::Exponential { mean: ms(4.0), max: None };
@@ -84,15 +85,16 @@ fn a_wire_has_the_moments_of_its_distribution() {
             let delays: Vec<f64> = arrivals(&spec).iter().map(|(.., delay)| *delay).collect();
             assert_eq!(delays.len(), 10_000);
             let (found, spread) = moments(&delays);
-            // Five standard errors of the mean of 10 000; of the variance of heavy tails somewhat more than they are here.
+            // Five standard errors of the mean of 10 000; slightly more for the variance of heavy tails.
             assert!((found - 10.0 - mean).abs() < 5.0 * variance.sqrt() / 100.0, "{distribution:?}: {found}");
             assert!((spread / variance - 1.0).abs() < 0.25, "{distribution:?}: {spread} for {variance}");
         }
     }
 }
 
-/// A packet that is not to pass the one before arrives with it, so its delay is the longest of its own and those of packets
-/// before it less the time between them: P(D <= x) is the product of 1 - e^-(x + k d)/m over k, the mean the integral of the rest.
+/// A packet that must not overtake its predecessor arrives with it: its delay is the maximum of its own and those of
+/// earlier packets less the time between them. P(D <= x) is the product of 1 - e^-(x + k d)/m over k, the mean the
+/// integral of the rest.
 #[test]
 fn order_is_kept_at_the_price_of_the_longest_before() {
     let exponential = || TimeSpec::Exponential { mean: ms(4.0), max: None };
@@ -104,7 +106,8 @@ fn order_is_kept_at_the_price_of_the_longest_before() {
     let (mean, _) = moments(&ordered.iter().map(|(.., delay)| *delay).collect::<Vec<_>>());
     assert!((mean - 10.0 - expected).abs() < 0.05 * expected, "{mean}, not {expected}");
 
-    // In any order each has what it drew; of two packets 1 ms apart the second is first where it drew 1 ms less: e^-(1/4) / 2.
+    // Without order each packet has its own random delay; of two packets 1 ms apart the second is first if it drew 1 ms
+    // less: e^-(1/4) / 2.
     let free = arrivals(&datagrams_over(varied(exponential(), Each::Packet, false), 1.0));
     let (mean, _) = moments(&free.iter().map(|(.., delay)| *delay).collect::<Vec<_>>());
     assert!((mean - 14.0).abs() < 0.2, "{mean}");
@@ -116,7 +119,7 @@ fn order_is_kept_at_the_price_of_the_longest_before() {
     assert!((passed - (-0.25f64).exp() / 2.0).abs() < 0.025, "{passed}");
 }
 
-/// Many flows with a delay of their own each: two hosts' lines, both ways alike.
+/// Many flows with a constant random delay each: the links of two hosts, equal in both directions.
 fn of_flows(count: u32, seed: u64, control: Option<GroupSpec>) -> Spec {
     let far = varied(TimeSpec::Uniform { min: ms(10.0), max: ms(50.0) }, Each::Flow, true);
     let plain = DirectionSpec { delay: Duration::ZERO, ..wire() };
@@ -137,7 +140,7 @@ fn of_flows(count: u32, seed: u64, control: Option<GroupSpec>) -> Spec {
     spec
 }
 
-/// The shortest round trip of each flow, in milliseconds, by name.
+/// Returns the minimum round trip of each flow, in milliseconds, by name.
 fn round_trips(spec: &Spec) -> BTreeMap<String, f64> {
     let result = run(spec);
     result.flows.iter().map(|flow| (flow.name.clone(), flow.min_rtt.as_secs_f64() * 1e3)).collect()
@@ -148,20 +151,20 @@ fn each_flow_has_a_delay_of_its_own() {
     let spec = of_flows(400, 1, None);
     let found = round_trips(&spec);
     let values: Vec<f64> = found.values().copied().collect();
-    // 10 ms of the access and 10 of the link each way, and twice what is drawn: uniform from 60 to 140 ms.
+    // 10 ms of the access link and 10 of the link each way, and twice the random delay: uniform from 60 to 140 ms.
     let (least, most) = (60.0, 140.0);
     assert!(values.iter().all(|rtt| *rtt >= least && *rtt <= most), "{values:?}");
     let (mean, variance) = moments(&values);
-    // Uniform over 80 ms: variance 80^2 / 12; both ways alike, where two draws of their own would give half of it.
+    // Uniform over 80 ms: variance 80^2 / 12. Both directions are equal; independent draws would give half of it.
     assert!((mean - 100.0).abs() < 5.0 * (80.0f64 * 80.0 / 12.0).sqrt() / 20.0, "{mean}");
     assert!((variance / (80.0 * 80.0 / 12.0) - 1.0).abs() < 0.2, "{variance}");
     assert_eq!(found, round_trips(&spec), "the same seed");
     assert_ne!(found, round_trips(&of_flows(400, 2, None)), "another seed");
-    // All packets of a flow have the same.
+    // All packets of a flow have the same delay.
     for flow in run(&spec).flows.iter().take(20) {
         assert!(flow.delay.max.as_picos() - flow.delay.min.as_picos() < 1_000_000, "{:?}", flow.delay);
     }
-    // Another group beside does not change what is drawn.
+    // Another group does not change the draws.
     let other = GroupSpec {
         count: 3,
         workload: WorkloadSpec::ConstantRate { rate: Rate::from_bits_per_sec(8_000), packet: bytes(100) },
@@ -173,7 +176,7 @@ fn each_flow_has_a_delay_of_its_own() {
     }
 }
 
-/// On a link that flows share, each has its own delay too, and its packets their order.
+/// On a shared link each flow has its own delay too, and its packets keep their order.
 #[test]
 fn flows_that_share_a_link_pass_each_other() {
     let far = varied(TimeSpec::Uniform { min: ms(0.0), max: ms(50.0) }, Each::Flow, true);
@@ -197,7 +200,7 @@ fn flows_that_share_a_link_pass_each_other() {
     assert!(mins[4] - mins[0] > 5.0, "{mins:?}");
 }
 
-/// The ideal time of a transfer knows the delay that its flow has.
+/// The ideal time of a transfer includes the delay of its flow.
 #[test]
 fn the_ideal_time_is_that_of_the_flows_own_path() {
     let mut spec = of_flows(50, 1, None);

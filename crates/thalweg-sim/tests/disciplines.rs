@@ -1,4 +1,4 @@
-//! The effects of disciplines on the traffic of a whole network: shares and delays with known results.
+//! Effects of queueing disciplines on a network's traffic: shares and delays with known results.
 
 mod net;
 
@@ -22,7 +22,7 @@ fn constant(kbits: u64, packet: u64) -> WorkloadSpec {
     WorkloadSpec::ConstantRate { rate, packet: bytes(packet) }
 }
 
-/// Over a link of 8 Mbit/s and 10 ms with this queue, for 20 s of which 5 are not counted.
+/// Runs over a link of 8 Mbit/s and 10 ms with this queue, for 20 s, of which 5 are not counted.
 fn share(queue: DisciplineSpec, groups: Vec<GroupSpec>) -> RunResult {
     let link =
         DirectionSpec { queue, ..direction(Rate::from_mbits_per_sec(8), Duration::from_millis(10), LIMIT) };
@@ -44,7 +44,7 @@ fn new_reno() -> ControllerConfig {
     })
 }
 
-/// Two windows and a source of 20 Mbit/s that heeds nothing.
+/// Two window-controlled flows and an unresponsive source of 20 Mbit/s.
 fn greedy() -> Vec<GroupSpec> {
     vec![
         GroupSpec { count: 2, ..group("window", 1, window(new_reno()), WorkloadSpec::Bulk) },
@@ -52,7 +52,7 @@ fn greedy() -> Vec<GroupSpec> {
     ]
 }
 
-/// A source that sends 400 kbit/s of small packets beside two that fill the queue.
+/// A source of 400 kbit/s in small packets next to two flows that fill the queue.
 fn modest() -> Vec<GroupSpec> {
     vec![
         GroupSpec { count: 2, ..group("window", 1, window(new_reno()), WorkloadSpec::Bulk) },
@@ -62,14 +62,14 @@ fn modest() -> Vec<GroupSpec> {
 
 #[test]
 fn first_come_first_served_gives_the_link_to_whoever_sends_most() {
-    // What the other tests' disciplines prevent.
+    // The unfairness that the disciplines of the other tests prevent.
     let result = share(DisciplineSpec::fcfs(LIMIT), greedy());
     assert!(goodput(&result, 0) < 0.4, "{}", goodput(&result, 0));
 }
 
 #[test]
 fn fair_queueing_gives_everyone_a_third() {
-    // 8/3 Mbit/s for each of the three; windows have headers of 4 %, and halve when they have lost.
+    // 8/3 Mbit/s for each of the three; windows have headers of 4 %, and halve after a loss.
     let result = share(fair(), greedy());
     assert!((goodput(&result, 1) - 2.67).abs() < 0.15, "{}", goodput(&result, 1));
     assert!((goodput(&result, 0) - 5.33 * 0.96).abs() < 0.25, "{}", goodput(&result, 0));
@@ -77,7 +77,7 @@ fn fair_queueing_gives_everyone_a_third() {
 
 #[test]
 fn fair_queueing_lets_small_senders_through_at_once() {
-    // 200 bytes that take 0.2 ms wait for one packet of 1000 bytes at most: 10 ms, 0.2 ms and 1 ms. With FCFS they wait
+    // 200 bytes that take 0.2 ms wait for at most one packet of 1000 bytes: 10 ms, 0.2 ms and 1 ms. With FCFS they wait
     // for the queue of up to 50.
     let result = share(fair(), modest());
     assert_eq!(result.flows[2].counts.drops, 0);
@@ -86,15 +86,15 @@ fn fair_queueing_lets_small_senders_through_at_once() {
     assert!(result.flows[2].delay.mean > Duration::from_millis(25), "{:?}", result.flows[2].delay);
 }
 
-/// Every discipline, with its default parameters.
+/// Returns every discipline, with default parameters.
 fn all(limit: Limit) -> impl Iterator<Item = DisciplineSpec> {
     DISCIPLINES.iter().map(move |description| description.usual(limit))
 }
 
 #[test]
 fn every_discipline_keeps_the_rules_under_overload() {
-    // Each replayed by the verifier (in `run`): windows alone, which is what CoDel drops heads of, and with a flood; watched
-    // by a policy that sends messages, or not.
+    // Each replayed by the verifier (in `run`): window flows alone, which make CoDel drop from the head, and with a
+    // flood; with and without a feedback policy.
     let windows = || GroupSpec { count: 4, ..group("window", 1, window(new_reno()), WorkloadSpec::Bulk) };
     let flood = || group("flood", 1, datagrams(), constant(20_000, 1000));
     for queue in all(Limit::Packets(100)) {

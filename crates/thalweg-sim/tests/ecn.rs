@@ -1,4 +1,4 @@
-//! Explicit congestion notification: queues that can mark do so in place of dropping, and senders slow down without a loss.
+//! Explicit congestion notification: capable queues mark instead of dropping, and senders slow down without loss.
 
 mod net;
 
@@ -19,7 +19,7 @@ use thalweg_sim::spec::*;
 
 const LIMIT: Limit = Limit::Packets(1000);
 
-/// Every discipline that marks, set so that it does before it is full.
+/// Returns every marking discipline, set to mark before it is full.
 fn marking() -> [DisciplineSpec; 7] {
     let red = RedConfig { ecn: true, gentle: true, max_threshold: 100.0, ..RedConfig::default() };
     let fair = FairQueueingConfig { mark_above: Some(0.1), ..FairQueueingConfig::default() };
@@ -42,7 +42,7 @@ fn transport(controller: ControllerConfig, reacts: bool) -> TransportSpec {
     transport
 }
 
-/// Four flows over 10 Mbit/s and a round trip of 20 ms for 20 s, under the eyes of the verifier.
+/// Runs four flows over 10 Mbit/s and a round trip of 20 ms for 20 s, with the verifier.
 fn share(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
     let flows = GroupSpec { count: 4, ..group("window", 1, transport, WorkloadSpec::Bulk) };
     let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(10), LIMIT);
@@ -96,7 +96,7 @@ fn queues_mark_and_nothing_goes_again() {
             assert!(link.marks > 20, "{what}");
             assert_eq!((link.drops_early, link.drops_full, resent), (0, 0, 0), "{what}");
             assert!(link.utilisation > 0.9, "{what}, {}", link.utilisation);
-            // Who does not react to CE is never marked.
+            // Senders that do not react to CE are never marked.
             let not_ect = share(queue.clone(), transport(controller, false));
             assert_eq!(not_ect.links[0].marks, 0, "{what}");
             assert_eq!(not_ect.links[0].drops_early > 0, queue.drops_early(), "{what}");
@@ -104,8 +104,8 @@ fn queues_mark_and_nothing_goes_again() {
     }
 }
 
-/// A queue that marks at 5 packets is empty after a halving: with the smaller decrease of RFC 8511 the link is busy for longer, and the
-/// window meets a mark more often. Neither loses anything.
+/// A queue that marks at 5 packets is empty after a halving: with the smaller decrease of RFC 8511 the link is busy for
+/// longer, and the window is marked more often. Neither loses anything.
 #[test]
 fn a_smaller_decrease_at_marks_keeps_a_short_queue_busy() {
     let run_with = |ecn_beta| {
@@ -125,7 +125,7 @@ fn a_smaller_decrease_at_marks_keeps_a_short_queue_busy() {
     let (plain, abe) = (run_with(None), run_with(Some(0.8)));
     let [used, more] = [&plain, &abe].map(|result| result.links[0].utilisation);
     assert!(used < 0.9 && more > used + 0.05, "{used}, {more}");
-    // Cuts by half are five halves as far apart as cuts by a fifth.
+    // After a cut by a half, the next one comes 5/2 times as late as after a cut by a fifth.
     let [marks, often] = [&plain, &abe].map(|result| result.links[0].marks as f64);
     assert!((1.7..3.3).contains(&(often / marks)), "{marks}, {often}");
     assert!([&plain, &abe].iter().all(|result| result.flows[0].counts.lost_data == 0));
@@ -150,7 +150,7 @@ fn a_discipline_says_whether_it_marks() {
 
 #[test]
 fn a_mark_does_what_a_loss_does() {
-    // The queue that CoDel leaves is as short with marks as with drops.
+    // CoDel's queue is as short with marks as with drops.
     let queue = DisciplineSpec::new(LIMIT, CoDelConfig::default());
     let [controller, ..] = controllers();
     let mean = |reacts| {
@@ -159,15 +159,15 @@ fn a_mark_does_what_a_loss_does() {
     };
     let (marked, dropped) = (mean(true), mean(false));
     assert!((marked / dropped - 1.0).abs() < 0.5, "{marked} and {dropped} packets");
-    // With nothing to slow it down the same window fills all there is.
+    // Without a congestion signal the same window fills the whole buffer.
     let unlimited = DisciplineSpec::fcfs(LIMIT);
     assert!(
         share(unlimited, transport(controller.clone(), true)).links[0].queue.mean_packets > 10.0 * marked
     );
 }
 
-/// RFC 8257, and Alizadeh et al. 2010, section 3.3: at a queue that marks all above K packets, four windows of DCTCP swing by a
-/// small part of themselves below what the path and K hold, where halving takes most of K away.
+/// RFC 8257, and Alizadeh et al. 2010, section 3.3: at a queue that marks everything above K packets, four windows of
+/// DCTCP oscillate by a small fraction below the capacity of the path plus K, where halving would remove most of K.
 #[test]
 fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
     let step = RedConfig {
@@ -213,6 +213,6 @@ fn the_dec_bit_is_set_by_any_queue_that_marks() {
     let marks = share(DisciplineSpec::new(LIMIT, config), window(controller));
     let link = &marks.links[0];
     assert!(link.marks > 100 && link.drops_full == 0, "{} marks", link.marks);
-    // Its windows turn around the threshold of each flow's queue.
+    // Its windows oscillate around the threshold of each flow's queue.
     assert!(link.queue.max_packets < 100, "{}", link.queue.max_packets);
 }

@@ -1,4 +1,4 @@
-//! Routers that tell sources, end to end and under the verifier's eyes.
+//! Routers' feedback to sources, end to end, with the verifier.
 
 mod net;
 
@@ -14,7 +14,7 @@ use thalweg_sim::trace::{Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, Status};
 
-/// A fast link to a router, and from there one of 1 Mbit/s whose queue of ten packets has this policy.
+/// A fast link to a router, followed by one of 1 Mbit/s whose queue of ten packets has this policy.
 fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
     let fast = direction(Rate::from_mbits_per_sec(10), millis(1), Limit::Packets(1000));
     let slow = DirectionSpec {
@@ -46,24 +46,23 @@ fn messages(result: &RunResult) -> u64 {
     result.links.iter().map(|link| link.feedback).sum()
 }
 
-/// Sources that do not listen overflow the queue for ever; they are told so, and what they are told takes room on the
-/// way back.
+/// Sources that ignore feedback keep overflowing the queue; the messages to them use capacity on the reverse path.
 #[test]
 fn drops_are_told_to_their_owners() {
     let result = run(&dumbbell(seif(SeifPolicy::Reacting), vec![greedy("a"), greedy("b")]));
     let slow = &result.links[2];
     assert!(slow.drops_full > 10, "{slow:?}");
-    // One to each owner, and warnings to the other; not more than that.
+    // One to the owner of each dropped packet, and warnings to the others, but no more.
     assert!(slow.feedback >= slow.drops_full && slow.feedback <= 2 * slow.drops_full, "{slow:?}");
     assert_eq!(slow.feedback_bytes.get(), slow.feedback * 50);
-    // The messages are all of the traffic back over the fast link that is no acknowledgement.
+    // Besides acknowledgements, the reverse direction of the fast link carries only messages.
     let (fast, far) = (&result.links[1], &result.links[3]);
     assert!(fast.packets >= far.packets + slow.feedback - 2, "{fast:?} {far:?}");
     assert_eq!(messages(&result), slow.feedback);
 }
 
-/// Messages to flows that do not listen take room on the way back and change nothing else: losses stay losses, or the
-/// sources would never slow down.
+/// Messages to flows that ignore them use capacity on the reverse path and change nothing else: losses remain losses,
+/// or the sources would never slow down.
 #[test]
 fn those_who_do_not_listen_are_still_controlled() {
     let told = dumbbell(seif(SeifPolicy::Static), vec![greedy("a"), greedy("b"), greedy("c")]);
@@ -89,7 +88,7 @@ fn a_threshold_warns_all_sources_before_the_queue_overflows() {
     assert!(messages(&unfiltered) > messages(&filtered), "{} {}", messages(&unfiltered), messages(&filtered));
 }
 
-/// With a link of its own each source is behind one hop more: a reach of one tells nobody, a reach of two everybody.
+/// With access links each source is one hop farther: a reach of one notifies no source, a reach of two every source.
 #[test]
 fn only_sources_within_reach_are_told() {
     let told = |reach| {
@@ -111,7 +110,7 @@ fn only_sources_within_reach_are_told() {
     assert!(told(2) > 0);
 }
 
-/// Answers come from the sink, so that it is the sink that the queue of the way back tells.
+/// The sink sends the responses: the queue of the reverse path notifies the sink.
 #[test]
 fn answers_are_told_to_the_sink() {
     let response = SizeSpec::Fixed(bytes(200_000));
@@ -124,7 +123,7 @@ fn answers_are_told_to_the_sink() {
     assert!(result.links[3].feedback > 0);
 }
 
-/// The same scenario and seed, the same run; and one that is not advanced in one go.
+/// The same scenario and seed give the same run, also when advanced in steps.
 #[test]
 fn feedback_is_deterministic() {
     let spec = dumbbell(seif(SeifPolicy::Static), vec![GroupSpec { count: 5, ..greedy("a") }]);
@@ -134,7 +133,7 @@ fn feedback_is_deterministic() {
     assert_ne!(first.fingerprint, other.fingerprint);
 }
 
-/// A scheme that listens, behind one that speaks without being told to: only listeners are told.
+/// A scheme that handles feedback, after one that does not: only the former is notified.
 fn listening(controller: ControllerConfig) -> GroupSpec {
     group("listens", 2, window(controller), WorkloadSpec::Bulk)
 }
@@ -145,7 +144,7 @@ fn to_listeners(policy: PolicySpec, groups: Vec<GroupSpec>) -> RunResult {
     run(&spec)
 }
 
-/// Sources that cut at a warning lose nothing once they have left the initialisation, and use the line.
+/// Sources that reduce their window at a warning lose nothing after the initialisation, and use the link.
 #[test]
 fn seif_sources_avoid_drops_and_others_are_not_told() {
     let source = ControllerConfig::Seif(thalweg_proto::congestion::SeifConfig {
@@ -172,22 +171,22 @@ fn quenches_answer_packets_that_find_the_queue_half_full() {
     let late = run(&dumbbell(quench(true), vec![greedy("a")]));
     assert_eq!(late.links[2].feedback, late.links[2].drops_full);
     assert!(early.links[2].feedback > late.links[2].feedback);
-    // Senders that do not listen do the same whatever they are told, but for the room that messages take.
+    // Senders that ignore feedback behave the same whatever they receive, except for the capacity that messages use.
     assert!(early.links[2].drops_full > 0);
 }
 
-/// Marks are made at the queue, and no message is sent.
+/// Marks are made at the queue; no message is sent.
 #[test]
 fn the_dec_bit_marks_packets_and_sends_nothing() {
     let result = run(&dumbbell(PolicySpec::DecBit(DecBitSpec::default()), vec![greedy("a")]));
     let slow = &result.links[2];
-    // Packets are marked as they come: some of them are dropped later, and some still wait at the end.
+    // Packets are marked on arrival: some are dropped later, and some still wait at the end.
     let came = slow.packets + slow.drops_full + slow.queue.max_packets;
     assert!(slow.marks > 100 && slow.marks <= came, "{slow:?}");
     assert_eq!(messages(&result), 0);
 }
 
-/// Nineteen intervals end after the first packets came; each of three sources is told its ration in each.
+/// Nineteen intervals end after the first packets arrived; each of three sources receives its ration in each.
 #[test]
 fn rations_are_told_to_every_source_in_every_interval() {
     let flows = vec![GroupSpec { count: 3, ..greedy("a") }];
@@ -196,7 +195,7 @@ fn rations_are_told_to_every_source_in_every_interval() {
     assert!((57..=60).contains(&slow.feedback), "{slow:?}");
 }
 
-/// Counts messages that routers sent, and those that queues dropped.
+/// Counts the messages sent by routers, and those dropped by queues.
 #[derive(Default)]
 struct Messages {
     sent: u64,
@@ -210,8 +209,8 @@ impl Tracer for Messages {
     }
 }
 
-/// Twice as much comes back as the way back holds, and messages meet it: they are dropped for want of room like all
-/// else, and are nobody's drops but the queue's.
+/// The reverse traffic is twice the capacity of the reverse path, and messages share it: they are dropped at a full
+/// queue like other packets, and count as drops of the queue, not of a flow.
 #[test]
 fn a_message_that_finds_no_room_is_dropped() {
     let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };

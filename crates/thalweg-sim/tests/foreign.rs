@@ -1,4 +1,5 @@
-//! Disciplines of other crates: they run as those of this project do, and one that breaks its contract ends the run by name.
+//! Third-party disciplines: they run like built-in ones, and a contract violation ends the run and names the
+//! discipline.
 
 mod net;
 
@@ -39,7 +40,7 @@ impl Configure for MyPie {
     }
 }
 
-/// Counting beside a discipline changes nothing that it does.
+/// A wrapper that counts does not change a discipline's behaviour.
 #[test]
 fn a_discipline_from_elsewhere_runs_as_one_of_the_list() {
     let limit = Limit::Packets(100);
@@ -58,7 +59,7 @@ fn a_discipline_from_elsewhere_runs_as_one_of_the_list() {
     assert_eq!(own.fingerprint, other.fingerprint);
 }
 
-/// A line that lets nothing go, or tells of one packet more than wait.
+/// A queue that never releases a packet, or reports one packet more than wait.
 #[derive(Clone, Debug, PartialEq)]
 struct Broken {
     withholds: bool,
@@ -103,8 +104,8 @@ impl Configure for Broken {
     }
 }
 
-/// Four packets of 1000 bytes leave at once. The first takes the line for 0.8 ms, the second waits from the start, and the line
-/// asks for it when it is free.
+/// Four packets of 1000 bytes leave at once. The first is in service for 0.8 ms, the second waits from the start, and
+/// the transmitter requests it when idle.
 #[test]
 fn a_discipline_that_breaks_its_contract_ends_the_run_by_name() {
     for (withholds, told) in [

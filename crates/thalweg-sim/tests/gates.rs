@@ -1,4 +1,4 @@
-//! Gates in a network: who sends when, what it costs, and that paused flows send nothing, which the verifier checks.
+//! Gates in a network: who sends when, at what cost, and the verifier's check that paused flows send nothing.
 
 mod net;
 
@@ -13,13 +13,13 @@ use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
 
-/// 100 kB by windows.
+/// A window-controlled transfer of 100 kB.
 fn transfer(name: &str, priority: u8) -> GroupSpec {
     let fixed = window(ControllerConfig::Fixed(FixedConfig { window: 8.0 }));
     GroupSpec { priority, ..group(name, 1, fixed, WorkloadSpec::Transfer(bytes(96_000))) }
 }
 
-/// Over 8 Mbit/s and 5 ms, with a gate at the source.
+/// A path of 8 Mbit/s and 5 ms, with a gate at the source.
 fn gated(config: Option<GateConfig>, pause: PauseConfig, limit: Limit, groups: Vec<GroupSpec>) -> RunResult {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(8), millis(5), limit));
     spec.nodes[0].gate = config.map(|config| GateSpec { config, pause });
@@ -32,8 +32,8 @@ fn finished(result: &RunResult) -> Vec<Time> {
 
 #[test]
 fn with_slots_flows_send_one_after_the_other() {
-    // 100 segments of 1 ms each, 8 in 11.4 ms: about 137 ms alone. A turn of priority 1 has 256 ms, enough for all; priority
-    // 6 has 8 ms, and needs many turns. So flows 1 and 3 end in their first turns, one after the other.
+    // 100 segments of 1 ms each, 8 in 11.4 ms: about 137 ms alone. A turn of priority 1 has 256 ms, enough for all;
+    // priority 6 has 8 ms and needs many turns. Hence flows 1 and 3 end in their first turns, one after the other.
     let slots = SlotGateConfig { slot: millis(1), ..SlotGateConfig::default() };
     let groups = vec![transfer("a", 1), transfer("b", 6), transfer("c", 1)];
     let pause = PauseConfig { freezes_timer: true, waits_for_timer: false };
@@ -42,15 +42,15 @@ fn with_slots_flows_send_one_after_the_other() {
     assert!(ends[0] < 145.0 && (ends[0] + 120.0..ends[0] + 160.0).contains(&ends[2]), "{ends:?}");
     assert!(ends[1] > ends[2], "{ends:?}");
     assert_eq!(result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>(), 0);
-    // What the second waited for is told as such.
+    // The wait of the second flow is reported as paused.
     let paused = result.flows[1].limits[Held::Paused.index()];
     assert!(paused > millis(200), "{paused}");
 }
 
 #[test]
 fn congestion_lets_the_highest_priority_go_first() {
-    // Four flows of each of three priorities fill a queue of ten packets. Without a gate they end in any order; with one, all
-    // of priority 1 end before the first of priority 3, and in less than the time without.
+    // Four flows of each of three priorities fill a queue of ten packets. Without a gate they end in any order. With
+    // one, all of priority 1 end before the first of priority 3, and in less time than without.
     let groups = |count| {
         let reno = ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 1.0,
@@ -79,7 +79,7 @@ fn congestion_lets_the_highest_priority_go_first() {
 
 #[test]
 fn a_gate_holds_datagrams_back() {
-    // Two sources of 4 Mbit/s by turns of 8 slots of 10 ms: each sends half of the time, and nothing accumulates.
+    // Two sources of 4 Mbit/s in turns of 8 slots of 10 ms: each sends half of the time, and nothing accumulates.
     let source = |name: &str| {
         let transport = TransportSpec::new(
             "udp",
@@ -98,7 +98,7 @@ fn a_gate_holds_datagrams_back() {
 
 #[test]
 fn a_delivery_goes_on_until_all_has_arrived() {
-    // A fifth is lost: 125 packets of 1000 bytes for 100 kB, more or less. The flow ends with the last of them.
+    // A fifth is lost: about 125 packets of 1000 bytes for 100 kB. The flow ends with the last of them.
     let transport = TransportSpec::new(
         "udp",
         SourceConfig { segment: 1000, header: 0, rate: Some(Rate::from_mbits_per_sec(1)) },

@@ -1,4 +1,4 @@
-//! Connections that open and close in a network: what they take, what is counted, and what is left of them.
+//! Connections that open and close in a network: durations, counts and leftovers.
 
 mod net;
 
@@ -28,18 +28,18 @@ fn opening(kind: Kind) -> TransportSpec {
     transport
 }
 
-/// 8 Mbit/s, on which a byte takes a microsecond, and 50 ms.
+/// 8 Mbit/s, at which a byte takes a microsecond, and 50 ms.
 fn way() -> DirectionSpec {
     direction(Rate::from_mbits_per_sec(8), millis(50), Limit::Unlimited)
 }
 
-/// Connections each of which carries so many bytes.
+/// Connections that each carry `size` bytes.
 fn many(kind: Kind, size: u64, gap: Duration) -> GroupSpec {
     let workload = WorkloadSpec::Poisson { gap, size: SizeSpec::Fixed(bytes(size)) };
     group("many", 1, opening(kind), workload)
 }
 
-/// The packets that open and close, and their sizes on the wire.
+/// The packets of handshakes, and their sizes on the wire.
 #[derive(Clone, Debug, Default)]
 struct Sizes(Rc<RefCell<Vec<(Step, u32)>>>);
 
@@ -51,13 +51,13 @@ impl Tracer for Sizes {
     }
 }
 
-/// One packet of 1000 bytes behind a handshake: each packet with its bytes at 8 Mbit/s, and 50 ms on the wire.
+/// One packet of 1000 bytes after a handshake: each packet's bytes at 8 Mbit/s, plus 50 ms of propagation.
 #[test]
 fn a_handshake_takes_a_round_trip_and_its_bytes() {
     for (kind, micros) in [
-        // SYN and SYN-ACK with 8 bytes of options more than the 40 of an acknowledgement; ACK before the data.
+        // SYN and SYN-ACK with 8 bytes of options beyond the 40 of an acknowledgement; ACK before the data.
         (Kind::Tcp, 48 + 48 + 40 + 1_000 + 150_000),
-        // 1200 bytes behind the header each way; Finished before the data.
+        // 1200 bytes after the header each way; Finished before the data.
         (Kind::Quic, 1_240 + 1_240 + 104 + 1_000 + 150_000),
         (Kind::QuicZeroRtt, 1_240 + 1_000 + 50_000),
     ] {
@@ -67,7 +67,7 @@ fn a_handshake_takes_a_round_trip_and_its_bytes() {
         let transfer = result.transfer_list[0];
         let took = transfer.end.map(|end| end.since(transfer.start));
         assert_eq!(took, Some(Duration::from_micros(micros)), "{kind:?}");
-        // An ideal network has nobody to agree with: the handshake is part of the slowdown.
+        // The ideal time has no handshake: it is part of the slowdown.
         assert_eq!(transfer.ideal, Some(Duration::from_micros(51_000)));
         assert_eq!(result.flows[0].sent_packets, 1, "what opens and closes is no data");
     }
@@ -91,7 +91,7 @@ fn sizes_on_the_wire_are_those_of_the_protocol() {
     assert_eq!(*sizes.0.borrow(), expected);
 }
 
-/// Half of the packets are lost both ways; every transfer that begins ends, or is told as unfinished, once.
+/// Half of the packets are lost in both directions; every started transfer ends, or is reported as unfinished, once.
 #[test]
 fn no_transfer_is_forgotten_or_counted_twice() {
     for kind in [Kind::Tcp, Kind::Quic, Kind::QuicZeroRtt] {
@@ -103,7 +103,7 @@ fn no_transfer_is_forgotten_or_counted_twice() {
         let open = result.transfer_list.len() as u64 - ended;
         assert_eq!(result.groups[0].transfers.unfinished, open, "{kind:?}");
         assert_eq!(result.transfers.completion.count, ended, "{kind:?}");
-        // 600 begin, of which the last have no time left.
+        // 600 start, of which the last have too little time.
         assert!((500..700).contains(&(ended + open)) && ended > 480, "{kind:?}: {ended} and {open}");
         let mut starts: Vec<Time> = result.transfer_list.iter().map(|transfer| transfer.start).collect();
         starts.sort_unstable();
@@ -112,8 +112,8 @@ fn no_transfer_is_forgotten_or_counted_twice() {
     }
 }
 
-/// A request opens the connection, and the response needs none of its own: the first exchange takes a round trip more than
-/// those after it.
+/// A request opens the connection, and the response needs no handshake: the first exchange takes one round trip more
+/// than later ones.
 #[test]
 fn only_the_first_request_waits() {
     let mut spec = pipe(way());
@@ -134,7 +134,7 @@ fn only_the_first_request_waits() {
     assert!(took.len() > 3 && took[1..].iter().all(|took| *took == usual), "{took:?}");
 }
 
-/// Ten thousand connections use few numbers: what has closed is used again.
+/// Ten thousand connections use few numbers: those of closed connections are reused.
 #[test]
 fn closed_connections_leave_nothing_behind() {
     #[derive(Debug, Default)]
@@ -155,7 +155,7 @@ fn closed_connections_leave_nothing_behind() {
         let (result, Highest(connection, packets)) = simulation.finish();
         let count = result.transfers.completion.count;
         assert!(count > 9_500, "{kind:?}: {count}");
-        // A thousand begin each second and take 25 ms or less to open, send and close.
+        // A thousand start each second and take at most 25 ms to open, send and close.
         assert!(connection < 60, "{kind:?}: {connection}");
         assert!((packets as f64 / count as f64 - each).abs() < 0.05, "{kind:?}: {packets} of {count}");
     }

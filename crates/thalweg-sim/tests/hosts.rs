@@ -1,4 +1,4 @@
-//! Hosts whose thread is late, coarse, busy or away: what packets and transports see of it.
+//! Hosts whose thread is late, coarse, busy or preempted: effects on packets and transports.
 
 mod net;
 
@@ -17,12 +17,12 @@ fn micros(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-/// Datagrams of so many bytes at most, which what is written together would share.
+/// Datagrams of at most `segment` bytes; writes may share one.
 fn source(segment: u32, rate: Option<Rate>) -> TransportSpec {
     TransportSpec::new("udp", SourceConfig { segment, header: 0, rate }, 0, 0)
 }
 
-/// 10 ms and so fast that a packet takes no time; ten thousand datagrams, `gap` between two.
+/// 10 ms without transmission time; ten thousand datagrams, `gap` apart.
 fn datagrams(gap: Duration, host: HostSpec) -> Spec {
     let mut spec = pipe(direction(Rate::MAX, millis(10), Limit::Unlimited));
     let writes = (0..10_000).map(|number| (gap * number, bytes(100))).collect();
@@ -32,7 +32,7 @@ fn datagrams(gap: Duration, host: HostSpec) -> Spec {
     spec
 }
 
-/// A window of so many packets over 10 Gbit/s and 10 ms each way.
+/// A window of `window_packets` over 10 Gbit/s and 10 ms each way.
 fn windowed(window_packets: f64, host: HostSpec) -> Spec {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10_000), millis(10), Limit::Unlimited));
     let fixed = ControllerConfig::Fixed(FixedConfig { window: window_packets });
@@ -42,12 +42,12 @@ fn windowed(window_packets: f64, host: HostSpec) -> Spec {
     spec
 }
 
-/// The times at which packets of data were sent and delivered, in milliseconds.
+/// Sending and delivery times of data packets, in milliseconds.
 #[derive(Default)]
 struct Times {
     sent: Vec<f64>,
     delivered: Vec<f64>,
-    /// From one to the other, where all arrive in order.
+    /// Delays, if all arrive in order.
     spans: Vec<f64>,
 }
 
@@ -75,14 +75,14 @@ fn deliveries(spec: &Spec) -> Vec<f64> {
     times(spec).delivered
 }
 
-/// The delays of packets, ascending.
+/// Returns the delays of packets, ascending.
 fn spans(spec: &Spec) -> Vec<f64> {
     let mut spans = times(spec).spans;
     spans.sort_by(f64::total_cmp);
     spans
 }
 
-/// A packet waits, where all else is ideal, for the thread that takes it, and a round trip for both.
+/// With otherwise ideal hosts, a packet waits for the receiving thread, and a round trip for both threads.
 #[test]
 fn a_wake_up_takes_its_time_at_each_end() {
     let late = HostSpec { late: micros(300), late_p99: micros(300), ..IDEAL };
@@ -95,19 +95,21 @@ fn a_wake_up_takes_its_time_at_each_end() {
     assert_eq!(run(&windowed(1.0, late)).flows[0].min_rtt, base + micros(600));
 }
 
-/// Lateness has the median and the 99 % quantile that it is said to have.
+/// The wake-up latency has the configured median and 99th percentile.
 #[test]
 fn lateness_has_its_quantiles() {
     let late = HostSpec { late: micros(50), late_p99: micros(800), ..IDEAL };
     let spans = spans(&datagrams(millis(10), late));
     assert_eq!(spans.len(), 10_000);
-    // Five standard errors of a quantile: sqrt(q (1 - q) / n) / density, of a logarithm with a standard deviation of 1.19.
+    // Five standard errors of a quantile: sqrt(q (1 - q) / n) / density, of a logarithm with a standard deviation of
+    // 1.19.
     assert!((spans[5000] - 10.050).abs() < 0.004, "{}", spans[5000]);
     assert!((spans[9900] - 10.800).abs() < 0.180, "{}", spans[9900]);
 }
 
-/// A thread that works 20 us on a packet is away once for 50 of them, 10 ms in the mean, and those that come meanwhile, a millisecond
-/// apart, wait for the rest of it: E(A^2)/2 over the gap in all, which is 100 ms for each span and 2 ms for each packet.
+/// A thread with 20 us of work per packet is preempted once per 50 packets, for 10 ms on average. Packets that arrive
+/// meanwhile, a millisecond apart, wait for its rest: in total E(A^2)/2 over the gap, which is 100 ms per preemption
+/// and 2 ms per packet.
 #[test]
 fn a_thread_is_away_after_its_share_of_work() {
     let away = HostSpec { away: millis(10), away_every: millis(1), packet_cost: micros(20), ..IDEAL };
@@ -118,7 +120,7 @@ fn a_thread_is_away_after_its_share_of_work() {
         );
     }
     let mean = all.iter().sum::<f64>() / 5.0;
-    // A thousand spans: the relative standard deviation of the mean of their squares is sqrt(5/1000).
+    // A thousand preemptions: the relative standard deviation of the mean of their squares is sqrt(5/1000).
     assert!((mean / 2.0 - 1.0).abs() < 4.0 * (5.0f64 / 1000.0).sqrt(), "{mean} ms, {all:?}");
     let ideal = HostSpec { packet_cost: Duration::ZERO, ..away };
     assert_eq!(
@@ -128,7 +130,7 @@ fn a_thread_is_away_after_its_share_of_work() {
     );
 }
 
-/// A thread that works 10 us on each packet lets through 100,000 a second, acknowledgements included, of which there is one a round.
+/// A thread with 10 us of work per packet handles 100,000 a second, including one acknowledgement per round.
 #[test]
 fn work_bounds_the_rate() {
     let host = HostSpec { packet_cost: micros(10), ..IDEAL };
@@ -137,7 +139,7 @@ fn work_bounds_the_rate() {
     assert!((95_000.0..100_000.0).contains(&rate), "{rate} packets a second");
 }
 
-/// Packets come together after a thread that has just had many slept longer.
+/// Packets are coalesced after a thread that just handled many slept longer.
 #[test]
 fn wake_ups_are_coalesced_where_packets_are_many() {
     let rounds = |spec: &Spec| {
@@ -146,13 +148,13 @@ fn wake_ups_are_coalesced_where_packets_are_many() {
         times.len()
     };
     assert_eq!(rounds(&datagrams(micros(10), IDEAL)), 10_000, "each for itself");
-    // It wakes after 200 us and takes 20, which are many: 1.2 ms and 120 packets from then on.
+    // It wakes after 200 us and receives 20, which are many: 1.2 ms and 120 packets from then on.
     let late = HostSpec { late: micros(200), late_p99: micros(200), coalescing: millis(1), ..IDEAL };
     let rounds = rounds(&datagrams(micros(10), late));
     assert!((80..=90).contains(&rounds), "{rounds}");
 }
 
-/// A deadline that is finer than the thread's sleep waits: a paced source sends in bursts.
+/// A deadline finer than the thread's granularity waits: a paced source sends in bursts.
 #[test]
 fn deadlines_are_no_finer_than_the_granularity() {
     let paced = |host| {
@@ -171,7 +173,7 @@ fn deadlines_are_no_finer_than_the_granularity() {
     assert!(deliveries(&coarse).windows(2).all(|pair| pair[1] - pair[0] > 4.9 || pair[1] - pair[0] < 1e-6));
 }
 
-/// Packets that come while the thread is away fill the socket; the rest is dropped, and counted.
+/// Packets that arrive during a preemption fill the socket buffer; the rest is dropped and counted.
 #[test]
 fn a_socket_that_nobody_empties_overflows() {
     let (away, away_every) = (millis(50), millis(10));
@@ -183,7 +185,7 @@ fn a_socket_that_nobody_empties_overflows() {
     assert_eq!(delay.count + drops, 10_000);
 }
 
-/// A transfer ends whatever its hosts do.
+/// A transfer ends with any host model.
 #[test]
 fn transfers_end_on_the_worst_of_hosts() {
     let host = HostSpec {

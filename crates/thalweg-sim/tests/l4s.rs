@@ -1,4 +1,4 @@
-//! Prague behind the queue that it is made for: what RFC 9332 and the draft of Prague claim, with intervals.
+//! Prague behind its intended queue: the claims of RFC 9332 and of the Prague draft, with intervals.
 
 mod net;
 
@@ -43,7 +43,7 @@ fn cubic() -> GroupSpec {
     group("cubic", 1, transport, WorkloadSpec::Bulk)
 }
 
-/// The flow with so much more delay each way.
+/// Returns the flow with additional delay each way.
 fn farther(flow: GroupSpec, by: Duration) -> GroupSpec {
     let line = |delay| direction(Rate::from_mbits_per_sec(10_000), delay, Limit::Unlimited);
     let access = AccessSpec {
@@ -57,7 +57,7 @@ fn farther(flow: GroupSpec, by: Duration) -> GroupSpec {
     GroupSpec { access: Some(access), ..flow }
 }
 
-/// These flows over one link with DualPI2, the last two thirds of the time counted.
+/// Runs these flows over one link with DualPI2, counting the last two thirds of the time.
 fn share(megabits: u64, delay: Duration, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
     let link = direction(Rate::from_mbits_per_sec(megabits), delay, Limit::Packets(10_000));
     let queue = DisciplineSpec::new(Limit::Packets(10_000), DualPi2Config::default());
@@ -69,8 +69,8 @@ fn goodputs(result: &RunResult) -> Vec<f64> {
     result.flows.iter().map(|flow| flow.goodput.as_f64()).collect()
 }
 
-/// RFC 9332, section 1.1, and RFC 9330, section 1: the low-latency queue stays below a millisecond, here at its 99th percentile,
-/// with full use of the link and nothing lost.
+/// RFC 9332, section 1.1, and RFC 9330, section 1: the low-latency queue stays below a millisecond, here at its 99th
+/// percentile, with full link utilisation and no loss.
 #[test]
 fn the_low_latency_queue_stays_below_a_millisecond() {
     for rtt in [10, 20] {
@@ -79,7 +79,7 @@ fn the_low_latency_queue_stays_below_a_millisecond() {
         let [prague, cubic] = &result.flows[..] else { panic!("two flows") };
         let queued = prague.delay.p99 - delay;
         assert!(queued < millis(1), "{queued} at {rtt} ms");
-        // The classic flow waits for its target beside it.
+        // The classic flow next to it waits for its target.
         assert!(cubic.delay.p50 - delay > millis(8), "{}", cubic.delay.p50);
         assert!(result.links[0].utilisation > 0.98, "{}", result.links[0].utilisation);
         assert_eq!((result.links[0].drops_early, result.links[0].drops_full), (0, 0));
@@ -89,8 +89,8 @@ fn the_low_latency_queue_stays_below_a_millisecond() {
     assert!(alone.links[0].utilisation > 0.95, "{}", alone.links[0].utilisation);
 }
 
-/// RFC 9332, section 2.1: the coupling gives a scalable flow the window of a classic one of the same path. Round trips differ by
-/// what the classic one waits for, so rates do.
+/// RFC 9332, section 2.1: the coupling gives a scalable flow the window of a classic one on the same path. Round trips
+/// differ by the classic queueing delay, hence rates do.
 #[test]
 fn prague_and_cubic_have_about_the_same_window() {
     let by_rtt = PragueConfig { virtual_rtt: Duration::ZERO, ..PRAGUE };
@@ -107,7 +107,7 @@ fn prague_and_cubic_have_about_the_same_window() {
     }
 }
 
-/// Five of each share as one of each does.
+/// Five flows of each kind share like one of each.
 #[test]
 fn no_kind_starves_the_other() {
     for counts in [[1, 5], [5, 1], [5, 5]] {
@@ -123,8 +123,8 @@ fn no_kind_starves_the_other() {
     }
 }
 
-/// The draft, section 2.4.4: rates of flows up to the virtual round-trip time converge, those of longer ones are to each other as
-/// that is to them; without, they are about inversely as round-trip times.
+/// The draft, section 2.4.4: rates of flows with round-trip times up to the virtual one converge; those with longer
+/// ones are lower by that ratio. Without it, rates are about inversely proportional to round-trip times.
 #[test]
 fn shares_of_short_round_trips_are_those_of_the_virtual_one() {
     let ratio = |config: PragueConfig, short: u64, long: u64| {

@@ -1,4 +1,4 @@
-//! LEDBAT++ on simulated paths: its target, others' way, and those that come late (draft-irtf-iccrg-ledbat-plus-plus).
+//! LEDBAT++ on simulated paths: its target, yielding, and latecomers (draft-irtf-iccrg-ledbat-plus-plus).
 
 mod net;
 
@@ -35,7 +35,7 @@ fn cubic() -> GroupSpec {
     group("cubic", 1, window(ControllerConfig::Cubic(config)), WorkloadSpec::Bulk)
 }
 
-/// These flows over 20 Mbit/s with 20 ms each way and a buffer of half a second, from `warmup` to `seconds`.
+/// Runs these flows over 20 Mbit/s with 20 ms each way and a buffer of half a second, from `warmup` to `seconds`.
 fn share(groups: Vec<GroupSpec>, warmup: u64, seconds: u64) -> RunResult {
     let link = direction(Rate::from_mbits_per_sec(20), millis(20), Limit::Packets(1250));
     let (duration, warmup) = (Duration::from_secs(seconds), Duration::from_secs(warmup));
@@ -46,7 +46,7 @@ fn goodputs(result: &RunResult) -> Vec<f64> {
     result.flows.iter().map(|flow| flow.goodput.as_f64() / 1e6).collect()
 }
 
-/// Sections 4.2 to 4.5: alone it uses the link, but for slowdowns, and waits for the target and no longer.
+/// Sections 4.2 to 4.5: alone it uses the link except for slowdowns, with no more queueing delay than the target.
 #[test]
 fn alone_it_waits_for_its_target() {
     for target in [60, 25] {
@@ -61,7 +61,7 @@ fn alone_it_waits_for_its_target() {
     }
 }
 
-/// Section 1: beside CUBIC, which fills the queue, it leaves nearly all to it.
+/// Section 1: next to CUBIC, which fills the queue, it yields nearly everything.
 #[test]
 fn it_gives_way_to_cubic() {
     let beside = goodputs(&share(vec![ledbat(LEDBAT), cubic()], 20, 80));
@@ -70,7 +70,8 @@ fn it_gives_way_to_cubic() {
     assert!(beside[1] > 0.95 * alone[0], "{beside:?} for {alone:?}");
 }
 
-/// Sections 3.1 and 4.4: one that comes 30 seconds later takes the queue of the other for the path, unless that slows down now and then.
+/// Sections 3.1 and 4.4: a flow that starts 30 seconds later takes the other's queue for propagation delay, unless the
+/// other slows down periodically.
 #[test]
 fn slowdowns_take_the_latecomers_advantage() {
     let shares = |config| {

@@ -1,4 +1,4 @@
-//! Real packets in a simulated network: they meet what simulated ones meet, at the same times.
+//! Real packets in a simulated network are treated like simulated ones, at the same times.
 
 mod net;
 
@@ -39,7 +39,7 @@ impl Network {
         self.live.enter(self.connection, 6, Ecn::Ect0, bytes);
     }
 
-    /// All that arrives by then.
+    /// Returns all arrivals up to that time.
     fn until(&mut self, at: Time) -> Vec<Arrival> {
         self.live.advance(at);
         let mut arrived = Vec::new();
@@ -52,7 +52,8 @@ fn micros(micros: u64) -> Time {
     Time::ZERO + Duration::from_micros(micros)
 }
 
-/// Serialisation and propagation by hand: a packet of 1000 B takes 1 ms, and 10 ms on the wire; the second waits for the first.
+/// Transmission and propagation by hand: a packet of 1000 B takes 1 ms, plus 10 ms of propagation; the second waits for
+/// the first.
 #[test]
 fn packets_come_out_whole_when_the_link_says() {
     let mut network = Network::new(&path(Limit::Packets(10)));
@@ -65,7 +66,7 @@ fn packets_come_out_whole_when_the_link_says() {
     assert_eq!(seen, [1, 2, 3].map(|byte| (micros(10_500 + 1000 * u64::from(byte)), vec![byte; 1000])));
 }
 
-/// Packets that come late do not make others late: the line is busy by its own time, however seldom somebody looks.
+/// Late calls do not delay packets: the transmitter follows simulated time, however rarely it is advanced.
 #[test]
 fn the_rate_is_exact_however_seldom_the_owner_looks() {
     let mut network = Network::new(&path(Limit::Packets(1000)));
@@ -80,7 +81,8 @@ fn the_rate_is_exact_however_seldom_the_owner_looks() {
     assert_eq!(times, (1..=500).map(|n| micros(10_000 + 1000 * n)).collect::<Vec<_>>());
 }
 
-/// A full queue drops, a discipline marks, a wire loses, damages and copies: all of it is counted and none is lost track of.
+/// A full queue drops, a discipline marks, a link loses, damages and duplicates: all of it is counted, and the counts
+/// balance.
 #[test]
 fn what_happens_to_packets_is_told_and_counted() {
     let mut spec = path(Limit::Packets(5));
@@ -94,7 +96,7 @@ fn what_happens_to_packets_is_told_and_counted() {
     };
     let mut network = Network::new(&spec);
     let mut arrived = Vec::new();
-    // A quarter more than the line takes.
+    // A quarter more than the capacity.
     for n in 0..2000 {
         network.enter(micros(800 * n), vec![(n % 251) as u8; 1000]);
         arrived.extend(network.until(micros(800 * n)));
@@ -118,7 +120,7 @@ fn what_happens_to_packets_is_told_and_counted() {
     assert_eq!((result.flows[0].name.as_str(), result.flows[0].sent_packets), ("n0 -> n1", 2000));
 }
 
-/// Results of a flow have the payload that its owner says applications got.
+/// Results of a flow have the payload reported by its owner.
 #[test]
 fn payload_is_what_the_owner_counts() {
     let mut network = Network::new(&path(Limit::Packets(10)));
@@ -130,7 +132,7 @@ fn payload_is_what_the_owner_counts() {
     assert_eq!((flow.delivered.get(), flow.delivered_wire.get()), (960, 1000));
 }
 
-/// Connections that come and go take no memory, and packets of those that are over still arrive.
+/// Closed connections leave no memory in use, and their late packets still arrive.
 #[test]
 fn connections_are_used_again() {
     let mut network = Network::new(&path(Limit::Packets(10)));

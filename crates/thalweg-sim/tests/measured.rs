@@ -1,4 +1,4 @@
-//! Round-trip times, arrival rates and slow-start thresholds against values that follow from the path.
+//! Round-trip times, arrival rates and slow-start thresholds compared with values derived from the path.
 
 mod net;
 
@@ -43,8 +43,8 @@ fn all_of(summary: &Summary) -> [Duration; 6] {
 
 #[test]
 fn without_a_queue_each_round_trip_is_that_of_the_path() {
-    // A packet of 1000 B takes 0.8 ms, its acknowledgement of 40 B 0.032 ms, and each way 10 ms: 20.832 ms, whose samples follow each
-    // other without a pause for 10 s.
+    // A packet of 1000 B takes 0.8 ms, its acknowledgement of 40 B 0.032 ms, and each way 10 ms: 20.832 ms. Samples
+    // follow each other without a pause for 10 s.
     let result = alone(path(100), fixed(1.0));
     let round_trips = only(&result).round_trips;
     assert_eq!(all_of(&round_trips), [Duration::from_micros(20_832); 6]);
@@ -57,7 +57,7 @@ fn without_a_queue_each_round_trip_is_that_of_the_path() {
 
 #[test]
 fn with_a_queue_round_trips_are_the_window_over_the_rate() {
-    // Little's law: 50 packets of 0.8 ms each are 40 ms, from the second window on. Nothing of the warm-up counts.
+    // Little's law: 50 packets of 0.8 ms each are 40 ms, from the second window on. The warm-up does not count.
     let flow = group("flow", 1, fixed(50.0), WorkloadSpec::Bulk);
     let spec = Spec { groups: vec![flow], warmup: Duration::from_secs(2), ..pipe(path(100)) };
     let result = run(&spec);
@@ -69,8 +69,8 @@ fn with_a_queue_round_trips_are_the_window_over_the_rate() {
 
 #[test]
 fn percentiles_are_those_of_the_queue_that_grows() {
-    // The first 400 packets leave at once: the nth to be acknowledged has waited for n - 1 others, so that in the first round trip
-    // samples rise evenly from 20.832 ms to 20.832 + 399 x 0.8 ms, and later ones are 400 x 0.8 ms.
+    // The first 400 packets leave at once: the nth acknowledged has waited for n - 1 others. In the first round trip
+    // samples rise evenly from 20.832 ms to 20.832 + 399 x 0.8 ms; later ones are 400 x 0.8 ms.
     let flow = group("flow", 1, fixed(400.0), WorkloadSpec::Bulk);
     // Until just after the 400th.
     let duration = Duration::from_micros(20_832 + 399 * 800 + 400);
@@ -118,11 +118,11 @@ fn what_arrives_counts_in_any_order_and_with_its_copies() {
     };
     let (arrived, goodput) = rate(path(100), fixed(20.0));
     assert!((arrived - goodput).abs() < 1.0 && goodput > 7e6, "{arrived}, {goodput}");
-    // Every packet twice.
+    // Every packet is duplicated.
     let impairment = ImpairmentSpec { duplicate: 1.0, ..ImpairmentSpec::default() };
     let (arrived, goodput) = rate(DirectionSpec { impairment, ..path(100) }, fixed(1.0));
     assert!((arrived / goodput - 2.0).abs() < 0.01, "{arrived}, {goodput}");
-    // What was lost has not arrived, and what waits for it has.
+    // Lost data has not arrived, but data waiting for it has.
     let lossy = net::lossy(path(100), 0.02);
     let (arrived, goodput) = rate(lossy, new_reno(1e9));
     assert!(arrived >= goodput, "{arrived}, {goodput}");
@@ -134,14 +134,14 @@ fn the_threshold_is_that_of_the_last_loss() {
     let measure = MeasureSpec { interval: Some(millis(10)), ..MeasureSpec::default() };
     let spec = Spec { groups: vec![flow], measure, ..pipe(path(25)) };
     let result = run(&spec);
-    // Drops come at 25 packets in the queue, one in service and 25 on the way: half of about 51.
+    // Drops occur with 25 packets in the queue, one in service and 25 in propagation: half of about 51.
     let ssthresh = only(&result).ssthresh.expect("NewReno has a threshold");
     assert!((20.0..=30.0).contains(&ssthresh), "{ssthresh}");
     let series = result.series.iter().find(|series| series.quantity == Quantity::Ssthresh).unwrap();
     assert_eq!(series.points.first().map(|(_, value)| *value), Some(1e9));
     let (time, last) = series.points[series.points.len() - 1];
     assert!(time > Time::ZERO + Duration::from_secs(9) && (last - ssthresh).abs() < 1e-9, "{last}");
-    // One that is unbounded is none.
+    // An unbounded threshold is reported as none.
     let result = alone(path(10_000), new_reno(f64::INFINITY));
     assert_eq!(only(&result).ssthresh, None);
 }

@@ -1,4 +1,5 @@
-//! Live media between two hosts: what must come out by its rules, beside others, and beside published figures.
+//! Live media between two hosts: results that follow from its rules, with competing traffic, and compared with
+//! published figures.
 
 mod net;
 
@@ -14,7 +15,7 @@ fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A call over a link, of which the first 10 s do not count.
+/// A call over a link; the first 10 s are not counted.
 fn call(config: Config, rate: Rate, delay: Duration, queue: DisciplineSpec) -> Spec {
     let mut spec = pipe(DirectionSpec { queue, ..direction(rate, delay, Limit::Unlimited) });
     spec.links[0].backward = direction(rate, delay, Limit::Unlimited);
@@ -32,9 +33,9 @@ fn media(result: &RunResult) -> MediaResult {
     **result.flows[0].media.as_ref().expect("media")
 }
 
-/// An encoder of a fixed rate on a path that takes more: each frame of 5000 B is five packets of at most 1200 B, paced at 1.5
-/// times the rate of 8 * 5000 * 25 bit/s and their headers of 16 B, so the last leaves four packets after the first; the link of
-/// 100 Mbit/s and its 10 ms come on top.
+/// A fixed-rate encoder on a faster path: each frame of 5000 B is five packets of at most 1200 B, paced at 1.5 times
+/// the rate of 8 * 5000 * 25 bit/s and their headers of 16 B. The last leaves four packets after the first; the link of
+/// 100 Mbit/s and its 10 ms are added.
 #[test]
 fn frames_take_their_pacing_and_the_path() {
     let rate = Rate::from_bits_per_sec(1_013_333);
@@ -63,7 +64,7 @@ fn frames_take_their_pacing_and_the_path() {
     assert_eq!((media.shown.freezes, media.shown.lost, media.encoded.skipped), (0, 0, 0));
 }
 
-/// Two seeds have other frames, one seed the same.
+/// Two seeds give different frames, one seed the same.
 #[test]
 fn frame_sizes_follow_the_seed() {
     let bytes = |seed| {
@@ -75,7 +76,7 @@ fn frame_sizes_follow_the_seed() {
     assert_ne!(bytes(1), bytes(2));
 }
 
-/// An outage of a second freezes the picture for that and until a key frame has come; the call recovers.
+/// An outage of a second freezes the picture until a key frame has arrived after it; the call recovers.
 #[test]
 fn an_outage_freezes_the_picture() {
     let mut spec = call(Config::default(), Rate::from_mbits_per_sec(4), millis(25), fifo(100_000));
@@ -96,7 +97,7 @@ fn an_outage_freezes_the_picture() {
     assert!(media.rate.unwrap().as_f64() > 2.5e6, "{:?}", media.rate);
 }
 
-/// The queue's delay stays near SCReAMv2's target of 60 ms without marks (section 4.2.1.4), whatever the queue would hold.
+/// The queueing delay stays near SCReAMv2's target of 60 ms without marks (section 4.2.1.4), whatever the buffer size.
 #[test]
 fn delay_is_held_to_the_target() {
     let mut config = Config::default();
@@ -109,9 +110,9 @@ fn delay_is_held_to_the_target() {
     assert!(flow.goodput.as_f64() > 7e6, "{}", flow.goodput);
 }
 
-/// The reference code's published traces (EricssonResearch/scream, `examples/trace-dualpi-50Mbps-25ms-l4s.txt` and `-nol4s.txt`,
-/// from 10 s on): over DualPI2, 50 Mbit/s and 25 ms, the median queue is 1.0 ms with L4S and 4.2 ms without, and the mean target
-/// 38.2 and 44.1 Mbit/s. Its encoder is not ours, and its frames hardly vary.
+/// The reference code's published traces (EricssonResearch/scream, `examples/trace-dualpi-50Mbps-25ms-l4s.txt` and
+/// `-nol4s.txt`, from 10 s on): over DualPI2, 50 Mbit/s and 25 ms, the median queue is 1.0 ms with L4S and 4.2 ms
+/// without, and the mean target 38.2 and 44.1 Mbit/s. Its encoder differs, and its frame sizes hardly vary.
 #[test]
 fn dualpi2_gives_what_the_reference_code_has() {
     let of = |ecn| {
@@ -136,8 +137,8 @@ fn dualpi2_gives_what_the_reference_code_has() {
     assert!((2.0..8.0).contains(&other_queue), "{other_queue} ms without");
 }
 
-/// Beside CUBIC the queue decides: in a short first-come first-served queue frames wait behind a download, behind FQ-CoDel and
-/// DualPI2 they do not.
+/// Next to CUBIC the queue matters: in a short FIFO queue frames wait behind a download, with FQ-CoDel and DualPI2 they
+/// do not.
 #[test]
 fn queues_keep_calls_from_downloads() {
     let of = |queue: DisciplineSpec| {

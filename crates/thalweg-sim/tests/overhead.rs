@@ -1,4 +1,4 @@
-//! Random times of hosts and wires: their distribution, their order, and what they are for.
+//! Random delays of hosts and links: distribution, order and purpose.
 
 mod net;
 
@@ -21,7 +21,7 @@ fn new_reno() -> ControllerConfig {
     })
 }
 
-/// 10 ms and so fast that a packet takes no time: a millisecond between two datagrams, ten thousand of them.
+/// 10 ms without transmission time; ten thousand datagrams, a millisecond apart.
 fn datagrams_over(jitter: Duration, overhead: Duration, access: bool) -> Spec {
     let wire = direction(Rate::MAX, millis(10), Limit::Unlimited);
     let mut spec = pipe(DirectionSpec { jitter, ..wire.clone() });
@@ -41,7 +41,7 @@ fn datagrams_over(jitter: Duration, overhead: Duration, access: bool) -> Spec {
     spec
 }
 
-/// The delivery times of packets, and their serial numbers.
+/// Delivery times and serial numbers of packets.
 #[derive(Default)]
 struct Arrivals(Vec<(f64, u32)>);
 
@@ -61,8 +61,8 @@ fn arrivals(spec: &Spec) -> Vec<(f64, u32)> {
 
 #[test]
 fn the_time_is_uniform_wherever_it_is_taken() {
-    // Half a millisecond at most, so that none has to wait for the one before: 10 to 10.5 ms, mean 10.25, a quarter of
-    // them below 10.125 and a quarter above 10.375. The standard error of the mean of 10 000 is 0.5/sqrt(12)/100 ms.
+    // Half a millisecond at most: none has to wait for its predecessor. Delays are 10 to 10.5 ms, mean 10.25, a quarter
+    // of them below 10.125 and a quarter above 10.375. The standard error of the mean of 10 000 is 0.5/sqrt(12)/100 ms.
     let half = Duration::from_micros(500);
     for spec in [
         datagrams_over(half, Duration::ZERO, false),
@@ -86,7 +86,7 @@ fn the_time_is_uniform_wherever_it_is_taken() {
 
 #[test]
 fn packets_keep_their_order() {
-    // Up to 20 ms for packets that are a millisecond apart.
+    // Up to 20 ms for packets a millisecond apart.
     let long = millis(20);
     for spec in [
         datagrams_over(long, Duration::ZERO, false),
@@ -113,8 +113,8 @@ fn a_seed_draws_the_same_and_another_one_others() {
 
 #[test]
 fn answers_take_their_time_too() {
-    // A question of one packet and an answer of one, 10 ms each way, and 2 ms at most at either host: 1 ms more on average
-    // each way, 22 ms in all.
+    // A request of one packet and a response of one, 10 ms each way, and at most 2 ms at either host: 1 ms more on
+    // average each way, 22 ms in all.
     let wire = direction(Rate::MAX, millis(10), Limit::Unlimited);
     for control_channel in [None, Some(millis(10))] {
         let mut spec = pipe(wire.clone());
@@ -134,7 +134,8 @@ fn answers_take_their_time_too() {
     }
 }
 
-/// Four flows of a short and four of a long round trip on 50 Mbit/s, behind access links; the short ones' delay in us.
+/// Four flows with a short and four with a long round trip on 50 Mbit/s, behind access links; the short ones' delay in
+/// us.
 fn two_groups(delay: u64, overhead: Duration, seed: u64) -> RunResult {
     let wire = |delay, limit| direction(Rate::from_mbits_per_sec(50), delay, limit);
     let mut spec = pipe(wire(millis(5), Limit::Packets(200)));
@@ -162,8 +163,8 @@ fn two_groups(delay: u64, overhead: Duration, seed: u64) -> RunResult {
     simulation.finish().0
 }
 
-/// The overhead's purpose (Floyd and Jacobson 1992): without, the share of two groups turns with microseconds of
-/// fibre, within intervals that do not know of it; with a packet's time at the bottleneck (240 us) it does not.
+/// The overhead's purpose (Floyd and Jacobson 1992): without it, microseconds of fibre decide the share of two groups,
+/// within confidence intervals that do not show it. With a packet's time at the bottleneck (240 us) they do not.
 #[test]
 fn shares_do_not_hang_on_microseconds_of_fibre() {
     let spread = |overhead| {

@@ -1,4 +1,4 @@
-//! Proves that engines of other crates are simulated as those of this project are, and that what they break is blamed on them.
+//! Third-party engines are simulated like built-in ones, and their contract violations are attributed to them.
 
 mod net;
 
@@ -15,7 +15,7 @@ use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, SpecError, Status};
 
-/// A way to break the contract of engines.
+/// Ways to violate the contract of engines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
@@ -27,7 +27,7 @@ enum Fault {
     DeliverMore,
 }
 
-/// Data of ten bytes, whose receiver answers nothing; a packet leaves every 10 ms.
+/// Sends data of ten bytes without acknowledgement, one packet every 10 ms.
 #[derive(Clone, Debug, PartialEq)]
 struct Clockwork {
     fault: Fault,
@@ -181,7 +181,7 @@ impl Family for Clockwork {
     }
 }
 
-/// 100 bytes over a wire of 5 ms, on which packets take no time.
+/// 100 bytes over a link of 5 ms without transmission time.
 fn spec(fault: Fault) -> Spec {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10_000), millis(5), Limit::Unlimited));
     let transport = TransportSpec::new("clockwork", OwnFamily::new(Clockwork { fault }), 20, 20);
@@ -189,7 +189,8 @@ fn spec(fault: Fault) -> Spec {
     spec
 }
 
-/// The name of the group, the simulated time in whole milliseconds, and the words of the error that ends a run.
+/// Returns the name of the group, the simulated time in whole milliseconds, and the message of the error that ends a
+/// run.
 fn blamed(fault: Fault) -> (String, u64, String) {
     let mut simulation = Simulation::new(&spec(fault), NoTrace).unwrap();
     let status = loop {
@@ -208,7 +209,7 @@ fn blamed(fault: Fault) -> (String, u64, String) {
 fn an_engine_of_another_crate_is_simulated_and_verified() {
     let result = run(&spec(Fault::None));
     let flow = &result.flows[0];
-    // Ten packets of ten bytes, the last 90 ms after the first, and 5 ms on the wire.
+    // Ten packets of ten bytes, the last 90 ms after the first, and 5 ms of propagation.
     assert_eq!((flow.sent_packets, flow.delivered, flow.delivered_wire), (10, bytes(100), bytes(300)));
     let end = flow.finished.unwrap().as_secs_f64();
     assert!((0.095..0.0951).contains(&end), "{end}");
@@ -229,7 +230,7 @@ fn engines_that_break_the_contract_are_blamed_by_name_and_time() {
         assert_eq!((of.as_str(), at), ("flow", millis), "{fault:?}");
         assert!(said.ends_with(&format!("the engine `clockwork` {words}")), "{fault:?}: {said}");
     }
-    // One that panics when it is only asked something is not asked again, and the run ends as any other.
+    // An engine that panics in a query is not queried again, and the run ends normally.
     let mut simulation = Simulation::new(&spec(Fault::PanicWhenAsked), NoTrace).unwrap();
     while simulation.advance(1000) == Status::Running {}
     let (result, _) = simulation.finish();

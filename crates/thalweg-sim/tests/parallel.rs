@@ -1,4 +1,4 @@
-//! Runs on several threads give the same results as on one, to the byte.
+//! Runs on several threads give byte-identical results to runs on one.
 
 mod net;
 
@@ -73,7 +73,7 @@ fn parking_lot() -> Spec {
     }
 }
 
-/// The same at a hundred times the rate: there is much to do in the time of a delay.
+/// The same at a hundred times the rate: much work within the lookahead.
 fn fast_lot() -> Spec {
     let mut spec = parking_lot();
     for direction in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
@@ -93,7 +93,7 @@ fn a_parking_lot_is_the_same_on_any_number_of_threads() {
     }
 }
 
-/// Some controllers have a type of sender of their own, as those of other crates have, of which nothing is known.
+/// Some controllers have a sender type of their own, like third-party ones with unknown properties.
 #[test]
 fn schemes_that_keep_something_with_each_packet_are_cut_too() {
     let mut spec = parking_lot();
@@ -102,7 +102,7 @@ fn schemes_that_keep_something_with_each_packet_are_cut_too() {
         spec.groups[2 * index].transport = window(controller);
     }
     for every_event in [false, true] {
-        // Then the states of BBR are told, with what its receiver has got.
+        // BBR's states are then recorded, with its receiver's progress.
         spec.measure.every_event = every_event;
         let alone = run(1, &spec);
         assert!(on(3, &spec).is_parallel() && alone.hops > 50_000, "{}", alone.hops);
@@ -113,7 +113,7 @@ fn schemes_that_keep_something_with_each_packet_are_cut_too() {
     }
 }
 
-/// Nobody is to wait longer for a large run because processors were idle, nor are small ones worth it.
+/// Large runs use idle processors by default; small runs are not worth it.
 #[test]
 fn large_runs_take_the_idle_processors() {
     let slow = Spec { duration: Duration::from_secs(100_000), ..parking_lot() };
@@ -123,7 +123,7 @@ fn large_runs_take_the_idle_processors() {
     assert_eq!(usual_threads(&small, 4), 1);
     assert!(usual_threads(&large, 4) > 1);
     assert_eq!(usual_threads(&large, 1), 1);
-    // What cannot be cut stays on one.
+    // A run that cannot be partitioned stays on one thread.
     for direction in large.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
         direction.delay = Duration::ZERO;
     }
@@ -133,7 +133,7 @@ fn large_runs_take_the_idle_processors() {
     assert_eq!(usual_threads(&large, 4), 1);
 }
 
-/// The run of two threads stops somewhere; one thread that handles as many events has done the same.
+/// A run on two threads stops after some number of events; one thread with as many events has the same state.
 #[test]
 fn what_is_interrupted_is_where_one_thread_would_be() {
     let spec = parking_lot();
@@ -146,7 +146,7 @@ fn what_is_interrupted_is_where_one_thread_would_be() {
     assert_eq!(alone.finish().0, partial);
 }
 
-/// Transfers that end at the same time in different parts are listed in the order of one thread.
+/// Transfers that end at the same time in different partitions are listed in the order of one thread.
 #[test]
 fn transfers_are_in_the_same_order() {
     let mut spec = Spec { warmup: Duration::ZERO, ..parking_lot() };
@@ -164,7 +164,7 @@ fn transfers_are_in_the_same_order() {
     }
 }
 
-/// Links whose delays go up and down: wires that become shorter let packets overtake.
+/// Links with changing delays: packets overtake when a delay decreases.
 fn uneven_lot() -> Spec {
     let mut spec = parking_lot();
     for (number, link) in spec.links.iter_mut().enumerate() {
@@ -184,7 +184,7 @@ fn uneven_lot() -> Spec {
     spec
 }
 
-/// Packets overtake also from one part to another.
+/// Packets also overtake across partitions.
 #[test]
 fn strays_cross_the_border_too() {
     let spec = uneven_lot();
@@ -195,7 +195,7 @@ fn strays_cross_the_border_too() {
     }
 }
 
-/// Four links in a row with a flow over each, whose ends are at the nodes.
+/// Four links in a row with a flow over each, without access links.
 fn flows_at_nodes() -> Spec {
     let links = (0..4).map(|_| (line(20, millis(5)), line(20, millis(5)))).collect();
     let of = |number: u32| GroupSpec {
@@ -205,7 +205,7 @@ fn flows_at_nodes() -> Spec {
     Spec { groups: (0..4).map(of).collect(), duration: Duration::from_secs(2), ..chain(links) }
 }
 
-/// Ends without access links are at the links that they send to.
+/// Endpoints without access links belong to the links that they send to.
 #[test]
 fn flows_at_the_nodes_are_cut_at_the_links() {
     let spec = flows_at_nodes();
@@ -220,7 +220,7 @@ fn at_random(gap: u64, mean: u64) -> WorkloadSpec {
     WorkloadSpec::Poisson { gap: millis(gap), size: SizeSpec::Exponential { mean: bytes(mean) } }
 }
 
-/// Connections of transfers that arrive at random have numbers by flow, wherever their flows are.
+/// Connections of randomly arriving transfers have ids by flow, in every partition.
 #[test]
 fn random_transfers_are_cut_too() {
     let mut spec = parking_lot();
@@ -235,8 +235,8 @@ fn random_transfers_are_cut_too() {
     }
 }
 
-/// Flows between all pairs of five nodes in a row, each with transfers that arrive at random, beside one that stays. Queues are short
-/// and wires lossy, so that transfers wait for retransmissions, and what went again for nothing comes late.
+/// Flows between all pairs of five nodes in a row, each with randomly arriving transfers, plus one long flow. Queues
+/// are short and links lossy: transfers wait for retransmissions, and spurious retransmissions arrive late.
 fn random_row() -> Spec {
     let links = (0..4).map(|_| (net::lossy(line(20, millis(5)), 0.02), line(20, millis(5)))).collect();
     let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to);
@@ -251,7 +251,7 @@ fn random_row() -> Spec {
     Spec { groups, duration: Duration::from_secs(3), warmup: millis(300), ..chain(links) }
 }
 
-/// The ends of a random transfer are in different parts, and the sink's tells when the last byte came.
+/// The endpoints of a random transfer are in different partitions; the sink's knows when the last byte arrived.
 #[test]
 fn random_transfers_end_where_their_sinks_are() {
     let spec = random_row();
@@ -267,7 +267,7 @@ fn random_transfers_end_where_their_sinks_are() {
     assert_eq!(row.parts, 4, "{row:?}");
 }
 
-/// A run that is interrupted in the middle of transfers is where one thread would be.
+/// A run interrupted during transfers has the state of a single-threaded one.
 #[test]
 fn random_transfers_can_be_interrupted() {
     let spec = random_row();
@@ -296,7 +296,7 @@ fn recorded<T: Tracer>(threads: usize, spec: &Spec, tracer: T) -> (RunResult, T)
     simulation.finish()
 }
 
-/// Fails unless the records are those of one thread, in its order.
+/// Asserts that the records and their order are those of one thread.
 fn assert_same_records(spec: &Spec, numbers: &[usize]) -> Vec<String> {
     let (alone, Listing(expected)) = recorded(1, spec, Listing::default());
     for &threads in numbers {
@@ -311,7 +311,8 @@ fn assert_same_records(spec: &Spec, numbers: &[usize]) -> Vec<String> {
     expected
 }
 
-/// Also where flows start at the same time, at the beginning of the run or later, packets overtake, or flows open connections on the way.
+/// Also if flows start simultaneously, initially or later, if packets overtake, or if flows open connections during the
+/// run.
 #[test]
 fn records_are_those_of_one_thread() {
     let records = assert_same_records(&parking_lot(), &[2, 3, 16]);
@@ -335,8 +336,8 @@ fn records_are_those_of_one_thread() {
     assert_same_records(&random, &[2]);
 }
 
-/// A line of any rate brings whole windows at one time to a node from which they go on by lines in different parts: they arrive in the order in
-/// which they were sent.
+/// A link without a rate limit delivers whole windows at one time to a node with outgoing links in different
+/// partitions: they arrive in sending order.
 #[test]
 fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
     let any = || direction(Rate::MAX, millis(5), Limit::Unlimited);
@@ -346,13 +347,13 @@ fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
         ..group(&format!("g{number}"), 2 + number % 2, reno(), WorkloadSpec::Transfer(bytes(200_000)))
     };
     let mut spec = Spec { groups: (0..7).map(of).collect(), duration: millis(200), ..chain(links) };
-    // Both lines go on from the same node.
+    // Both links leave the same node.
     spec.links[2].a = NodeId(1);
     let records = assert_same_records(&spec, &[2, 3, 6]);
     assert!(records.len() > 2000, "{}", records.len());
 }
 
-/// A run in which somebody looks at a few steps has these in the order of one thread, and those that are interrupted, what happened until then.
+/// A tracer of few steps receives these in the order of one thread; after an interruption, those up to it.
 #[test]
 fn records_are_left_out_or_end_early() {
     struct Few(Vec<(Time, u32, u32)>);
@@ -381,7 +382,8 @@ fn records_are_left_out_or_end_early() {
     assert!(!partial.complete && partial == alone && records == expected);
 }
 
-/// A replay against the run's specification finds nothing, and one against another line's delay finds the same as on one thread.
+/// A replay against the run's specification finds nothing; one against another link delay finds the same as on one
+/// thread.
 #[test]
 fn the_verifier_sees_the_run_of_one_thread() {
     let spec = parking_lot();
@@ -399,8 +401,8 @@ fn the_verifier_sees_the_run_of_one_thread() {
     }
 }
 
-/// Flows between all pairs of five nodes in a row, of several priorities: some that stay, some that end, some that answer, and some whose
-/// transfers arrive at random.
+/// Flows between all pairs of five nodes in a row, with several priorities: long flows, finite flows, requests and
+/// responses, and randomly arriving transfers.
 fn busy_row() -> Spec {
     let mut spec = random_row();
     for (number, group) in (0..).zip(&mut spec.groups) {
@@ -419,8 +421,8 @@ fn busy_row() -> Spec {
     Spec { duration: Duration::from_secs(2), ..spec }
 }
 
-/// The same with routers that tell sources, each of whose queues has this policy. Transfers that arrive at random, and answers, are over one
-/// link only, as their sources are with the queues that tell them.
+/// The same with router feedback, each queue with this policy. Random transfers and responses cross one link only, as
+/// their sources are in the partition of the queues that notify them.
 fn telling_row(policy: PolicySpec) -> Spec {
     let mut spec = busy_row();
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
@@ -438,7 +440,7 @@ fn telling_row(policy: PolicySpec) -> Spec {
     spec
 }
 
-/// Routers' messages are numbered by the queues that speak, wherever these are.
+/// Routers' messages are numbered per queue, in every partition.
 #[test]
 fn routers_tell_sources_of_other_parts() {
     let policies = [
@@ -460,7 +462,7 @@ fn routers_tell_sources_of_other_parts() {
     }
 }
 
-/// Flows that stay, over several links whose queues speak, so that messages cross borders, and sources at the routers.
+/// Long flows over several links with feedback: messages cross boundaries and reach sources at the routers.
 fn quenched_row() -> Spec {
     let mut spec = telling_row(PolicySpec::SourceQuench(QuenchSpec::default()));
     for group in &mut spec.groups {
@@ -469,7 +471,7 @@ fn quenched_row() -> Spec {
     Spec { duration: millis(500), ..spec }
 }
 
-/// The records of messages too, and the verifier finds nothing.
+/// Message records match too, and the verifier finds nothing.
 #[test]
 fn messages_are_recorded_as_on_one_thread() {
     let records = assert_same_records(&quenched_row(), &[2, 3, 5]);
@@ -497,7 +499,8 @@ fn gated_row() -> Spec {
     spec
 }
 
-/// A gate is with the flows that begin at its node and the lines that leave it, and all else is cut.
+/// A gate is in the partition of the flows that start at its node and of the links that leave it; everything else is
+/// partitioned.
 #[test]
 fn gates_are_with_their_flows() {
     let spec = gated_row();
@@ -510,7 +513,7 @@ fn gates_are_with_their_flows() {
     assert!(records.iter().filter(|record| record.contains("paused: true")).count() > 100);
 }
 
-/// Gates hear of drops, and routers tell sources, in one network.
+/// Gates are notified of drops and routers send feedback in one network.
 #[test]
 fn gates_and_messages_go_together() {
     let mut spec = telling_row(PolicySpec::Seif(SeifSpec::default()));
@@ -522,7 +525,7 @@ fn gates_and_messages_go_together() {
     }
 }
 
-/// The sentence on threads names the queue or the gate that keeps things together.
+/// The message on threads names the queue or gate that limits the partitioning.
 #[test]
 fn the_bounds_of_messages_and_gates_are_named() {
     let mut spec = parking_lot();
@@ -533,7 +536,7 @@ fn the_bounds_of_messages_and_gates_are_named() {
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
         line.rate = Rate::from_mbits_per_sec(5000);
     }
-    // The sources of `b` are at the router whose queue speaks.
+    // The sources of `b` are at the router of the queue with feedback.
     spec.groups[2].count = 30;
     let [row] = outlook(&spec, [16]);
     assert!(matches!(&row.bound, Bound::Feedback { name, .. } if name[1] == "n1"), "{row:?}");

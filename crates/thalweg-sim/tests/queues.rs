@@ -1,4 +1,5 @@
-//! Queues against queueing theory: random arrivals of datagrams at a link of 8 Mbit/s, which takes a microsecond a byte.
+//! Queues compared with queueing theory: random arrivals of datagrams at a link of 8 Mbit/s, which takes a microsecond
+//! a byte.
 
 mod net;
 
@@ -19,12 +20,12 @@ fn run_at(workload: WorkloadSpec, limit: Limit) -> RunResult {
     run(&Spec { groups: vec![flow], duration, warmup: Duration::from_secs(1), ..pipe(link) })
 }
 
-/// The mean gap for this load, in parts of a hundred: packets take 1 ms on average.
+/// Returns the mean gap for this load in percent; packets take 1 ms on average.
 fn gap(load: u64) -> Duration {
     Duration::from_nanos(1_000_000 * 100 / load)
 }
 
-/// Poisson arrivals, written down beforehand so that all are of one connection.
+/// Poisson arrivals as a recorded trace, for a single connection.
 fn arrivals(load: u64, exponential: bool) -> RunResult {
     let mut stream = Stream::new(5, "arrivals", load);
     let (mut writes, mut at) = (Vec::new(), Duration::ZERO);
@@ -41,8 +42,8 @@ fn near(value: f64, expected: f64, tolerance: f64) {
     assert!((value / expected - 1.0).abs() < tolerance, "{value} instead of {expected}");
 }
 
-/// M/D/1: the mean wait is s rho / (2 (1 - rho)) with a service time s of 1 ms (Pollaczek and Khinchine), and by Little's
-/// law the mean queue is the wait times the rate of arrivals.
+/// M/D/1: the mean wait is s rho / (2 (1 - rho)) with a service time s of 1 ms (Pollaczek and Khinchine), and by
+/// Little's law the mean queue is the wait times the arrival rate.
 #[test]
 fn constant_sizes_wait_as_in_m_d_1() {
     for (load, tolerance) in [(30, 0.03), (50, 0.03), (70, 0.03), (90, 0.08)] {
@@ -68,8 +69,8 @@ fn exponential_sizes_wait_as_in_m_m_1() {
     }
 }
 
-/// M/M/1/K: with room for K packets, the one in service among them, the share (1 - rho) rho^K / (1 - rho^(K+1)) of the
-/// arrivals finds no room.
+/// M/M/1/K: with room for K packets, the one in service included, the share (1 - rho) rho^K / (1 - rho^(K+1)) of the
+/// arrivals is blocked.
 #[test]
 fn a_finite_queue_drops_as_in_m_m_1_k() {
     for (load, waiting) in [(70u64, 4u64), (100, 4), (150, 9)] {
@@ -84,8 +85,8 @@ fn a_finite_queue_drops_as_in_m_m_1_k() {
     }
 }
 
-/// Datagrams of 1000 bytes at twice the rate of the link, for a second: the queue has ten of them, from 500 ms on three, and from 750 ms
-/// on six. The seven that do not fit any more at 500 ms are the last ones, and go at once.
+/// Datagrams of 1000 bytes at twice the link rate, for a second: the queue holds ten of them, from 500 ms on three, and
+/// from 750 ms on six. The excess seven at 500 ms are the last ones, dropped at once.
 #[test]
 fn a_queue_that_shrinks_drops_its_tail_at_once() {
     let rate = Rate::from_mbits_per_sec(16);
@@ -101,12 +102,13 @@ fn a_queue_that_shrinks_drops_its_tail_at_once() {
     let lost = |result: &RunResult| result.links[0].drops_full;
     assert_eq!(lost(&changed), lost(&constant) + 4);
     assert_eq!(changed.links[0].queue.max_packets, 10);
-    // From 500 to 750 ms it is at three, from then on at six: mean (10 / 2 + 3 / 4 + 6 / 4), but for the filling.
+    // From 500 to 750 ms it holds three, from then on six: mean (10 / 2 + 3 / 4 + 6 / 4), except for the filling.
     near(constant.links[0].queue.mean_packets, 10.0, 0.05);
     near(changed.links[0].queue.mean_packets, 7.25, 0.05);
 }
 
-/// A wire whose jitter changes from none to 0 to 20 ms: delays are those of the propagation, and then 10 ms longer on average.
+/// A link whose jitter changes from none to 0 to 20 ms: delays equal the propagation delay first, and are then 10 ms
+/// longer on average.
 #[test]
 fn jitter_changes_by_the_schedule() {
     let rate = Rate::from_mbits_per_sec(1);

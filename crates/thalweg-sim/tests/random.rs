@@ -1,5 +1,5 @@
-//! Random networks with random traffic, each followed by the verifier: nothing appears, vanishes, overtakes, or goes
-//! faster than it may; and each run is repeatable however it is advanced.
+//! Random networks with random traffic, each checked by the verifier: no packet appears, vanishes, overtakes, or
+//! exceeds a rate; and each run is repeatable however it is advanced.
 
 mod net;
 
@@ -118,7 +118,7 @@ fn capacity() -> impl Strategy<Value = Arc<CapacityTrace>> {
     })
 }
 
-/// Usually none, as for most wires and hosts.
+/// Usually none, as for most links and hosts.
 fn jitter() -> impl Strategy<Value = Duration> {
     prop_oneof![4 => Just(Duration::ZERO), 1 => (1u64..30_000).prop_map(Duration::from_micros)]
 }
@@ -273,10 +273,10 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
     })
 }
 
-/// A direction of a link, whose queue may speak.
+/// A direction of a link whose queue may have a feedback policy.
 fn speaking() -> impl Strategy<Value = DirectionSpec> {
     (direction(), prop::option::weighted(0.4, feedback())).prop_map(|(mut direction, feedback)| {
-        // Feedback is for one capacity.
+        // Feedback assumes a constant capacity.
         direction.schedule.iter_mut().filter(|_| feedback.is_some()).for_each(|change| change.queue = None);
         DirectionSpec { feedback, ..direction }
     })
@@ -496,7 +496,7 @@ fn reading() -> impl Strategy<Value = ReadingSpec> {
     })
 }
 
-/// Hosts that are late, coarse and away for milliseconds, with little room.
+/// Hosts that are late, coarse and preempted for milliseconds, with small buffers.
 fn host() -> impl Strategy<Value = HostSpec> {
     let time = || 0u64..3000;
     let times = (time(), 1u64..20, time(), time(), time(), 0u64..200);
@@ -539,7 +539,7 @@ fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
             )| {
                 GroupSpec {
                     overhead,
-                    // A host is described once.
+                    // A host has only one description.
                     host: host.filter(|_| access.as_ref().is_none_or(|access| access.2 == 0)),
                     reading: reading.map(Arc::new),
                     count,
@@ -563,7 +563,7 @@ fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
     prop::collection::vec(one, 1..4).prop_map(|mut groups| {
         for (number, group) in groups.iter_mut().enumerate() {
             group.name = format!("g{number}");
-            // Not every transport and workload goes with a slow application.
+            // Some transports and workloads do not support a read rate.
             if group.reading_fault().is_some() {
                 group.reading = None;
             }
@@ -605,7 +605,7 @@ fn run_in_steps(spec: &Spec, events: u64) -> RunResult {
 }
 
 proptest! {
-    /// The verifier finds nothing, and what is measured stays within what is possible.
+    /// The verifier finds nothing, and the measurements are plausible.
     #[test]
     fn no_network_does_what_cannot_be(spec in spec()) {
         let result = run(&spec);
@@ -623,7 +623,7 @@ proptest! {
         }
     }
 
-    /// The same specification gives the same result, whether traced or not and however it is advanced.
+    /// The same specification gives the same result, traced or not, and however it is advanced.
     #[test]
     fn a_run_repeats(spec in spec(), events in prop_oneof![Just(1u64), 2u64..1000]) {
         let result = run(&spec);
@@ -631,7 +631,7 @@ proptest! {
         prop_assert_eq!(&run_in_steps(&spec, 1 << 30), &result);
     }
 
-    /// Several threads give the same as one.
+    /// Several threads give the same result as one.
     #[test]
     fn threads_change_nothing(spec in cuttable(), threads in 2usize..5) {
         let alone = run_in_steps(&spec, u64::MAX);
@@ -643,7 +643,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// Several threads record the same as one, in the same order.
+    /// Several threads give the same records as one, in the same order.
     #[test]
     fn threads_record_the_same(spec in cuttable(), threads in 2usize..5) {
         let record = |threads| {
@@ -669,7 +669,7 @@ fn gate() -> impl Strategy<Value = GateSpec> {
     })
 }
 
-/// Networks that several threads may share: most delays are above zero. Some nodes have gates, for flows of several priorities.
+/// Networks with mostly positive delays, for partitioning. Some nodes have gates, for flows of several priorities.
 fn cuttable() -> impl Strategy<Value = Spec> {
     let gates = prop::collection::vec(prop::option::weighted(0.3, gate()), 4);
     (spec(), prop::collection::vec(0u64..20, 8), gates).prop_map(|(mut spec, delays, gates)| {

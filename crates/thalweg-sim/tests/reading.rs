@@ -1,5 +1,5 @@
-//! Applications that read at their own pace: what arrives is what they read, what waits for them is bounded by the
-//! receiver's window, and the sender knows what holds it.
+//! Applications with a read rate: it limits the goodput, the receiver's window bounds unread data, and the sender
+//! reports what limits it.
 
 mod net;
 
@@ -19,10 +19,10 @@ use thalweg_sim::{Quantity, RunResult, SegmentDelay, Simulation, SpecError};
 
 const FAST: Rate = Rate::from_mbits_per_sec(8);
 const SLOW: Rate = Rate::from_mbits_per_sec(2);
-/// The bytes that each receiver has room for.
+/// Receive buffer in bytes.
 const ROOM: u64 = 60 * 960;
 
-/// 60 packets of 960 bytes, in every transport that has a receive window.
+/// Returns every transport with a receive window, with 60 packets of 960 bytes.
 fn transports() -> Vec<TransportSpec> {
     let window = |controller| {
         TransportSpec::new(
@@ -88,7 +88,7 @@ fn reading(rate: Rate, changes: &[(u64, Rate, bool)]) -> Option<Arc<ReadingSpec>
     Some(Arc::new(ReadingSpec { rate, changes: changes.iter().map(change).collect() }))
 }
 
-/// 8 Mbit/s, a round trip of 20 ms, and a queue for all that a window holds.
+/// 8 Mbit/s, a round trip of 20 ms, and a queue for a whole window.
 fn spec(
     transport: TransportSpec,
     workload: WorkloadSpec,
@@ -116,13 +116,13 @@ fn goodput_is_what_the_application_reads() {
         let flow = &result.flows[0];
         let off = flow.goodput.as_f64() / SLOW.as_f64();
         assert!((off - 1.0).abs() < 0.01, "{}: {off}", transport.scheme);
-        // The window is full but for what is under way, and never more than full.
+        // The window is full except for data in flight, and never exceeded.
         let peak = flow.unread_peak.expect("it reads at its own pace").get();
         assert!((ROOM / 2..=ROOM).contains(&peak), "{}: {peak}", transport.scheme);
         let held = share(&result, Held::ReceiverWindow);
         assert!(held > 0.7, "{}: {held} of {:?}", transport.scheme, flow.limits);
         assert_eq!((flow.retransmissions, flow.timeouts), (0, 0), "{}", transport.scheme);
-        // A fast application notices nothing, nor does its sender.
+        // A fast application makes no difference, nor does its sender notice.
         spec.groups[0].reading = reading(Rate::MAX, &[]);
         let result = run(&spec);
         let flow = &result.flows[0];
@@ -137,10 +137,10 @@ fn a_transfer_ends_when_it_has_been_read() {
         for workload in [WorkloadSpec::Transfer(bytes(100_000)), WorkloadSpec::Deliver(bytes(100_000))] {
             let result = run(&spec(transport.clone(), workload, reading(SLOW, &[]), 5));
             let flow = &result.flows[0];
-            // 100 kB in 0.4 s; the first packet is there after 11 ms and what it takes to open a connection.
+            // 100 kB in 0.4 s; the first packet arrives after 11 ms and the handshake.
             let end = flow.finished.expect("it has ended").as_secs_f64();
             assert!((0.410..0.450).contains(&end), "{}: {end}", transport.scheme);
-            // Nothing that arrives is lost on the way to the application.
+            // All arrived data reaches the application.
             assert!(flow.delivered_total.get() >= 100_000, "{}", transport.scheme);
             assert_eq!(result.groups[0].transfers.completion.count, 1, "{}", transport.scheme);
         }
@@ -165,15 +165,15 @@ fn an_application_that_stops_reading_stops_its_sender_and_starts_it_again() {
         let name = transport.scheme;
         assert!(at(0.5, 1.0) > 6e6, "{name}: {}", at(0.5, 1.0));
         assert_eq!(at(1.05, 4.0), 0.0, "{name}");
-        // A sender of the window transport asks again after up to a doubled time-out.
+        // A sender of the window transport probes after up to a doubled time-out.
         assert!(at(6.0, 8.0) > 7e6, "{name}: {}", at(6.0, 8.0));
         assert!(result.flows[0].unread_peak.unwrap().get() <= ROOM, "{name}");
         assert_eq!(result.flows[0].failed, None, "{name}");
     }
 }
 
-/// Gong and Parulkar 1992, section 3.2: a slow-down from F to F1 that is announced makes the window W1 = F1/F·W0. At a fifth
-/// of the agreed rate that is two segments of ten; the application still reads as fast as it can.
+/// Gong and Parulkar 1992, section 3.2: an announced slow-down from F to F1 reduces the window to W1 = F1/F·W0. At a
+/// fifth of the negotiated rate that is two segments of ten; the application still reads at full speed.
 #[test]
 fn an_announced_slow_down_makes_the_window_smaller() {
     let agreed = FAST.mul_f64(0.96);
@@ -186,7 +186,7 @@ fn an_announced_slow_down_makes_the_window_smaller() {
             let points = unread.points.iter().filter(|(at, _)| (from..to).contains(&at.as_secs_f64()));
             points.map(|&(_, value)| value).fold(0.0, f64::max)
         };
-        // What was offered before the slow-down is not taken back: it must be read first.
+        // Credit granted before the slow-down is not withdrawn: that data must be read first.
         assert!(of(1.0, 2.0) > 7.0 * 5760.0);
         assert_eq!(result.flows[0].retransmissions, 0, "no window was mistaken for a loss");
         assert!(of(5.1, 7.0) < 5760.0 && result.flows[0].goodput.as_f64() > 4e6);
@@ -210,7 +210,7 @@ fn requests_are_answered_when_they_have_been_read() {
             assert!(result.groups[0].transfers.completion.count > 10, "{}", transport.scheme);
             result.groups[0].transfers.completion.mean.as_secs_f64()
         };
-        // 9600 bytes in 384 ms, of which the first packet's way is no part; the answer is read at once, however long it is.
+        // 9600 bytes in 384 ms, excluding the first packet's path; the response is read at once, whatever its size.
         let slow = mean(reading(Rate::from_bits_per_sec(200_000), &[])) - mean(None);
         assert!((0.36..0.39).contains(&slow), "{}: {slow}", transport.scheme);
     }
@@ -232,21 +232,21 @@ fn what_cannot_be_is_refused() {
     assert!(refused(two_level(), WorkloadSpec::Bulk, disorder));
 }
 
-/// The time of a segment without losses: s packets at the rate, and the way. With one loss: until the repair is there.
+/// Segment delay without loss: s packets at the rate, plus the path. With one loss: until the retransmission arrives.
 #[test]
 fn segments_are_timed_from_their_first_packet_to_their_acceptance() {
     let none = run(&spec(two_level(), WorkloadSpec::Bulk, None, 4));
-    // Six packets of 1 ms, then 10 ms on the wire.
+    // Six packets of 1 ms, then 10 ms of propagation.
     let expected = SegmentDelay { mean: millis(16), max: millis(16), ..none.flows[0].segment_delay };
     assert_eq!(none.flows[0].segment_delay, expected);
     assert!((650..=666).contains(&expected.count), "{}", expected.count);
     let mut one = spec(two_level(), WorkloadSpec::Bulk, None, 4);
     one.links[0].forward.impairment.loss = LossSpec::List(vec![600].into());
     let lost = run(&one).flows[0].segment_delay;
-    // The loss is found by the next packet; the request takes 10 ms and what it takes to send it, the answer waits for the
-    // segment under way and takes 11 ms.
+    // The next packet reveals the loss; the request takes 10 ms and its transmission time, the retransmission waits for
+    // the current segment and takes 11 ms.
     assert!((millis(16 + 20)..millis(16 + 20 + 9)).contains(&lost.max), "{lost:?}");
-    // What came before the warm-up's end is not counted.
+    // Segments before the end of the warm-up are not counted.
     one.warmup = Duration::from_secs(2);
     let later = run(&one).flows[0].segment_delay;
     assert!(later.max == millis(16) && (325..=334).contains(&later.count), "{later:?}");

@@ -1,4 +1,4 @@
-//! Faults of the simulator that were found and mended.
+//! Regression tests for fixed faults of the simulator.
 
 mod net;
 
@@ -10,8 +10,8 @@ use thalweg_proto::window::{EndsConfig, RackConfig, ReceiverConfig, SenderConfig
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
 use thalweg_sim::spec::*;
 
-/// Two flows of many short transfers over a wire that holds packets back: when a transfer ends, its connection's number
-/// goes to one of the other flow while packets of the old one are still under way. They still belong to the old flow.
+/// Two flows of many short transfers over a link that holds packets back: when a transfer ends, the other flow reuses
+/// its connection number while old packets are in flight. They must still belong to the old flow.
 #[test]
 fn late_packets_belong_to_their_own_flow() {
     let reorder = Some(ReorderSpec { probability: 0.3, delay: millis(300), correlation: 0.0 });
@@ -26,7 +26,7 @@ fn late_packets_belong_to_their_own_flow() {
     run(&Spec { groups: vec![small, large], duration: Duration::from_secs(2), ..pipe(wire) });
 }
 
-/// Two changes of one link at the same time: the later one in the list is in force afterwards.
+/// Two simultaneous changes of one link: the later one in the list must apply.
 #[test]
 fn changes_at_one_time_are_made_in_their_order() {
     for at in 100..120 {
@@ -48,20 +48,20 @@ fn changes_at_one_time_are_made_in_their_order() {
     }
 }
 
-/// Every datagram of random arrivals that crosses a perfect link counts as delivered, with its delay, although its
-/// source has nothing more to do once it has left.
+/// Every datagram of random arrivals that crosses a perfect link must count as delivered, with its delay, although its
+/// source is finished once it has left.
 #[test]
 fn each_datagram_of_a_transfer_is_counted() {
     let arrivals = WorkloadSpec::Poisson { gap: millis(2), size: SizeSpec::Fixed(bytes(1000)) };
     let link = direction(Rate::from_mbits_per_sec(8), millis(10), Limit::Unlimited);
     let result = run(&Spec { groups: vec![group("arrivals", 1, datagrams(), arrivals)], ..pipe(link) });
     let (delivered, crossed) = (result.flows[0].delivered.get() / 1000, result.links[0].packets);
-    // All but those that are on the wire at the end.
+    // All except those in propagation at the end.
     assert!(delivered + 20 >= crossed, "{delivered} of {crossed}");
     assert!(result.flows[0].delay.count + 20 >= crossed);
 }
 
-/// An outage stops a link with a capacity trace like any other.
+/// An outage must stop a link with a capacity trace like any other.
 #[test]
 fn an_outage_stops_a_link_with_a_capacity_trace() {
     let opportunities = vec![Time::ZERO + millis(1)];
@@ -75,11 +75,11 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
     let flow =
         group("flow", 1, window(ControllerConfig::Fixed(FixedConfig { window: 10.0 })), WorkloadSpec::Bulk);
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });
-    // 12 Mbit/s for a second at most.
+    // At most 12 Mbit/s for a second.
     assert!(result.links[0].bytes.get() <= 1_502_000, "{}", result.links[0].bytes);
 }
 
-/// A control channel is for acknowledgements and other control PDUs; the answers of requests and responses are data.
+/// A control channel carries acknowledgements and other control PDUs only; responses to requests are data.
 #[test]
 fn answers_do_not_take_the_control_channel() {
     let response = SizeSpec::Fixed(bytes(100_000));
@@ -96,8 +96,8 @@ fn answers_do_not_take_the_control_channel() {
     );
 }
 
-/// An application that does not read leaves no room: the packet by which the sender asks whether there is some arrives,
-/// and its byte is refused. Nothing was lost, nothing sent twice, and yet less was taken than came.
+/// With an application that does not read, the buffer fills: the sender's window probe arrives, and its byte is
+/// refused. Nothing was lost or retransmitted, and yet less was accepted than arrived.
 #[test]
 fn what_a_receiver_has_no_room_for_is_not_counted() {
     let link = direction(Rate::from_mbits_per_sec(10), millis(5), Limit::Unlimited);
@@ -113,14 +113,16 @@ fn what_a_receiver_has_no_room_for_is_not_counted() {
     );
     let reading = Some(Arc::new(ReadingSpec { rate: Rate::ZERO, changes: Vec::new() }));
     let flow = GroupSpec { reading, ..group("flow", 1, scheme, WorkloadSpec::Bulk) };
-    // The window is full after 25 packets. The sender asks when it has heard nothing for as long as it waits for answers.
+    // The window is full after 25 packets. The sender probes after a retransmission time-out without an
+    // acknowledgement.
     let result = run(&Spec { groups: vec![flow], duration: millis(300), ..pipe(link) });
     let flow = &result.flows[0];
     assert_eq!((flow.delivered_wire, flow.sent_packets), (bytes(10_000 + 25 * 40), 26));
 }
 
-/// On a path of a second that loses a tenth, a repair is lost too now and then. The answer to the second one comes later than a time-out
-/// after the last progress; the timer starts anew with each repair of the first segment, and does not expire.
+/// On a path with a round trip of a second and 10 % loss, retransmissions are occasionally lost too. The
+/// acknowledgement of the second one comes later than a time-out after the last progress; the timer restarts with each
+/// retransmission of the first segment, and must not expire.
 #[test]
 fn a_repair_that_is_lost_is_no_time_out() {
     let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
@@ -130,7 +132,7 @@ fn a_repair_that_is_lost_is_no_time_out() {
     let scheme = TransportSpec::new("window", EndsConfig::new(sender, receiver, controller), 40, 40);
     let link = net::lossy(direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited), 0.1);
     let groups = vec![group("flow", 1, scheme, WorkloadSpec::Bulk)];
-    // The first window has no round-trip time to go by.
+    // The first window has no round-trip time sample.
     let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(5));
     let result = run(&Spec { groups, duration, warmup, ..pipe(link) });
     let flow = &result.flows[0];

@@ -1,4 +1,4 @@
-//! Transfers that the receiver keeps in the background (RFC 9840), by senders that know nothing of it.
+//! Background transfers controlled by the receiver (RFC 9840), with unmodified senders.
 
 mod net;
 
@@ -29,7 +29,7 @@ fn newreno(is_background: bool) -> TransportSpec {
     )
 }
 
-/// Flows over 20 Mbit/s and 40 ms with room for three times what is on the way, from 10 s on.
+/// Runs flows over 20 Mbit/s and 40 ms with a buffer of three times the path's capacity, from 10 s on.
 fn share(groups: Vec<GroupSpec>) -> RunResult {
     let link = direction(Rate::from_mbits_per_sec(20), millis(20), Limit::Packets(300));
     let mut spec = pipe(link);
@@ -39,7 +39,7 @@ fn share(groups: Vec<GroupSpec>) -> RunResult {
     run(&spec)
 }
 
-/// Alone it uses the path, and comes to a queue of LEDBAT++'s target, 60 ms, no longer.
+/// Alone it uses the path, and its queueing delay reaches LEDBAT++'s target, 60 ms, but not more.
 #[test]
 fn alone_it_queues_to_the_target() {
     let flow = share(vec![group("back", 1, newreno(true), WorkloadSpec::Bulk)]).flows.remove(0);
@@ -49,7 +49,7 @@ fn alone_it_queues_to_the_target() {
     assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
 }
 
-/// Beside a NewReno of the same sender it gives way: the queue is above the target.
+/// Next to a NewReno flow of the same sender it yields: the queue is above the target.
 #[test]
 fn it_gives_way_to_others() {
     let flows = vec![

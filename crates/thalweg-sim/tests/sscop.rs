@@ -1,4 +1,4 @@
-//! SSCOP and ATM lines between two hosts, where what must come out can be worked out by hand.
+//! SSCOP and ATM links between two hosts, with results computed by hand.
 
 mod net;
 
@@ -18,8 +18,8 @@ fn ten_mbit() -> DirectionSpec {
     direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Unlimited)
 }
 
-/// A credit of 10 messages of 1000 bytes and a POLL behind each ten: STAT brings credit for ten more a round trip later.
-/// Ten SDs take 8 ms; the POLL (8 bytes) behind them 6.4 us, the STAT (12 bytes) 9.6 us, 20 ms both ways: 28.016 ms.
+/// A credit of 10 messages of 1000 bytes and a POLL after each ten: STAT grants credit for ten more a round trip later.
+/// Ten SDs take 8 ms; the POLL (8 bytes) after them 6.4 us, the STAT (12 bytes) 9.6 us, 20 ms both ways: 28.016 ms.
 #[test]
 fn a_small_credit_sends_a_credit_each_round_trip() {
     let config = Config { window: 10, max_pd: 10, ..Config::default() };
@@ -48,7 +48,7 @@ fn a_large_credit_fills_the_link() {
     assert!((goodput / expected - 1.0).abs() < 0.001, "{goodput} instead of {expected}");
 }
 
-/// Whatever is lost, everything arrives, and each lost SD is sent exactly once more.
+/// With any loss everything arrives, and each lost SD is retransmitted exactly once.
 #[test]
 fn every_loss_costs_one_retransmission() {
     for loss in [0.01, 0.1, 0.3] {
@@ -61,13 +61,13 @@ fn every_loss_costs_one_retransmission() {
         let flow = &result.flows[0];
         assert_eq!((flow.delivered, flow.failed), (bytes(996_000), None));
         assert!(flow.finished.is_some(), "at {loss}");
-        // POLLs and the others are lost too, about as often; they are few.
+        // POLLs and other control PDUs are lost too, about as often; they are few.
         let losses = result.links[0].losses;
         assert!(flow.retransmissions <= losses && flow.retransmissions * 10 >= losses * 7, "{losses}");
     }
 }
 
-/// A silent peer: all is lost from 5 s on. The connection ends within Timer_NO-RESPONSE, and the flow fails.
+/// A silent peer: everything is lost from 5 s on. The connection ends within Timer_NO-RESPONSE, and the flow fails.
 #[test]
 fn a_flow_whose_peer_is_silent_fails() {
     let mut wire = ten_mbit();
@@ -83,8 +83,8 @@ fn a_flow_whose_peer_is_silent_fails() {
     assert!((11.9..12.1).contains(&failed), "{failed}");
 }
 
-/// I.363.5: 8 bytes of trailer behind the packet, then padding to whole cells of 48. Datagrams at 1 ms intervals; a line
-/// of 424 kbit/s sends a cell a millisecond.
+/// I.363.5: a trailer of 8 bytes after the packet, then padding to whole cells of 48. Datagrams at 1 ms intervals; a
+/// link of 424 kbit/s sends a cell a millisecond.
 #[test]
 fn aal5_takes_whole_cells() {
     for (size, cells) in [(1, 1), (40, 1), (41, 2), (88, 2), (89, 3), (512, 11), (1500, 32), (65_000, 1355)] {

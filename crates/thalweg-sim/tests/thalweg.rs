@@ -1,4 +1,4 @@
-//! Thalweg on simulated paths: the queue that it asks for, losses that are the path's or its own, and those beside it.
+//! Thalweg on simulated paths: its target queue, random and congestion losses, and competing traffic.
 
 mod net;
 
@@ -13,7 +13,7 @@ use thalweg_queue::{CoDelConfig, DisciplineSpec, Limit};
 use thalweg_sim::spec::*;
 use thalweg_sim::{FlowResult, RunResult};
 
-/// As it usually is: losses are found by time, and segments tell when they leave.
+/// The default configuration: time-based loss detection and send timestamps.
 fn thalweg(count: u32, config: ThalwegConfig) -> GroupSpec {
     let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
     let sender = SenderConfig {
@@ -47,7 +47,7 @@ fn at(seconds: u64) -> Time {
     Time::ZERO + Duration::from_secs(seconds)
 }
 
-/// These flows over one link, without the first third of the time.
+/// Runs these flows over one link, without counting the first third of the time.
 fn share(link: DirectionSpec, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
     let duration = Duration::from_secs(seconds);
     run(&Spec { groups, duration, warmup: duration / 3, ..pipe(link) })
@@ -67,8 +67,9 @@ fn jain(goodputs: &[f64]) -> f64 {
     sum * sum / (goodputs.len() as f64 * squares)
 }
 
-/// In equilibrium each flow has the queueing delay that it asks for: a millisecond, and 1.5 ms at 100 Mbit/s by the root of the rate. Of
-/// flows alike the queue takes 1 ms + 1.5 ms sqrt(n) on 100 Mbit/s, and all have the same rate.
+/// In equilibrium each flow has its target queueing delay: a millisecond, plus 1.5 ms at 100 Mbit/s that scales with
+/// the root of the rate. With n equal flows the queue takes 1 ms + 1.5 ms sqrt(n) on 100 Mbit/s, and all have the same
+/// rate.
 #[test]
 fn the_queue_is_that_which_the_flows_ask_for() {
     for count in [1, 4, 9] {
@@ -82,7 +83,7 @@ fn the_queue_is_that_which_the_flows_ask_for() {
     }
 }
 
-/// Losses that go on at a lower rate are the path's: of a hundredth or a tenth that is lost, so much is missing and no more.
+/// Losses that persist at a lower rate are random: a loss rate of 1 % or 10 % costs that much throughput and no more.
 #[test]
 fn the_paths_own_losses_cost_what_they_are() {
     for loss in [0.001, 0.01, 0.1] {
@@ -93,8 +94,9 @@ fn the_paths_own_losses_cost_what_they_are() {
     }
 }
 
-/// On a way of a second the line is full nevertheless, whatever the seed. (Where time-outs came while acknowledgements did, short queues were
-/// taken for those of a crowd, or steps were next to nothing of the window, eight seeds carried 2.7 to 15.6 Mbit/s.)
+/// On a path with a round trip of a second the link is nevertheless full, for every seed. (When time-outs occurred
+/// despite acknowledgements, short queues were taken for those of many flows, or steps were tiny compared with the
+/// window, eight seeds carried 2.7 to 15.6 Mbit/s.)
 #[test]
 fn a_long_way_that_loses_is_filled() {
     for seed in 1..9 {
@@ -108,8 +110,8 @@ fn a_long_way_that_loses_is_filled() {
     }
 }
 
-/// A path that becomes twice as long is no queue, whether it loses packets or not: the line is full again within ten seconds. (The flow gave way
-/// to its last segments, and saw the delay of before as that of an empty path for two minutes.)
+/// A doubled path delay is not a queue, with or without loss: the link is full again within ten seconds. (The flow fell
+/// to its last segments, and took the previous delay for that of an empty path for two minutes.)
 #[test]
 fn a_path_that_becomes_longer_is_no_queue() {
     for loss in [0.0, 0.05] {
@@ -122,8 +124,9 @@ fn a_path_that_becomes_longer_is_no_queue() {
     }
 }
 
-/// Behind an outage of ten seconds a way of 800 ms that loses is full again: what it held back comes ten seconds late, which is no queue. (It
-/// was taken for one, and in the half minute from four seconds on 0.79 and 0.74 of what is possible were carried.)
+/// After an outage of ten seconds a lossy path of 800 ms is full again: the backlog arrives ten seconds late, but is
+/// not a standing queue. (It was taken for one, and in the half minute from four seconds on 0.79 and 0.74 of the
+/// capacity were used.)
 #[test]
 fn an_outage_on_a_long_way_is_no_queue() {
     let change = |seconds, megabits| {
@@ -143,8 +146,9 @@ fn an_outage_on_a_long_way_is_no_queue() {
     }
 }
 
-/// Losses that stop at a lower rate are its own, however short the queue is: with four packets of room, less than it asks for, the
-/// window stays where little is lost. (Losses that were taken for the path's made the window grow without end.)
+/// Losses that stop at a lower rate are due to congestion, however short the queue is: with room for four packets, less
+/// than its target, the window stays where little is lost. (Taking them for random losses made the window grow without
+/// bound.)
 #[test]
 fn a_queue_that_is_too_short_is_no_path_that_loses() {
     let result = share(line(24, 3, 4), 30, vec![thalweg(1, ThalwegConfig::default())]);
@@ -154,8 +158,9 @@ fn a_queue_that_is_too_short_is_no_path_that_loses() {
     assert!(link.utilisation > 0.85, "{link:?}");
 }
 
-/// Beside one CUBIC it has between a quarter and two thirds in the end, with queues of half a bandwidth-delay product and of two; without
-/// competing it leaves the path to it. When CUBIC has gone the queue is short again.
+/// Next to one CUBIC flow it ends with between a quarter and two thirds of the rate, with buffers of half a
+/// bandwidth-delay product and of two. With competition disabled it yields the path. Once CUBIC has left, the queue is
+/// short again.
 #[test]
 fn shares_with_a_sender_that_fills_the_queue() {
     for buffer in [200, 400, 800] {
@@ -176,7 +181,7 @@ fn shares_with_a_sender_that_fills_the_queue() {
     assert!(result.links[0].utilisation > 0.97, "{:?}", result.links[0]);
 }
 
-/// A second flow has its share within ten seconds, and the first has the path again within three when it has gone.
+/// A second flow has its share within ten seconds, and the first regains the path within three after it has left.
 #[test]
 fn flows_come_and_go() {
     let late = GroupSpec { start: at(10), stop: Some(at(24)), ..thalweg(1, ThalwegConfig::default()) };
@@ -191,8 +196,8 @@ fn flows_come_and_go() {
     assert!(alone[0] > 46.0, "{alone:?}");
 }
 
-/// Flows that come one after the other are nearly equal a quarter of a minute later, where the round trip is thirty times the queue that
-/// they ask for. (By the rule of the queue alone the first has twice as much as the others.)
+/// Flows that start one after the other are nearly equal a quarter of a minute later, with a round trip of thirty times
+/// their target queue. (By the queue rule alone the first has twice as much as the others.)
 #[test]
 fn who_comes_later_gets_its_share() {
     let flow = |second| GroupSpec { start: at(second), ..thalweg(1, ThalwegConfig::default()) };
@@ -203,9 +208,10 @@ fn who_comes_later_gets_its_share() {
     assert!(result.links[0].utilisation > 0.95, "{:?}", result.links[0]);
 }
 
-/// A hundred flows that come within five seconds overflow the queue before anybody has seen it empty. None of their rates matters to what
-/// is lost, which must not make them hold the path to lose it: a fifth went again, and one flow had a third of the path (Jain's index 0.09).
-/// Who has how much differs from run to run by far more than what any rule does, so that means of nine runs count.
+/// A hundred flows that start within five seconds overflow the queue before any of them has seen it empty. No single
+/// rate affects the loss rate, which must not make them take the path for lossy: a fifth was retransmitted, and one
+/// flow had a third of the path (Jain's index 0.09). Shares vary between runs by far more than any rule changes them,
+/// hence the mean of nine runs counts.
 #[test]
 fn a_crowd_does_not_take_its_losses_for_the_paths() {
     let runs: Vec<(f64, f64)> = thread::scope(|scope| {
@@ -216,7 +222,7 @@ fn a_crowd_does_not_take_its_losses_for_the_paths() {
     assert!(mean(|run| run.0) < 0.1 && mean(|run| run.1) > 0.5, "{runs:?}");
 }
 
-/// The share of its packets that a crowd sends again whose flows begin so long after each other, and Jain's index.
+/// Returns the retransmission ratio of many flows that start this long after each other, and Jain's index.
 fn crowd(stagger: Duration) -> (f64, f64) {
     let crowd = GroupSpec { stagger, ..thalweg(100, ThalwegConfig::default()) };
     let result = share(line(100, 25, 625), 30, vec![crowd]);
@@ -224,7 +230,7 @@ fn crowd(stagger: Duration) -> (f64, f64) {
     (of(|flow| flow.retransmissions) / of(|flow| flow.sent_packets), jain(&goodputs(&result)))
 }
 
-/// The flow, whose packets may be marked.
+/// Returns the flow with ECN enabled.
 fn marked(mut flow: GroupSpec) -> GroupSpec {
     if let Ends::Window(EndsConfig { sender, .. }) = &mut flow.transport.ends {
         Arc::make_mut(sender).ecn = true;
@@ -232,8 +238,9 @@ fn marked(mut flow: GroupSpec) -> GroupSpec {
     flow
 }
 
-/// Behind a queue that marks before it is long CUBIC has about a half beside it, and the queue stays as short as the discipline keeps it.
-/// (Of packets that may not be marked too few are dropped there to be more than the path may lose, so that it had nine tenths.)
+/// Behind a queue that marks while short, CUBIC next to it has about a half, and the queue stays as short as the
+/// discipline keeps it. (Without ECN too few packets are dropped there to exceed the path's presumed loss rate: it had
+/// nine tenths.)
 #[test]
 fn marks_share_a_queue_out() {
     let link = DirectionSpec {

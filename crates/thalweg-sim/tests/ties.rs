@@ -1,4 +1,4 @@
-//! The order of simultaneous events, by lot or in sequence.
+//! Order of simultaneous events, random or in sequence.
 
 mod net;
 
@@ -7,8 +7,8 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 
-/// Two flows write a packet at the same times, and only the first of each pair gets through. In order that is always
-/// the first flow's; by lot each flow's about half of the time.
+/// Two flows write a packet at the same times, and only the first of each pair gets through. In sequence that is always
+/// the first flow's; in random order each flow's about half of the time.
 #[test]
 fn the_first_of_equal_flows_wins_every_tie_only_in_order() {
     let packets_of = |ties| {

@@ -1,4 +1,4 @@
-//! Transfers: what they took, what they would have taken alone, and that none is forgotten.
+//! Transfers: completion times, ideal completion times, and complete counts.
 
 mod net;
 
@@ -23,7 +23,7 @@ fn reno() -> TransportSpec {
     }))
 }
 
-/// Three links, of which the second is the slowest; the sender's window is never full and nobody else is there.
+/// Three links, of which the second is the slowest, without window limit or competing traffic.
 #[test]
 fn a_transfer_alone_takes_its_ideal_time() {
     let way = |mbits, micros| {
@@ -32,7 +32,7 @@ fn a_transfer_alone_takes_its_ideal_time() {
     };
     let mut spec = chain(vec![way(100, 500), way(8, 3_000), way(40, 100)]);
     for (size, expected_micros) in [
-        // A packet of 1000 bytes takes 80, 1000 and 200 us, and 3600 us on the wires.
+        // A packet of 1000 bytes takes 80, 1000 and 200 us, and 3600 us of propagation.
         (960, 4_880),
         // Nine more of them wait for the second link.
         (9_600, 4_880 + 9 * 1_000),
@@ -53,7 +53,7 @@ fn a_transfer_alone_takes_its_ideal_time() {
     }
 }
 
-/// Hosts and access links are part of the way; a window of one packet takes a round trip for each.
+/// The path includes hosts and access links; a window of one packet takes a round trip for each.
 #[test]
 fn what_a_window_costs_is_told_as_slowdown() {
     let way = direction(Rate::from_mbits_per_sec(8), millis(10), Limit::Unlimited);
@@ -92,8 +92,8 @@ fn an_exchange_is_ideal_there_and_back() {
     assert_eq!(ended.len() as u64, result.transfers.completion.count);
 }
 
-/// More is offered than the link carries: what ended and what did not are what was begun, and small and large ones are
-/// told apart.
+/// The offered load exceeds the capacity: finished and unfinished transfers add up to those started, and small and
+/// large ones are distinguished.
 #[test]
 fn every_transfer_is_listed() {
     let way = direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(50));
@@ -130,7 +130,7 @@ fn every_transfer_is_listed() {
     assert_eq!(counts, result.transfers.completion.count);
 }
 
-/// Of 1000 datagrams a second each tenth is lost, and the others are late by what waits before them.
+/// Of 1000 datagrams a second each tenth is lost, and the others are delayed by those queued before them.
 #[test]
 fn loss_and_jitter_of_datagrams_are_told() {
     let way = direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(1000));
@@ -143,7 +143,7 @@ fn loss_and_jitter_of_datagrams_are_told() {
     assert_eq!(flow.counts.lost_data, result.links[0].losses);
     assert!((flow.counts.lost_data as f64 / flow.sent_packets as f64 - 0.1).abs() < 0.01);
     assert_eq!(flow.jitter, Some(Duration::ZERO), "alone on its line, each takes as long as the one before");
-    // Bursts of two: the second waits for the first, each time for 0.5 ms.
+    // Bursts of two: the second waits for the first, 0.5 ms each time.
     let writes: Vec<_> = (0..1000).flat_map(|i| [(millis(i * 5), bytes(500)); 2]).collect();
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(1000)));
     let pairs = TransportSpec::new("udp", SourceConfig { segment: 500, header: 0, rate: None }, 0, 0);
@@ -154,7 +154,7 @@ fn loss_and_jitter_of_datagrams_are_told() {
     assert_eq!(result.flows[0].counts.lost_data, 0);
 }
 
-/// Five senders over one link: a round begins when all blocks of the one before have arrived and the time to think has passed, and lasts
+/// Five senders over one link: a round starts a think time after all blocks of the previous one have arrived, and lasts
 /// as long as its slowest block.
 #[test]
 fn rounds_wait_for_the_last_block() {
@@ -167,7 +167,7 @@ fn rounds_wait_for_the_last_block() {
     assert_eq!((group.rounds.count, group.round_list.len()), (4, 4));
     assert_eq!((group.transfers.completion.count, group.transfers.unfinished), (20, 0));
     assert!(result.flows.iter().all(|flow| flow.delivered == size * 4));
-    // The first flow begins at once, others begin later in the first round alone.
+    // The first flow starts at once; others start later in the first round only.
     assert_eq!(group.round_list[0].start, Time::ZERO);
     for pair in group.round_list.windows(2) {
         assert_eq!(pair[1].start, pair[0].end + think);
@@ -183,12 +183,12 @@ fn rounds_wait_for_the_last_block() {
         assert!((250.0..1_000.0).contains(&took), "{took}");
     }
     assert_eq!(group.rounds.max, group.round_list.iter().map(|of| of.end.since(of.start)).max().unwrap());
-    // Without a number they go on to the end, in the midst of one.
+    // Without a maximum, rounds continue to the end, which interrupts one.
     let result = run(&Spec { groups: vec![flows(rounds(None))], ..pipe(link.clone()) });
     let group = &result.groups[0];
     assert!(group.rounds.count > 8, "{}", group.rounds.count);
     assert_eq!(group.transfers.completion.count + group.transfers.unfinished, 5 * (group.rounds.count + 1));
-    // What ends before counting begins is not counted.
+    // Transfers that end before counting starts are not counted.
     let warm = Spec { groups: vec![flows(rounds(None))], warmup: millis(5_000), ..pipe(link) };
     let counted = run(&warm).groups[0].rounds.count;
     assert!(counted > 2 && counted < group.rounds.count, "{counted}");

@@ -1,4 +1,4 @@
-//! Transports against what theory says of their steady state.
+//! Transports compared with the theory of their steady state.
 
 mod net;
 
@@ -14,7 +14,7 @@ use thalweg_sim::theory;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
-/// The bits of a segment's payload.
+/// Payload of a segment, in bits.
 const PAYLOAD: f64 = 960.0 * 8.0;
 
 const INITIAL: (f64, f64) = (2.0, 64.0);
@@ -49,7 +49,7 @@ fn cubic(fast_convergence: bool) -> ControllerConfig {
     })
 }
 
-/// A run without the verifier, for those of many millions of packets.
+/// Runs without the verifier, for many millions of packets.
 fn run_fast(spec: &Spec) -> RunResult {
     let mut simulation = Simulation::new(spec, NoTrace).expect("the specification is valid");
     while simulation.advance(1 << 20) == Status::Running {}
@@ -74,7 +74,7 @@ fn ten_mbit(limit: Limit) -> DirectionSpec {
     direction(Rate::from_mbits_per_sec(10), millis(10), limit)
 }
 
-/// With too small a window exactly a window of segments is delivered each round trip.
+/// With too small a window, exactly one window of segments is delivered per round trip.
 #[test]
 fn a_small_window_sends_a_window_each_round_trip() {
     for window in [1, 2, 7, 26] {
@@ -89,7 +89,7 @@ fn a_small_window_sends_a_window_each_round_trip() {
     }
 }
 
-/// With window enough (the path holds 26.04 segments) the link is never idle and delivers 960 bytes of each 1000.
+/// With a sufficient window (the path holds 26.04 segments) the link is never idle and delivers 960 bytes of each 1000.
 #[test]
 fn enough_window_fills_the_link() {
     for window in [27.0, 40.0, 200.0] {
@@ -97,10 +97,10 @@ fn enough_window_fills_the_link() {
         (spec.warmup, spec.duration) = (Duration::from_secs(1), Duration::from_secs(11));
         spec.groups = vec![bulk(ControllerConfig::Fixed(FixedConfig { window }))];
         let result = run(&spec);
-        // To a packet: the one in service when the warm-up ends is not counted.
+        // Within one packet: the one in service at the end of the warm-up is not counted.
         near(result.links[0].utilisation, 1.0, 1e-4);
         near(result.flows[0].goodput.as_f64(), 9.6e6, 1.5e-4);
-        // What does not fit the path waits; the segment in service does not count as waiting.
+        // The excess over the path's capacity waits; the segment in service does not count as waiting.
         near(result.links[0].queue.mean_packets + 1.0, window - (ROUND_TRIP - 0.0008) / 0.0008, 0.05);
     }
 }
@@ -117,7 +117,7 @@ fn every_controller_fills_a_well_buffered_link() {
     }
 }
 
-/// A path of 100 ms that is much faster than the window, and loses as `loss` says.
+/// A path of 100 ms, much faster than the window, with losses as in `loss`.
 fn lossy_path(loss: LossSpec, controller: ControllerConfig, recovery: Recovery, seconds: u64) -> f64 {
     let clean = direction(Rate::from_mbits_per_sec(10_000), millis(50), Limit::Unlimited);
     let impairment = ImpairmentSpec { loss, ..ImpairmentSpec::default() };
@@ -136,7 +136,7 @@ fn lossy_path(loss: LossSpec, controller: ControllerConfig, recovery: Recovery, 
     );
     spec.groups = vec![group("flow", 1, transport, WorkloadSpec::Bulk)];
     let result = run_fast(&spec);
-    // The mean window in segments.
+    // Mean window in segments.
     result.flows[0].goodput.as_f64() / PAYLOAD * 0.1
 }
 
@@ -151,13 +151,13 @@ fn new_reno_responds_to_loss_as_mathis_says() {
     }
 }
 
-/// The packets lost by a wire that loses one in `period`.
+/// Returns the packets lost by a link that loses one in `period`.
 fn one_in(period: u64) -> LossSpec {
     LossSpec::List((1..200).map(|n| n * period).collect())
 }
 
-/// The same where exactly one packet in 1/p is lost, the model in which the formula is exact: within 5 %, with or without
-/// selective acknowledgement.
+/// The same with exactly one loss in 1/p packets, for which the formula is exact: within 5 %, with or without selective
+/// acknowledgement.
 #[test]
 fn new_reno_responds_to_periodic_loss() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
@@ -168,11 +168,10 @@ fn new_reno_responds_to_periodic_loss() {
     }
 }
 
-/// CUBIC's response function, RFC 9438, section 5.1, equation 5, in its model of one packet in 1/p lost: the mean window is
-/// [`theory::cubic_window`]. The curve is so flat near its
-/// maximum that CUBIC takes hundreds of losses to get there from elsewhere; so the first loss comes when the window has
-/// the maximum of the model, 4 / 3.7 of the mean. Within 7 %: each loss takes a round trip to repair, in which the window
-/// is at its lowest, and of which the model knows nothing.
+/// CUBIC's response function, RFC 9438, section 5.1, equation 5, in its model of one loss in 1/p packets: the mean
+/// window is [`theory::cubic_window`]. The curve is so flat near its maximum that CUBIC takes hundreds of losses to
+/// converge. Hence the first loss comes when the window has the maximum of the model, 4 / 3.7 of the mean. Within 7 %:
+/// each loss takes a round trip to repair, at the lowest window, which the model ignores.
 #[test]
 fn cubic_responds_to_loss_as_its_rfc_says() {
     for (period, seconds) in [(10_000u64, 500), (50_000, 600)] {
@@ -196,8 +195,8 @@ fn cubic_responds_to_loss_as_its_rfc_says() {
     }
 }
 
-/// Vegas keeps between alpha and beta segments of each flow in the queue (Brakmo and Peterson 1995, section 3.2), loses
-/// none, and fills the link.
+/// Vegas keeps between alpha and beta segments of each flow in the queue (Brakmo and Peterson 1995, section 3.2),
+/// without loss, and fills the link.
 #[test]
 fn vegas_keeps_alpha_to_beta_segments_queued() {
     for (alpha, beta) in [(1.0, 3.0), (2.0, 4.0), (6.0, 10.0)] {
@@ -233,7 +232,7 @@ fn equal_flows_share_equally() {
 }
 
 /// NewReno's window over a full queue is a saw-tooth between half of its maximum and the maximum: link and queue hold
-/// 26.04 + 40 segments and one more in service, so that the mean queue is the mean of the saw-tooth less the path.
+/// 26.04 + 40 segments plus one in service. The mean queue is the mean of the saw-tooth less the path.
 #[test]
 fn new_reno_draws_a_saw_tooth() {
     let mut spec = pipe(ten_mbit(Limit::Packets(40)));
@@ -241,7 +240,7 @@ fn new_reno_draws_a_saw_tooth() {
     spec.groups = vec![bulk(new_reno())];
     let result = run_fast(&spec);
     let most = 40.0 + ROUND_TRIP / 0.0008;
-    // The window grows by one each round trip, which lasts as long as the window; so larger windows weigh more.
+    // The window grows by one per round trip, whose duration is proportional to the window: larger windows weigh more.
     let windows = (most / 2.0) as u32..=most as u32;
     let time: f64 = windows.clone().map(|w| f64::from(w).max(26.04)).sum();
     let queue: f64 = windows.map(|w| (f64::from(w) - 26.04).max(0.0) * f64::from(w).max(26.04)).sum();
@@ -249,8 +248,8 @@ fn new_reno_draws_a_saw_tooth() {
     assert_eq!(result.flows[0].timeouts, 0);
 }
 
-/// Each component draws from a stream of its own: a second lossy link with traffic of its own leaves the first flow's
-/// result as it was, to the bit; another seed does not.
+/// Each component has its own random stream: a second lossy link with its own traffic leaves the first flow's result
+/// bit-identical; another seed does not.
 #[test]
 fn components_do_not_disturb_each_other() {
     let link = lossy(ten_mbit(Limit::Packets(20)), 0.01);
@@ -272,7 +271,7 @@ fn components_do_not_disturb_each_other() {
     assert_ne!(alone_result.fingerprint, run(&Spec { seed: 2, ..alone }).fingerprint);
 }
 
-/// A transfer of ten segments over the pipe, where these packets are lost: its result.
+/// Returns the result of a transfer of ten segments over the pipe that loses these packets.
 fn with_losses(lost: &[u64]) -> RunResult {
     with_losses_until(lost, Duration::from_secs(10))
 }
@@ -281,15 +280,15 @@ fn with_losses_until(lost: &[u64], end: Duration) -> RunResult {
     let mut link = ten_mbit(Limit::Unlimited);
     link.impairment = ImpairmentSpec { loss: LossSpec::List(lost.into()), ..ImpairmentSpec::default() };
     let mut spec = pipe(link);
-    // Acknowledgements are safe.
+    // Acknowledgements are never lost.
     spec.links[0].backward = ten_mbit(Limit::Unlimited);
     spec.groups = vec![group("flow", 1, window(new_reno()), WorkloadSpec::Transfer(bytes(9600)))];
     spec.duration = end;
     run(&spec)
 }
 
-/// However the timer comes to be what a transfer waits for, that is what is said of it: the first flight lost (the initial
-/// time-out of a second, RFC 6298, 2.1), the last segment lost, and a repair lost.
+/// A wait for the retransmission timer is reported as such, whatever its cause: the first flight lost (the initial
+/// time-out of a second, RFC 6298, 2.1), the last segment lost, and a retransmission lost.
 #[test]
 fn waits_for_the_retransmission_timer_have_one_name() {
     for (what, lost) in [("first flight", vec![1, 2]), ("tail", vec![10]), ("repair", vec![3, 11])] {
@@ -304,7 +303,7 @@ fn waits_for_the_retransmission_timer_have_one_name() {
         let end = flow.finished.expect("it ends").as_secs_f64();
         assert!((total - end).abs() < 0.02, "{what}: {total} s of {end} s");
     }
-    // Where the run ends before the timer expires the wait was one all the same, and what was sent before it was none.
+    // If the run ends before the timer expires, the wait is still reported, but not the sending before it.
     for (what, lost, end) in
         [("first flight", vec![1, 2], 0.5), ("tail", vec![10], 0.2), ("repair", vec![3, 11], 0.2)]
     {
@@ -318,10 +317,10 @@ fn waits_for_the_retransmission_timer_have_one_name() {
         let total: f64 = flow.limits.iter().map(|span| span.as_secs_f64()).sum();
         assert!((total - end).abs() < 1e-9, "{what}: {total} s of {end} s");
     }
-    // Where answers are on their way when it ends nobody waits for it.
+    // If acknowledgements are in flight at the end, there is no wait.
     let cut = &with_losses_until(&[4], Duration::from_millis(15)).flows[0];
     assert_eq!(cut.limits[HeldBy::RetransmissionTimer.index()], Duration::ZERO);
-    // Where the timer does not expire nobody waits for it.
+    // If the timer does not expire, there is no wait.
     let calm = &with_losses(&[4]).flows[0];
     assert_eq!((calm.timeouts, calm.limits[HeldBy::RetransmissionTimer.index()]), (0, Duration::ZERO));
 }

@@ -1,5 +1,5 @@
-//! Proves that the verifier notices each kind of violation: a few packets cross a link of 8 Mbit/s (a byte a
-//! microsecond) and 10 ms with room for two packets, and then one record is not as it should be.
+//! The verifier detects each kind of violation: a few packets cross a link of 8 Mbit/s (a byte a microsecond) and 10 ms
+//! with room for two packets, and then one record is wrong.
 
 mod net;
 
@@ -37,7 +37,7 @@ impl Feed {
         Self { verifier: Verifier::new(spec), conservation: Conservation::default(), hops: 0 }
     }
 
-    /// A step of packet `serial`, 1000 bytes long, at so many microseconds.
+    /// Records a step of packet `serial`, 1000 bytes long, at `micros` microseconds.
     fn step(&mut self, micros: u64, step: Step, link: u32, serial: u32) -> &mut Self {
         self.sized(micros, step, link, serial, 1000)
     }
@@ -68,7 +68,7 @@ impl Feed {
         self
     }
 
-    /// A whole way from node 0 to node 2 and nothing in it: 1 ms and 10 ms for each link.
+    /// Returns a crossing from node 0 to node 2 without queueing: 1 ms and 10 ms for each link.
     fn crossing(&mut self, start: u64, serial: u32) -> &mut Self {
         self.step(start, Step::Sent, ENDPOINT, serial)
             .step(start, Step::Transmitted, 0, serial)
@@ -78,7 +78,7 @@ impl Feed {
             .step(start + 22_000, Step::Delivered, ENDPOINT, serial)
     }
 
-    /// Ends the run here; the result counts what the records say, and what is left as under way.
+    /// Ends the run; the result counts the records, and the rest as in the network.
     fn end(&mut self) -> Result<(), Vec<Violation>> {
         let mut conservation = self.conservation;
         let gone = conservation.delivered + conservation.dropped + conservation.lost;
@@ -93,7 +93,7 @@ impl Feed {
             conservation,
             hops: self.hops,
             ended: Time::ZERO,
-            // Only packets are compared: the records are of none of its flows and links.
+            // Only packets are compared: the result lists no flows and links.
             flows: Vec::new(),
             links: Vec::new(),
             ..empty
@@ -101,7 +101,7 @@ impl Feed {
         self.verifier.clone().finish(&result).map(|_| ())
     }
 
-    /// The first violation.
+    /// Returns the first violation.
     #[track_caller]
     fn fault(&mut self) -> Fault {
         self.end().expect_err("the verifier notices nothing").remove(0).fault
@@ -114,7 +114,7 @@ fn at(micros: u64) -> Time {
 
 #[test]
 fn what_is_right_passes() {
-    // Two crossings, a queue, a drop, a loss, a packet that is still on its way.
+    // Two crossings, a queue, a drop, a loss, and a packet still in the network.
     let mut feed = Feed::new(&spec());
     feed.crossing(0, 0).crossing(30_000, 1);
     for serial in 2..6 {
@@ -129,7 +129,7 @@ fn what_is_right_passes() {
 
 #[test]
 fn a_packet_from_nowhere_is_noticed() {
-    // Each step of a packet that was never sent, or that is elsewhere.
+    // Each step of a packet that was never sent, or is elsewhere.
     for (step, link) in [
         (Step::Queued, 0),
         (Step::Transmitted, 0),
@@ -175,7 +175,7 @@ fn a_wrong_arrival_is_noticed() {
         );
         assert_eq!(feed.fault(), Fault::WrongArrival { from: at(11_000), to: at(11_000) });
     }
-    // A wire that holds packets back for up to 5 ms: not longer, and never sooner than it should.
+    // A link that holds packets back for up to 5 ms: no longer, and never earlier than permitted.
     let mut held = spec();
     held.links[0].forward.impairment = ImpairmentSpec {
         reorder: Some(ReorderSpec { probability: 0.5, delay: millis(5), correlation: 0.0 }),
@@ -195,7 +195,7 @@ fn a_wrong_arrival_is_noticed() {
 
 #[test]
 fn a_packet_that_never_arrives_is_noticed() {
-    // The run ends, or goes on elsewhere, later than at 11 ms.
+    // The run ends, or has a later record, after 11 ms.
     for later in [11_000, 11_001] {
         let mut feed = Feed::new(&spec());
         feed.step(0, Step::Sent, ENDPOINT, 0).step(0, Step::Transmitted, 0, 0);
@@ -224,7 +224,7 @@ fn a_queue_beyond_its_limit_is_noticed() {
 
 #[test]
 fn passing_in_a_queue_is_noticed() {
-    // Packets 1 and 2 wait; 2 goes first. Then one that does not wait at all passes one that does.
+    // Packets 1 and 2 wait; 2 leaves first. Then a packet that does not wait overtakes a waiting one.
     let mut feed = Feed::new(&spec());
     feed.step(0, Step::Sent, ENDPOINT, 0).step(0, Step::Transmitted, 0, 0);
     feed.step(0, Step::Sent, ENDPOINT, 1).step(0, Step::Queued, 0, 1);
@@ -241,7 +241,7 @@ fn passing_in_a_queue_is_noticed() {
 
 #[test]
 fn passing_on_a_wire_is_noticed() {
-    // Packets without bytes leave at the same time; still the first arrives first.
+    // Packets of zero bytes leave at the same time; the first still arrives first.
     let mut feed = Feed::new(&spec());
     for serial in 0..2 {
         feed.sized(0, Step::Sent, ENDPOINT, serial, 0).sized(0, Step::Transmitted, 0, serial, 0);
@@ -252,7 +252,7 @@ fn passing_on_a_wire_is_noticed() {
 
 #[test]
 fn an_outage_is_kept() {
-    // From 5 ms on the rate is zero: at 5 ms sharp both would do, later nothing may go.
+    // From 5 ms on the rate is zero: exactly at 5 ms both are valid, later nothing may leave.
     for (start, is_right) in [(4_999, true), (5_000, true), (5_001, false)] {
         let mut spec = spec();
         let rate = Some(Rate::ZERO);
@@ -295,7 +295,7 @@ fn a_change_of_rate_and_delay_is_followed() {
 #[test]
 fn a_capacity_trace_is_followed() {
     // 1500 bytes at 3 ms and 7 ms of every 10. A packet that begins at 1 ms leaves at 3 ms, a second one at 7 ms: 500
-    // bytes are left of the first opportunity. It cannot leave between them, nor both at 3 ms.
+    // bytes of the first opportunity remain. It cannot leave between them, nor can both at 3 ms.
     let opportunities = vec![at(3_000), at(7_000)];
     let trace = Arc::new(CapacityTrace { opportunities, period: millis(10), bytes: 1500 });
     let mut spec = spec();
@@ -320,7 +320,7 @@ fn a_capacity_trace_is_followed() {
 
 #[test]
 fn a_copy_needs_a_record() {
-    // With the record both arrive; without, the second is from nowhere.
+    // With the record both arrive; without it, the second comes from nowhere.
     for is_told in [true, false] {
         let mut feed = Feed::new(&spec());
         feed.step(0, Step::Sent, ENDPOINT, 0).step(0, Step::Transmitted, 0, 0);

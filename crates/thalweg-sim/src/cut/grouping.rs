@@ -1,32 +1,32 @@
-//! Cells put together to parts.
+//! Assignment of cells to partitions.
 
 use super::{Cells, Cut, Edge, MOST_PARTS};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// The cells in parts.
+/// An assignment of cells to partitions.
 pub(super) struct Grouping {
     pub parts: usize,
-    /// By direction and flow.
+    /// Partition of each direction and flow.
     pub part: Vec<u16>,
     pub speedup: f64,
-    /// The least lookahead between parts.
+    /// Minimum lookahead between partitions.
     pub lookahead: u64,
-    /// The heaviest of what is in one part in any case, and its share of the work, with that for packets which come from other parts or go there.
+    /// The heaviest indivisible cell and its share of the work, including the work for packets that cross its boundary.
     pub heaviest: (u32, f64),
-    /// The first of each cell.
+    /// First member of each cell.
     pub roots: Vec<u32>,
 }
 
 impl Cells<'_> {
-    /// The best of the ways to put cells together, if there are two parts with work.
+    /// Returns the best assignment, if at least two partitions have work.
     pub fn best(&self, threads: usize) -> Option<Grouping> {
         let threads = threads.min(MOST_PARTS);
         let mut lookaheads: Vec<u64> =
             self.edges.iter().map(|edge| edge.lookahead).filter(|&of| of > 0).collect();
         lookaheads.sort_unstable();
         lookaheads.dedup();
-        // Of many different delays some are enough.
+        // Tries only some of many different delays.
         let step = lookaheads.len().div_ceil(MOST_TRIED).max(1);
         let tried = lookaheads.iter().step_by(step).chain(lookaheads.is_empty().then_some(&u64::MAX));
         let of = |&lookahead: &u64| self.group(threads, lookahead);
@@ -34,7 +34,7 @@ impl Cells<'_> {
         parts.reduce(|best, other| if other.speedup > best.speedup { other } else { best })
     }
 
-    /// Puts cells together that are nearer to each other than `least`, and these into parts.
+    /// Merges cells with a lookahead below `least`, and assigns the merged cells to partitions.
     fn group(&self, threads: usize, least: u64) -> Option<Grouping> {
         let mut sets = self.sets.clone();
         self.edges
@@ -50,7 +50,7 @@ impl Cells<'_> {
             roots.iter().copied().max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]))?;
         let mut growth = Growth::new(&roots, &work, &self.edges, threads, self.total / threads as f64);
         growth.fill();
-        // What has no work is anywhere, and parts without any are none.
+        // Cells without work may be anywhere; partitions without work are dropped.
         let mut names: BTreeMap<u16, u16> = BTreeMap::new();
         let mut part: Vec<u16> = roots.iter().map(|&root| growth.part[root as usize]).collect();
         for of in part.iter_mut().filter(|of| **of < NOWHERE) {
@@ -73,7 +73,8 @@ impl Cells<'_> {
         Some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
     }
 
-    /// The work of each part, with that for packets which it hands over or is handed, and how much of the latter a cell causes.
+    /// Returns the work of each partition, with that of packets crossing its boundary, and the share of the latter that
+    /// one cell causes.
     fn loads(&self, part: &[u16], roots: &[u32], parts: usize, cell: u32) -> (Vec<f64>, f64) {
         let mut loads = vec![0.0; parts];
         for (&part, work) in part.iter().zip(&self.work) {
@@ -121,18 +122,18 @@ impl Cells<'_> {
     }
 }
 
-/// Parts that grow by one cell after the other, so that neighbours stay together and packets are seldom handed over. Parts of networks
-/// in which all looks alike, as in a fat tree, then have much the same to do, however well that is estimated.
+/// Partitions that grow cell by cell: neighbours stay together, and few packets cross boundaries. In symmetric networks
+/// such as fat trees the partitions get similar work even if the estimates are poor.
 struct Growth<'a> {
-    /// The work for each cell, and the work that each part is to have.
+    /// Work of each cell, and target work of each partition.
     work: &'a [f64],
     share: f64,
     loads: Vec<f64>,
-    /// By cell; `NOWHERE` where it is in none yet.
+    /// Partition of each cell; `NOWHERE` if not assigned yet.
     part: Vec<u16>,
-    /// The cells with work, in their order.
+    /// Cells with work, in order.
     cells: Vec<u32>,
-    /// The cells between which packets go, once for each way: those of cell i are from `first[i]` on.
+    /// Adjacent cells, once per direction: those of cell i start at `first[i]`.
     neighbours: Vec<u32>,
     first: Vec<u32>,
 }
@@ -146,7 +147,7 @@ impl<'a> Growth<'a> {
             .collect();
         let ends = edges.iter().map(|edge| [roots[edge.from as usize], roots[edge.to as usize]]);
         let ways: Vec<[u32; 2]> = ends.filter(|[a, b]| a != b).flat_map(|[a, b]| [[a, b], [b, a]]).collect();
-        // Behind those of each cell at first, and where they begin when they are all in.
+        // While filling, the end of each cell's list; afterwards its start.
         let mut first = vec![0; roots.len() + 1];
         ways.iter().for_each(|[of, _]| first[*of as usize] += 1);
         for of in 0..roots.len() {
@@ -169,7 +170,7 @@ impl<'a> Growth<'a> {
     }
 
     fn fill(&mut self) {
-        // Heavy ones first, each to the part that has least.
+        // Heavy cells first, each to the least loaded partition.
         let mut heavy: Vec<u32> =
             self.cells.iter().copied().filter(|&of| self.work[of as usize] > self.share / 8.0).collect();
         heavy.sort_by(|a, b| self.work[*b as usize].total_cmp(&self.work[*a as usize]));
@@ -180,7 +181,7 @@ impl<'a> Growth<'a> {
         for to in 0..self.loads.len() {
             self.grow(to, &heavy, &mut seeds);
         }
-        // What no part has had room for.
+        // Cells that fitted into no partition.
         for of in seeds {
             if self.is_free(of) {
                 self.put(of, self.lightest());
@@ -188,14 +189,15 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// Adds to a part, which may have heavy cells, what has most of its neighbours there, or else what comes next.
+    /// Adds cells to a partition, which may have heavy cells already: the cell with most neighbours in it, or else the
+    /// next in order.
     fn grow(
         &mut self,
         to: usize,
         heavy: &[u32],
         seeds: &mut core::iter::Peekable<impl Iterator<Item = u32>>,
     ) {
-        // The neighbours that each cell has here.
+        // Number of each cell's neighbours in the partition.
         let mut near = vec![0_u32; self.part.len()];
         let mut frontier = BinaryHeap::new();
         let mut added: Vec<u32> =
@@ -241,7 +243,7 @@ impl<'a> Growth<'a> {
         (0..self.loads.len()).min_by(order).unwrap_or(0)
     }
 
-    /// True for a cell with work that is in no part yet.
+    /// Returns true for an unassigned cell with work.
     fn is_free(&self, of: u32) -> bool {
         self.part[of as usize] == NOWHERE && self.work[of as usize] > 0.0
     }
@@ -251,13 +253,14 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// The part of a cell that is in none.
+/// Partition of an unassigned cell.
 const NOWHERE: u16 = u16::MAX;
-/// The hops that a thread could do while threads wait for each other once: as it was measured, not as it would be if none were ever away.
+/// Cost of one synchronisation of the threads, in hops; measured, with occasional preemption.
 const HOPS_A_ROUND: f64 = 100.0;
-/// The work of a part on a packet that crosses its border, in hops: measured where most packets of a part do.
+/// Work of a partition for a packet that crosses its boundary, in hops; measured where most packets do.
 const OF_BORDER: f64 = 0.5;
-/// The part that has most to do in a round is another in the next: all wait for more than the heaviest part has on average.
+/// Imbalance factor: the busiest partition differs from round to round, hence all wait for longer than the heaviest
+/// partition needs on average.
 pub(super) const UNEVEN: f64 = 1.3;
-/// The lookaheads that are tried at most.
+/// Maximum number of lookaheads tried.
 const MOST_TRIED: usize = 6;

@@ -1,9 +1,9 @@
-//! The places where a network can be cut, so that several threads share one run.
+//! Partitioning of a network, which lets several threads share one run.
 //!
-//! A run consists of cells: directions of links, and ends of flows with their own lines and hosts. What one cell does
-//! reaches another only with a packet, after the delay of a line at least, which is the lookahead between them. Cells without any
-//! between them are one. All else is free: cells are put together to as many parts as there are threads, so that the heaviest part is
-//! light and parts seldom have to wait for each other. Nothing of that can be seen in results.
+//! A run consists of cells: link directions, and the endpoints of flows with their own links and hosts. A cell affects
+//! another only by a packet, after at least the delay of a link: this is the lookahead between them. Cells without
+//! lookahead between them are merged. All other cells are assigned freely to one partition per thread: the heaviest
+//! partition should be light, and partitions should rarely wait for each other. The partitioning never affects results.
 
 mod grouping;
 
@@ -16,81 +16,83 @@ use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::Ends;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// The most parts that a run is cut into.
+/// Maximum number of partitions.
 pub const MOST_PARTS: usize = 64;
 
-/// A run in parts.
+/// A partitioned run.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
-    /// The number of parts, at least two.
+    /// Number of partitions, at least two.
     pub parts: usize,
-    /// The part of each direction of each link of the specification.
+    /// Partition of each direction of each link of the specification.
     pub links: Vec<u16>,
-    /// The part of each flow's source.
+    /// Partition of each flow's source.
     pub sources: Vec<u16>,
-    /// The part of each flow's sink.
+    /// Partition of each flow's sink.
     pub sinks: Vec<u16>,
-    /// The least picoseconds from what part i does to what part j sees of it, at `i * parts + j`: also from a part to itself, by others.
+    /// Minimum picoseconds after which an event in partition i can affect partition j, at `i * parts + j`; also from a
+    /// partition to itself, through others.
     pub distance: Vec<u64>,
-    /// The picoseconds that a part may be ahead of the slowest one, whatever it waits for. Where delays differ, parts would otherwise
-    /// take turns, each far ahead and then idle.
+    /// Maximum lead of a partition over the slowest one, in picoseconds. With unequal delays, partitions would
+    /// otherwise take turns, each far ahead and then idle.
     pub stride: u64,
 }
 
-/// The gain to expect of several threads in one run.
+/// Speed-up estimate for several threads in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlook {
-    /// The number of parts that the run is cut into.
+    /// Number of partitions of the run.
     pub parts: usize,
-    /// The time of one thread as a multiple of that of so many, by the estimated packets of each part.
+    /// Speed-up over one thread, from the estimated packets of each partition.
     pub speedup: f64,
-    /// The reason for which it is not more.
+    /// The limiting factor.
     pub bound: Bound,
 }
 
-/// The thing that keeps more threads from being of more use.
+/// The limiting factor of the speed-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
-    /// There is none but the number of threads.
+    /// Only the number of threads.
     Threads,
-    /// This scheme or discipline is not of this project: what it has may be shared among flows, and be in use in one thread only.
+    /// This scheme or discipline is a third-party component: its state may be shared among flows, but is used in one
+    /// thread only.
     Foreign(String),
-    /// Transfers of this group arrive at random, over connections whose ends begin and end together.
+    /// Transfers of this group arrive at random, on connections whose endpoints open and close together.
     Transfers(String),
-    /// The heaviest cell with so large a share of the work: this direction of a link, with what is at it without delay, ...
+    /// The heaviest cell has this share of the work: a link direction with everything attached to it without delay.
     Link {
-        /// The link, and the nodes that the direction leads from and to.
+        /// The link and its source and destination nodes.
         name: [String; 3],
         /// The share of all work, from 0 to 1.
         share: f64,
     },
-    /// ... or flows that nothing separates, of this group and perhaps others.
+    /// Flows of this group, and perhaps others, without lookahead between them.
     Flows {
         /// The first group.
         name: String,
         /// The share of all work, from 0 to 1.
         share: f64,
     },
-    /// ... or a queue that tells sources, this direction of a link, with the lines by which its messages leave and the sources that
-    /// nothing separates from them: those at the router, and those of transfers that arrive at random, ...
+    /// A queue with feedback to sources: this link direction, the links on which its messages leave, and the sources
+    /// without lookahead to them, that is those at the router and those of transfers that arrive at random.
     Feedback {
-        /// The link, and the nodes that the direction leads from and to.
+        /// The link and its source and destination nodes.
         name: [String; 3],
         /// The share of all work, from 0 to 1.
         share: f64,
     },
-    /// ... or a node with a gate, which acts at once on all flows that begin there: its lines and these flows' sources.
+    /// A node with a gate, which acts at once on all flows that start there: its links and the sources of these flows.
     Gates {
         /// The node.
         name: String,
         /// The share of all work, from 0 to 1.
         share: f64,
     },
-    /// The parts would wait for each other more often than they gain: delays are this short.
+    /// Delays this short: waiting for each other would cost the partitions more than they gain.
     Delays(Duration),
 }
 
-/// The gain to expect of each of these numbers of threads in a run of `spec`, which must be valid.
+/// Returns the speed-up estimates of a run of `spec`, which must be valid, for each of these numbers of threads.
 pub fn outlook<const COUNT: usize>(spec: &Spec, threads: [usize; COUNT]) -> [Outlook; COUNT] {
     let alone = |bound| Outlook { parts: 1, speedup: 1.0, bound };
     if let Some(bound) = whole(spec) {
@@ -108,8 +110,8 @@ pub fn outlook<const COUNT: usize>(spec: &Spec, threads: [usize; COUNT]) -> [Out
     })
 }
 
-/// The threads that a run of `spec`, which must be valid, is given where nobody says how many, of so many processors that have
-/// nothing else to do: several where it is so large that people wait for it, and clearly gains.
+/// Returns the default number of threads for a run of `spec`, which must be valid, with `idle` idle processors: several
+/// only if the run is long enough for users to wait and clearly gains.
 pub fn usual_threads(spec: &Spec, idle: usize) -> usize {
     if idle < 2 || most_work(spec) < LARGE || whole(spec).is_some() {
         return 1;
@@ -119,7 +121,8 @@ pub fn usual_threads(spec: &Spec, idle: usize) -> usize {
     best.map_or(1, |best| best.parts)
 }
 
-/// A run of `spec`, which must be valid, in parts for so many threads. `None` where it cannot be cut.
+/// Partitions a run of `spec`, which must be valid, for up to `threads` threads. Returns `None` if it cannot be
+/// partitioned.
 pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
     if threads < 2 || whole(spec).is_some() {
         return None;
@@ -129,14 +132,14 @@ pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
     Some(cells.cut(&best))
 }
 
-/// A gain below this is none.
+/// Minimum speed-up worth using.
 const WORTH: f64 = 1.05;
-/// A gain above this is there also where processors turn out to have something else to do now and then.
+/// Speed-up that remains worthwhile if processors are occasionally busy with other work.
 const CLEAR: f64 = 1.4;
-/// The work of a run of some ten seconds on one thread, in hops.
+/// Work of a run of about ten seconds on one thread, in hops.
 const LARGE: f64 = 1e8;
 
-/// No run of `spec` has more work than this: an estimate that costs nothing.
+/// Returns a cheap upper bound of the work of a run of `spec`.
 fn most_work(spec: &Spec) -> f64 {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let fastest = lines().map(|line| line.rate.as_f64()).fold(0.0, f64::max);
@@ -148,20 +151,20 @@ fn most_work(spec: &Spec) -> f64 {
     spec.groups.iter().map(of).sum::<f64>() * spec.duration.as_secs_f64()
 }
 
-/// The rate of a flow's own lines.
+/// Returns the rate of a flow's own links.
 fn own_rate(group: &GroupSpec) -> f64 {
     let slower =
         |access: &AccessSpec| access.source_forward.rate.as_f64().min(access.sink_forward.rate.as_f64());
     group.access.as_ref().map_or(f64::MAX, slower)
 }
 
-/// The bits of a full packet.
+/// Returns the size of a full packet, in bits.
 fn packet_bits(group: &GroupSpec) -> f64 {
     let segment = group.transport.properties().segment();
     f64::from(group.transport.data_packet(segment)) * 8.0
 }
 
-/// The reason for which a network is not cut at all, wherever it could be.
+/// Returns the reason why a network cannot be partitioned at all, if any.
 fn whole(spec: &Spec) -> Option<Bound> {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
@@ -172,13 +175,13 @@ fn whole(spec: &Spec) -> Option<Bound> {
     scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
 }
 
-/// The time for which a packet is on the way through a line at least.
+/// Returns the minimum time of a packet on a link direction.
 fn lookahead(direction: &DirectionSpec) -> u64 {
     let changed = direction.schedule.iter().filter_map(|change| change.delay);
     changed.fold(direction.delay, Duration::min).as_picos()
 }
 
-/// A way for packets from one cell to another, and how long they take at least.
+/// A path of packets from one cell to another, with its minimum delay.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: u32,
@@ -186,7 +189,7 @@ struct Edge {
     lookahead: u64,
 }
 
-/// Sets of what belongs together.
+/// Disjoint sets of cells that must stay together.
 #[derive(Clone, Debug)]
 struct Sets(Vec<u32>);
 
@@ -200,17 +203,17 @@ impl Sets {
         of
     }
 
-    /// The first of both stands for all.
+    /// Merges two sets; the lower member represents both.
     fn unite(&mut self, a: u32, b: u32) {
         let (a, b) = (self.find(a), self.find(b));
         self.0[a.max(b) as usize] = a.min(b);
     }
 }
 
-/// True for a group whose flows' ends know of each other only what packets tell: the application at the source writes whatever
-/// happens at the sink.
+/// Returns true for a group whose endpoints interact only by packets: the source's application writes independently of
+/// the sink.
 fn is_separable(group: &GroupSpec) -> bool {
-    // A sender of datagrams does not know when the last has come.
+    // A datagram sender does not know when the last packet has arrived.
     let (is_acknowledged, is_plain) =
         (matches!(group.transport.ends, Ends::Window(_)), matches!(group.transport.ends, Ends::Datagram(_)));
     let is_own = match &group.workload {
@@ -228,22 +231,22 @@ fn is_separable(group: &GroupSpec) -> bool {
             false
         }
     };
-    // Behind access links of their own flows are many and small enough.
+    // Flows behind access links of their own are numerous and small enough.
     is_own && group.reading.is_none() && group.access.is_none()
 }
 
-/// The directions of links and, behind them, the sources and then the sinks of the flows of a network.
+/// The cells of a network: link directions, then the sources and then the sinks of its flows.
 struct Cells<'a> {
     spec: &'a Spec,
     directions: u32,
     flows: u32,
     sets: Sets,
     edges: Vec<Edge>,
-    /// The work for each, in hops of packets, and the packets that leave it.
+    /// Work of each cell, in packet hops, and packets that leave it.
     work: Vec<f64>,
     leaving: Vec<f64>,
     total: f64,
-    /// The queues that tell sources.
+    /// Queues with feedback to sources.
     telling: BTreeSet<DirectionId>,
 }
 
@@ -277,7 +280,7 @@ impl<'a> Cells<'a> {
         if number.is_multiple_of(2) { &link.forward } else { &link.backward }
     }
 
-    /// Finds what belongs together, and the ways between.
+    /// Merges cells that must stay together, and finds the edges between the others.
     fn join(&mut self, ways: &[Vec<[&Ways; 2]>]) {
         let mut node_ends: BTreeMap<u32, u32> = BTreeMap::new();
         let mut first = self.directions;
@@ -299,7 +302,7 @@ impl<'a> Cells<'a> {
                     self.sets.unite(ends[0], ends[1]);
                 }
                 if matches!(group.workload, WorkloadSpec::Rounds { .. }) {
-                    // They wait for each other without a packet between them.
+                    // The flows wait for each other without a packet between them.
                     self.sets.unite(first, source);
                 }
             }
@@ -307,7 +310,7 @@ impl<'a> Cells<'a> {
         }
         self.join_messages();
         self.join_gates();
-        // Flows of many pairs cross the same links.
+        // Flows of many pairs share links.
         self.edges.sort_unstable_by_key(|edge| (edge.from, edge.to, edge.lookahead));
         self.edges.dedup_by_key(|edge| (edge.from, edge.to, edge.lookahead));
         for &Edge { from, to, lookahead } in &self.edges {
@@ -317,7 +320,8 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// False also where every change is recorded: the states of a sender are told with what its receiver has got by then.
+    /// Returns true if the endpoints of a group may be in different partitions; false if every change is recorded, as a
+    /// sender's states are recorded with its receiver's progress.
     fn is_apart(&self, group: &GroupSpec) -> bool {
         !self.spec.measure.every_event && is_separable(group)
     }
@@ -326,7 +330,7 @@ impl<'a> Cells<'a> {
         self.edges.push(Edge { from, to, lookahead });
     }
 
-    /// The ways by which packets leave the ends of a flow, and come to them.
+    /// Adds the edges by which packets leave and reach the endpoints of a flow.
     fn join_ends(&mut self, group: &GroupSpec, ways: &[&Ways; 2], [source, sink]: [u32; 2]) {
         if let Some(delay) = group.control_channel {
             self.edge(sink, source, delay.as_picos());
@@ -336,7 +340,7 @@ impl<'a> Cells<'a> {
             for &first in &ways.first {
                 match leaving {
                     Some(leaving) => self.edge(from, first, lookahead(leaving[side])),
-                    // Ends send into the network at once.
+                    // Endpoints send into the network without delay.
                     None => self.sets.unite(from, first),
                 }
             }
@@ -345,14 +349,14 @@ impl<'a> Cells<'a> {
             }
             for &(of, _) in &ways.shares {
                 if self.direction(of).ever_varies() {
-                    // Its delay may be one for each flow.
+                    // The delay may differ per flow.
                     self.sets.unite(from, of);
                 }
             }
         }
     }
 
-    /// The ways by which routers' messages leave the queues that speak, and come to sources.
+    /// Adds the edges of feedback messages from queues to sources.
     fn join_messages(&mut self) {
         let spec = self.spec;
         for MessageWay { path, of, .. } in message_ways(spec, &mut Routes::new(spec)) {
@@ -366,17 +370,17 @@ impl<'a> Cells<'a> {
                 let sources = self.directions + before + if reply { self.flows } else { 0 };
                 let group = &spec.groups[group as usize];
                 for source in sources..sources + group.count {
-                    // A source behind an access link has that too.
+                    // A source behind an access link includes that link.
                     match path.last() {
                         Some(&last) => self.edge(last, source, lookahead(self.direction(last))),
                         None => self.sets.unite(queue, source),
                     }
                     if opens(group) {
-                        // The router tells nobody of a transfer that has ended.
+                        // The router must know at once that a transfer has ended.
                         self.sets.unite(queue, source);
                     }
                     for &of in &path {
-                        // As on the ways of the flow's own packets.
+                        // As on the paths of the flow's own packets.
                         if self.direction(of).ever_varies() {
                             self.sets.unite(source, of);
                         }
@@ -386,7 +390,8 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// A gate hears of drops at the lines that leave its node and of the flows that begin there, which send into these lines.
+    /// Merges each gate with the links that leave its node, whose drops it observes, and with the flows that start
+    /// there.
     fn join_gates(&mut self) {
         let mut first: BTreeMap<u32, DirectionId> = BTreeMap::new();
         for of in 0..self.directions {
@@ -402,13 +407,13 @@ impl<'a> Cells<'a> {
         self.spec.nodes[node as usize].gate.is_some()
     }
 
-    /// The node that a direction leads from.
+    /// Returns the source node of a direction.
     fn tail(&self, direction: DirectionId) -> u32 {
         let link = &self.spec.links[direction as usize / 2];
         if direction.is_multiple_of(2) { link.a.0 } else { link.b.0 }
     }
 
-    /// Estimates the work: each flow sends at its share of the narrowest line of its path, if it wants to.
+    /// Estimates the work: each flow sends at its share of its bottleneck, up to its demand.
     fn weigh(&mut self, ways: &[Vec<[&Ways; 2]>]) {
         let mut crossing = vec![0.0; self.directions as usize];
         for (group, ways) in self.spec.groups.iter().zip(ways) {
@@ -444,13 +449,13 @@ impl<'a> Cells<'a> {
             }
             flow += group.count as usize;
         }
-        // A hop is a packet that leaves.
+        // A hop is a departing packet.
         let directions = self.directions as usize;
         self.leaving[..directions].copy_from_slice(&self.work[..directions]);
         self.total = self.work.iter().sum();
     }
 
-    /// The name of the heaviest cell, of which `is_there` tells what belongs to it.
+    /// Describes the heaviest cell; `is_there` returns true for its members.
     fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> Bound {
         if let Some(&queue) = self.telling.iter().find(|&&queue| is_there(queue)) {
             return Bound::Feedback { name: self.name_of(queue), share };
@@ -471,7 +476,7 @@ impl<'a> Cells<'a> {
         Bound::Link { name: self.name_of(cell), share }
     }
 
-    /// The name of a direction's link, and of the nodes that it leads from and to.
+    /// Returns the name of a direction's link, of its source node and of its destination node.
     fn name_of(&self, direction: DirectionId) -> [String; 3] {
         let [from, to] = [direction, direction ^ 1].map(|of| self.node(self.tail(of)));
         [self.spec.links[direction as usize / 2].name.clone(), from, to]
@@ -481,7 +486,8 @@ impl<'a> Cells<'a> {
         self.spec.nodes[number as usize].name.clone()
     }
 
-    /// A group of transfers that arrive at random whose ends are not apart, where it has a flow with a source that `is_there`.
+    /// Returns the first group of random transfers with inseparable endpoints that has a flow whose source satisfies
+    /// `is_there`.
     fn tied(&self, is_there: impl Fn(usize) -> bool) -> Option<Bound> {
         let mut source = self.directions as usize;
         let group = self.spec.groups.iter().find(|group| {
@@ -492,7 +498,7 @@ impl<'a> Cells<'a> {
         Some(Bound::Transfers(group.name.clone()))
     }
 
-    /// The reason for which there are no parts.
+    /// Returns the reason why there is only one partition.
     fn bound_of_one(&self) -> Bound {
         if let Some(bound) = self.tied(|_| true) {
             return bound;
@@ -503,7 +509,7 @@ impl<'a> Cells<'a> {
             work[sets.find(of) as usize] += more;
         }
         let heaviest = (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]));
-        // Where nothing is sent nothing is the heaviest.
+        // Without traffic no cell is the heaviest.
         heaviest.filter(|_| self.total > 0.0).map_or(Bound::Threads, |cell| {
             self.name(cell, work[cell as usize] / self.total, |of| sets.find(of) == cell)
         })
@@ -523,7 +529,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// The rate at which the applications of a flow want to send, where that is known.
+/// Returns the offered rate of a flow's applications, if known.
 fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
     let per_time = |bytes: f64, time: Duration| bytes * 8.0 / time.as_secs_f64().max(f64::MIN_POSITIVE);
     match &group.workload {
@@ -547,11 +553,11 @@ fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
     }
 }
 
-/// Nothing sends faster than this, whatever lines say that take any number of packets at once.
+/// Upper bound of sending rates, for links without a rate limit.
 const MOST_RATE: f64 = 1e11;
-/// The work of a hop of what answers a packet, in hops of packets: not each is answered.
+/// Work of a hop of an answer, in packet hops: not every packet is answered.
 const OF_ANSWER: f64 = 0.7;
-/// The work of a source on a packet and its acknowledgement, in hops.
+/// Work of a source for a packet and its acknowledgement, in hops.
 const OF_SOURCE: f64 = 3.0;
-/// The same of a sink.
+/// Work of a sink for a packet and its acknowledgement, in hops.
 const OF_SINK: f64 = 2.0;

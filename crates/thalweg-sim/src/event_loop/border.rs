@@ -1,4 +1,4 @@
-//! One part of a run that several threads share: what it hands over to others, and what it gets.
+//! One partition of a parallel run: its messages to and from other partitions.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -13,19 +13,19 @@ use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Handles the events before a time, so many of them at most. Afterwards others may come from that time on.
+    /// Handles at most `most` events before a time. Afterwards others may arrive from that time on.
     pub(crate) fn advance_before(&mut self, end: Time, most: u64) {
         self.wheel.keep_from(end);
         self.go_on(most);
     }
 
-    /// The time of the next event; none when the run has ended.
+    /// Returns the time of the next event; `None` after the end of the run.
     pub(crate) fn next(&self) -> Option<Time> {
         if self.finished { None } else { self.wheel.next() }
     }
 
-    /// A packet enters a wire. True if it is not for here to arrive in order: another part has what is behind the wire, or it
-    /// overtakes.
+    /// Starts the propagation of a packet. Returns true if it does not arrive here in order: another partition owns the
+    /// far end, or it overtakes.
     #[cold]
     #[inline(never)]
     pub(crate) fn leave(&mut self, link: u32, packet: u32, arrives: Time) -> bool {
@@ -56,7 +56,7 @@ impl<T: Tracing> EventLoop<T> {
         is_gone
     }
 
-    /// The first packet on a wire arrives: its number among those that arrive with it is part of its place in the run.
+    /// Counts a packet among simultaneous arrivals from its link: this number is part of its position in the run.
     pub(crate) fn number_arrival(&mut self, link: u32, packet: u32) {
         if !self.network.packets.get_mut(packet).flags.clear(Flags::TIED) {
             return;
@@ -70,8 +70,8 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Hands a packet over to the part that has what is behind a link, with its number among those that arrive with it. False where that
-    /// is this one.
+    /// Moves a packet to the partition at the far end of its link, with its number among simultaneous arrivals. Returns
+    /// false if that is this partition.
     pub(crate) fn pass_on(
         &mut self,
         link: u32,
@@ -100,7 +100,7 @@ impl<T: Tracing> EventLoop<T> {
         true
     }
 
-    /// Takes what part `from` has handed over: packets, which are on the last wires before here, and the ends of transfers.
+    /// Receives from partition `from` packets in propagation on boundary links, and notices of ended transfers.
     pub(crate) fn admit(&mut self, from: usize, outbox: &mut Outbox) {
         self.hear(from, &mut outbox.transfers);
         let Self { network, wheel, border, .. } = self;
@@ -110,7 +110,7 @@ impl<T: Tracing> EventLoop<T> {
             let header = packets.get_mut(packet);
             let (link, arrives) = (header.next, header.arrives_at);
             if header.flags.clear(Flags::STRAY) {
-                // Only the part that has the transmitter numbers those of a link.
+                // Only the partition of the transmitter numbers the packets of a link.
                 strays.insert((link, arrives, number), packet);
                 wheel.push(arrives, Kind::Stray.key(link));
                 return;
@@ -132,10 +132,10 @@ impl<T: Tracing> EventLoop<T> {
         });
     }
 
-    /// The fates of the packets of a connection's flow.
+    /// Returns the packet counts of a connection's flow.
     #[inline(never)]
     pub(crate) fn fates(&mut self, connection: u32) -> &mut FlowCounts {
-        // A part knows only its own connections: flows are told at the end.
+        // A partition knows only its own connections: counts reach their flows at the end.
         let flow = if self.border.is_some() { 0 } else { self.flow_of(connection) };
         match &mut self.border {
             Some(border) => border.fates(connection),
@@ -143,22 +143,22 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// True if other parts have both ends of the flow.
+    /// Returns true if both endpoints of the flow are in other partitions.
     pub(crate) fn is_foreign(&self, flow: u32) -> bool {
         !self.has_source(flow) && !self.has_sink(flow)
     }
 
-    /// True unless another part has the source of the flow.
+    /// Returns true unless the source of the flow is in another partition.
     pub(crate) fn has_source(&self, flow: u32) -> bool {
         self.border.as_ref().is_none_or(|border| border.has_source(flow))
     }
 
-    /// True unless another part has the sink of the flow.
+    /// Returns true unless the sink of the flow is in another partition.
     pub(crate) fn has_sink(&self, flow: u32) -> bool {
         self.border.as_ref().is_none_or(|border| border.has_sink(flow))
     }
 
-    /// A flow ends of which the sink is elsewhere: there it is known when it got the last of the data.
+    /// Ends a flow whose sink is in another partition, which knows when the last data arrived.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
         let is_listed = is_transfer && self.counting;
         if let Some(border) = &mut self.border {
@@ -167,8 +167,8 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// One of many transfers has ended, on the connection of that number, whose sink is elsewhere: there it is known when the last of it
-    /// came.
+    /// Notifies another partition that a transfer on this connection, whose sink it owns, has ended: it knows when the
+    /// last data arrived.
     pub(crate) fn tell_sink(&mut self, connection: u32, transfer: Transfer) {
         let Some(border) = self.border.as_deref_mut() else { return };
         let moment = border.moment(self.now, self.wheel.origin());
@@ -176,7 +176,7 @@ impl<T: Tracing> EventLoop<T> {
         border.outboxes[usize::from(to)].transfers.push(Told { connection, moment, transfer });
     }
 
-    /// Another part tells of transfers that have ended, and of which the sinks are here.
+    /// Receives notices of ended transfers whose sinks are here.
     fn hear(&mut self, from: usize, told: &mut Vec<Told>) {
         for Told { connection, moment, mut transfer } in told.drain(..) {
             let Some(place) = self.numbers.place(connection) else { continue };
@@ -190,13 +190,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The number that a flow's connection was given before the run, if it was given one.
+    /// Returns the connection id assigned to a flow before the run, if any.
     pub(crate) fn number_of(&self, flow: u32, role: Role) -> Option<u32> {
         let first = self.border.as_ref()?.owners.numbers.get(flow as usize)?;
         Some(first + u32::from(role == Role::Reply))
     }
 
-    /// An event happens that every part has.
+    /// Accounts for an event common to all partitions.
     #[cold]
     pub(crate) fn count_shared(&mut self) {
         if let Some(border) = &mut self.border {
@@ -204,14 +204,14 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// An event happens that is another part's as well, which counts it.
+    /// Accounts for an event that another partition has too and counts.
     pub(crate) fn count_doubled(&mut self) {
         if let Some(border) = &mut self.border {
             border.doubled += 1;
         }
     }
 
-    /// A transfer was added to the list.
+    /// Records the sort key of a transfer just listed.
     pub(crate) fn keep_moment(&mut self) {
         if let Some(border) = &mut self.border {
             let moment = border.moment(self.now, self.wheel.origin());

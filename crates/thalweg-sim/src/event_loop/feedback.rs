@@ -1,9 +1,8 @@
-//! Routers that tell sources: what a watched queue's policy sees, and how its messages travel.
+//! Feedback of routers to sources: the policy of a watched queue, and the forwarding of its messages.
 //!
-//! A message enters the network at the node whose queue speaks and takes the shortest path from there to the source,
-//! over the source's access link if it has one. It is a packet like any other: it needs room in queues, takes time on
-//! lines, and can be lost; but it goes ahead of what is no message. A router never speaks because of a message, so
-//! that messages do not make messages.
+//! A message enters the network at the node of the queue and takes the shortest path to the source, including the
+//! source's access link if any. It is an ordinary packet: it occupies queues, takes time on links, and can be lost. But
+//! it has priority over other packets. Messages never cause further messages.
 
 use super::EventLoop;
 use crate::Pdu;
@@ -21,17 +20,17 @@ use thalweg_queue::DropReason;
 use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View};
 
 impl<T: Tracing> EventLoop<T> {
-    /// The specification of the feedback of a watched queue.
+    /// Returns the feedback specification of a watched queue.
     fn feedback_spec(&self, link: u32) -> Option<FeedbackSpec> {
         self.network.direction(link).feedback
     }
 
-    /// True if the discipline at `link` sees the packets that find the line free too.
+    /// Returns true if the discipline at `link` also sees packets that find the transmitter idle.
     fn sees_all(&self, link: u32) -> bool {
         self.network.direction(link).queue.sees_all()
     }
 
-    /// The view of a packet that the policy at `link` has.
+    /// Returns the view of a packet for the policy at `link`.
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
@@ -39,7 +38,7 @@ impl<T: Tracing> EventLoop<T> {
             Cargo::Ack { .. } => None,
             cargo => self.network.packets.unpack(cargo).sequence(),
         };
-        // A real packet has that of its connection.
+        // A real packet has its serial number on the connection.
         let sequence = sequence.or_else(|| self.outside.is_some().then_some(header.serial.into()));
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
@@ -47,16 +46,16 @@ impl<T: Tracing> EventLoop<T> {
 
     fn source(&self, link: u32, header: &Packet) -> Option<Source> {
         let (_, group, reply) = self.origin(header.connection);
-        // There are ways only to sources that are told.
+        // Paths exist only to sources that receive feedback.
         let (_, hops) = *self.network.messages.ways.get(&(link, group, reply))?;
         let flow = FlowId(u64::from(header.incarnation) << 32 | u64::from(header.connection));
         Some(Source { flow, hops, told: header.flags.has(Flags::TOLD) })
     }
 
-    /// A connection's flow and group, and whether its data comes from the sink.
+    /// Returns a connection's flow and group, and true if its data comes from the sink.
     fn origin(&self, connection: u32) -> (u32, u32, bool) {
         let flow = self.flow_of(connection);
-        // One that is opened as the run goes on is no reply.
+        // A connection opened during the run is never a reply.
         let reply = match &self.border {
             Some(border) => border.owners.is_reply(connection, flow),
             None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
@@ -64,9 +63,10 @@ impl<T: Tracing> EventLoop<T> {
         (flow, self.flows[flow as usize].group, reply)
     }
 
-    /// True unless a connection of that number and incarnation has ended.
+    /// Returns true unless a connection of that number and incarnation has ended.
     fn is_open(&self, connection: u32, incarnation: u16) -> bool {
-        // A part of a run has the senders that come and go of those whom its queues tell; the others stay, whoever has them.
+        // A partition owns the temporary senders that receive feedback of its queues; permanent senders may be
+        // anywhere.
         let stays = self.border.is_some() && self.numbers.flow(connection).is_none();
         let is_this = |id: EndpointId| self.endpoints[id as usize].incarnation == incarnation;
         stays || self.numbers.end(connection * 2).is_some_and(is_this)
@@ -79,7 +79,7 @@ impl<T: Tracing> EventLoop<T> {
         View { now: self.now, packets, bytes, rate: self.network.rate(link), busy_until }
     }
 
-    /// The packets that the queue at `link` has just dropped.
+    /// Returns the packets that the queue at `link` has just dropped.
     fn dropped(&self, link: u32) -> Vec<Passing> {
         let dropped = self.network.dropped.iter().filter(|victim| victim.reason != DropReason::Filtered);
         dropped.map(|victim| self.passing(link, victim.entry.packet)).collect()
@@ -89,7 +89,7 @@ impl<T: Tracing> EventLoop<T> {
         self.network.station_mut(link)?.queue.as_mut()?.feedback.as_deref_mut()
     }
 
-    /// A packet comes to a transmitter whose queue is watched.
+    /// Handles a packet that arrives at a transmitter with a watched queue.
     pub(crate) fn offer_watched(&mut self, link: u32, packet: u32) {
         let Some(spec) = self.feedback_spec(link) else { return };
         self.network.waiting(link);
@@ -128,7 +128,7 @@ impl<T: Tracing> EventLoop<T> {
         self.post(link, outbox, &spec);
     }
 
-    /// The next packet of a watched queue.
+    /// Serves the next packet of a watched queue.
     pub(crate) fn serve_watched(&mut self, link: u32) {
         let Some(spec) = self.feedback_spec(link) else { return };
         let (entry, left) = self.dequeue(link);
@@ -150,7 +150,7 @@ impl<T: Tracing> EventLoop<T> {
         self.post(link, outbox, &spec);
     }
 
-    /// The policy at `link` acts of its own accord.
+    /// Handles the timer of the policy at `link`.
     pub(crate) fn on_router(&mut self, link: u32) {
         let Some(spec) = self.feedback_spec(link) else { return };
         let Some(interval) = spec.policy.interval() else { return };
@@ -178,7 +178,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Sends what the policy at `link` has to say.
+    /// Sends the messages of the policy at `link`.
     fn post(&mut self, link: u32, mut outbox: Vec<Message>, spec: &FeedbackSpec) {
         for message in outbox.drain(..) {
             self.send_message(link, &message, spec.message);
@@ -189,7 +189,7 @@ impl<T: Tracing> EventLoop<T> {
     fn send_message(&mut self, link: u32, message: &Message, size: u32) {
         let (connection, incarnation) = (message.flow.0 as u32, (message.flow.0 >> 32) as u16);
         if !self.is_open(connection, incarnation) {
-            // A transfer that has ended: there is nobody to tell.
+            // The transfer has ended: there is no recipient.
             return;
         }
         if let Some(outside) =

@@ -1,4 +1,4 @@
-//! Measurement along the way and at the end.
+//! Resets and results of measurements.
 
 use super::EventLoop;
 use crate::parts::endpoint::{Counts, Engine, Output};
@@ -22,7 +22,7 @@ use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 impl<T: Tracing> EventLoop<T> {
-    /// The warm-up ends: what was counted is forgotten.
+    /// Ends the warm-up: resets all counts.
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
         if self.border.as_ref().is_none_or(|border| border.part == 0) {
@@ -73,13 +73,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The counts of a flow's frames begin anew.
+    /// Resets the counts of a flow's frames.
     fn forget_media(&mut self, flow: usize) {
         let group = &self.groups[self.flows[flow].group as usize];
         if !self.transports[group.transport as usize].properties().draws() {
             return;
         }
-        // Frames are of a flow's own connection.
+        // Only a flow's own connection carries frames.
         for id in self.flows[flow].own_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
                 end.forget_media(self.now);
@@ -87,27 +87,27 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The sender and the receiver of a connection.
+    /// Returns the engines of a connection's sender and receiver.
     fn engines(&self, connection: u32) -> [&Engine; 2] {
         [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine)
     }
 
-    /// The counts of both ends of a connection, over its whole life.
+    /// Returns the counts of both endpoints of a connection, over its lifetime.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
         Counts::of(self.engines(connection), self.segment_times.get(&self.number(connection)), self.now)
     }
 
-    /// The number of the connection at a place.
+    /// Returns the id of the connection at a position.
     fn number(&self, place: u32) -> u32 {
         self.numbers.of_end(place * 2) / 2
     }
 
-    /// The connection at a place has ended, and the times of its segments with it.
+    /// Drops the segment times of the closed connection at a position.
     pub(crate) fn forget_segments(&mut self, place: u32) {
         self.segment_times.remove(&self.number(place));
     }
 
-    /// All of a flow's connections, those under way included, over the whole run.
+    /// Returns the counts of all of a flow's connections, open ones included, over the whole run.
     fn counts(&self, flow: usize) -> Counts {
         let ended = self.flows[flow].special.as_deref().and_then(|special| special.ended.as_deref());
         let mut counts = ended.copied().unwrap_or_default();
@@ -117,7 +117,7 @@ impl<T: Tracing> EventLoop<T> {
         counts
     }
 
-    /// The counts of both ends of a connection, where they are those of two-level flow control.
+    /// Returns the two-level flow control counts of both endpoints of a connection, if any.
     pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
         let [sender, receiver] = self.engines(connection).map(|engine| engine.end().segment_counts(self.now));
         let (sender, receiver) = (sender?, receiver?);
@@ -133,7 +133,7 @@ impl<T: Tracing> EventLoop<T> {
         })
     }
 
-    /// The same of all connections of a flow.
+    /// Returns the two-level flow control counts of all connections of a flow, if any.
     fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
         let ended = self.flows[flow].two_level().map(|counts| counts[0]);
         let open = self.connections_of(flow).filter_map(|connection| self.two_level_counts(connection));
@@ -143,14 +143,14 @@ impl<T: Tracing> EventLoop<T> {
         })
     }
 
-    /// Ends the run, here if it has not reached its end, and tells what was measured.
+    /// Ends the run, early if it has not reached its end, and returns its results.
     pub fn finish(mut self) -> (RunResult, T) {
         let ended = self.now;
         let warmup = Time::ZERO + self.warmup;
         let counted = ended.since(warmup);
         self.conservation.in_network = self.network.packets.live();
         self.settle_waits();
-        // What is not needed any more makes room for the results, which are as large in a network of many flows.
+        // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Lot);
         let unfinished = self.list_unfinished();
@@ -202,9 +202,10 @@ impl<T: Tracing> EventLoop<T> {
         (result, self.tracing)
     }
 
-    /// Senders of which nothing is on its way any more wait for their retransmission timer, which expires after the end.
+    /// Attributes the wait of senders without packets in flight to their retransmission timer, which expires after the
+    /// end.
     fn settle_waits(&mut self) {
-        // No more than a byte for each: this is when a run takes most memory.
+        // One byte each: the memory of a run peaks here.
         let mut under_way = vec![false; self.connections.len()];
         for number in self.network.packets.connections() {
             let place = self.numbers.place(number).unwrap_or(u32::MAX);
@@ -214,7 +215,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         for (ends, _) in self.endpoints.chunks_exact_mut(2).zip(under_way).filter(|(_, is)| !is) {
             let [sender, receiver] = ends else { continue };
-            // An acknowledgement may be held back.
+            // An acknowledgement may be delayed.
             let is_over = !sender.waiting
                 && !receiver.waiting
                 && matches!(receiver.engine.poll(self.now), Output::Idle);
@@ -288,7 +289,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The frames of a flow, where it is of media.
+    /// Returns the frame statistics of a media flow.
     fn media_result(&self, flow: usize) -> Option<Box<MediaResult>> {
         let ends = self.connections_of(flow).flat_map(|connection| self.engines(connection));
         let counts = ends.filter_map(|engine| engine.end().media(self.now)).reduce(|mut sum, counts| {
@@ -365,7 +366,7 @@ impl<T: Tracing> EventLoop<T> {
                     .into_iter()
                     .map(|hop| hop as usize)
                     .filter(|&hop| hop < core);
-                // Of equal links in a row all are equally busy; packets wait at the first.
+                // Equal links in a row are equally busy; packets queue at the first.
                 let busiest = hops.max_by(|&a, &b| {
                     let (a, b) = (&results[a], &results[b]);
                     let busy = a.utilisation.total_cmp(&b.utilisation);
@@ -382,7 +383,7 @@ impl<T: Tracing> EventLoop<T> {
         results
     }
 
-    /// Access links at which something was lost. Those at which packets only waited a little would be noise.
+    /// Returns the results of access links with loss. Those with only little queueing would be noise.
     fn access_results(&self, counted: Duration) -> Vec<LinkResult> {
         let mut results = Vec::new();
         for group in &self.groups {
@@ -407,7 +408,7 @@ impl<T: Tracing> EventLoop<T> {
         results
     }
 
-    /// The measurements of a transmitter. Plain access links, most of those of a large network, keep no account.
+    /// Returns the measurements of a transmitter. Plain access links, most links of a large network, are not measured.
     fn link_result(&self, number: u32, counted: Duration) -> Option<LinkResult> {
         let transmitter = self.network.transmitters.get(number as usize)?;
         let station = self.network.station(number)?;
@@ -452,10 +453,11 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// A link that is busy for a smaller share of the time is nobody's bottleneck.
+/// Minimum utilisation of a bottleneck.
 const BUSY: f64 = 0.5;
 
-/// The part of `delivered` bytes that so many packets cannot have brought, if they were as those that were `taken`.
+/// Returns the part of `delivered` bytes that this many packets cannot have carried, given the mean payload of those
+/// `taken`.
 fn more_than_arrived(delivered: u64, packets: u64, taken: &ReceiverCounts) -> u64 {
     let brought = u128::from(packets) * u128::from(taken.payload) / u128::from(taken.packets.max(1));
     delivered.saturating_sub(u64::try_from(brought).unwrap_or(u64::MAX))

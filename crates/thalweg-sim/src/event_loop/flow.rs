@@ -1,4 +1,4 @@
-//! Flows: applications, their connections, and what is counted of them.
+//! Flows: applications, connections and counts.
 
 use super::EventLoop;
 use crate::error::SpecError;
@@ -17,7 +17,7 @@ use thalweg_proto::transport::{Breach, Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 
 impl<T: Tracing> EventLoop<T> {
-    /// A flow starts.
+    /// Starts a flow.
     pub(crate) fn on_start(&mut self, flow: u32) {
         let opens = self.opener(flow).is_some();
         if !self.has_source(flow) {
@@ -40,12 +40,12 @@ impl<T: Tracing> EventLoop<T> {
         self.react(flow, reaction);
         let main = self.flows[flow as usize].main;
         if main != NO_CONNECTION && self.endpoints[main as usize * 2].engine.has_handshake() {
-            // It opens whether there is something to send or not.
+            // The connection opens even if there is nothing to send.
             self.drain(main * 2);
         }
     }
 
-    /// A flow's application asked to act now: to write, or, with [`READS`] set, to read.
+    /// Handles an application's timer: to write or, with [`READS`] set, to read.
     pub(crate) fn on_application(&mut self, flow: u32) {
         if flow & READS != 0 {
             return self.on_reading(flow & !READS);
@@ -58,7 +58,7 @@ impl<T: Tracing> EventLoop<T> {
         self.react(flow, reaction);
     }
 
-    /// A flow's application stops writing.
+    /// Stops the writing of a flow's application.
     pub(crate) fn on_stop(&mut self, flow: u32) {
         let state = &mut self.flows[flow as usize];
         state.stopped = true;
@@ -69,7 +69,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A flow's sender looks again at what it may send: that has changed from outside.
+    /// Polls a flow's sender after an external change of its window.
     pub(crate) fn prompt(&mut self, flow: u32) {
         let Some(state) = self.flows.get(flow as usize) else { return };
         if state.main != NO_CONNECTION && !self.finished {
@@ -77,13 +77,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// True if a flow has delivered all that it had to, or has given up.
+    /// Returns true if a flow has delivered all its data or has given up.
     pub(crate) fn is_over(&self, flow: u32) -> bool {
         let state = self.flows.get(flow as usize);
         state.is_some_and(|state| state.finished < Time::MAX || state.failed() < Time::MAX)
     }
 
-    /// Does what an application wants.
+    /// Executes an application's reaction.
     fn react(&mut self, flow: u32, reaction: Reaction) {
         if let Some(exchange) = reaction.completed {
             self.complete_exchange(flow, exchange);
@@ -131,7 +131,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// All that a flow was to deliver has arrived, whatever was lost on the way: it ends.
+    /// Ends a flow whose required amount has arrived, whatever was lost.
     fn end_delivery(&mut self, flow: u32) {
         let state = &mut self.flows[flow as usize];
         let main = state.main;
@@ -141,7 +141,7 @@ impl<T: Tracing> EventLoop<T> {
         self.command(main * 2, Command::Stop);
     }
 
-    /// Opens a connection with fresh engines.
+    /// Opens a connection with new engines.
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
         let number = match self.opener(flow) {
@@ -170,7 +170,7 @@ impl<T: Tracing> EventLoop<T> {
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
         let mut sender = Engine::sender(&transport.ends, stream);
         let mut receiver = Engine::receiver(&transport.ends);
-        // The way back is that of a connection which the request has opened.
+        // The reply uses the connection opened by the request.
         if let Some(handshake) = transport.ends.handshake().filter(|_| role != Role::Reply) {
             (sender, receiver) = (sender.opener(handshake), receiver.listener(handshake));
         }
@@ -197,7 +197,7 @@ impl<T: Tracing> EventLoop<T> {
         number
     }
 
-    /// The ways by which packets leave the sender and the receiver of a flow's connection.
+    /// Returns the paths of packets from the sender and the receiver of a flow's connection.
     pub(crate) fn ways(&self, flow: u32, role: Role) -> [Way; 2] {
         let state = &self.flows[flow as usize];
         let group = &self.groups[state.group as usize];
@@ -215,15 +215,15 @@ impl<T: Tracing> EventLoop<T> {
         [there, back]
     }
 
-    /// An end of a flow's connection begins.
+    /// Initialises an endpoint of a flow's connection.
     pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, way: Way) {
         let group = &self.groups[self.flows[flow as usize].group as usize];
         let transport = &self.transports[group.transport as usize];
         // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
         let ecn = if id.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
         let slot = &mut self.endpoints[id as usize];
-        // The serial goes on, so that no packet of the run has another's identity; the incarnation tells late
-        // packets of the slot's last connection from those of this one.
+        // The serial continues: no packet of the run has another's identity. The incarnation distinguishes late packets
+        // of the slot's last connection from those of this one.
         let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
         *slot = Endpoint {
             engine,
@@ -238,7 +238,7 @@ impl<T: Tracing> EventLoop<T> {
         };
     }
 
-    /// Routes are others from now on: what ends send takes them.
+    /// Applies a route change to the packets sent from now on.
     pub(crate) fn on_reroute(&mut self) {
         self.count_shared();
         for group in &mut self.groups {
@@ -282,7 +282,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// An engine tells its application something.
+    /// Handles an engine's event for its application.
     #[inline]
     pub(crate) fn on_event(&mut self, id: EndpointId, event: &Event<Length>) {
         match event {
@@ -302,12 +302,12 @@ impl<T: Tracing> EventLoop<T> {
                 self.on_failed(id / 2);
             }
             Event::Congestion(signal) => self.notify_gate_of_congestion(id, *signal),
-            // What an application is told that it said it tolerates.
+            // The application tolerates these holes.
             Event::Hole { .. } => {}
         }
     }
 
-    /// Counts a round-trip time that a sender of the flow measured.
+    /// Counts a round-trip time sample of the flow's sender.
     #[inline]
     pub(crate) fn count_round_trip(&mut self, flow: u32, rtt: Duration) {
         let flow = &mut self.flows[flow as usize];
@@ -319,7 +319,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Counts a data packet with `payload` bytes that arrived after `delay`, with CE or without.
+    /// Counts a data packet with `payload` bytes that arrived after `delay`, with or without CE.
     #[inline(always)]
     pub(crate) fn count_arrived(&mut self, flow: u32, payload: u32, is_ce: bool, delay: Duration) {
         let flow = &mut self.flows[flow as usize];
@@ -338,7 +338,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         match connection.role {
             Role::Main => self.keep_for_reader(connection.flow, bytes),
-            // Only the application at the sink is slow.
+            // Only the application at the sink has a read rate.
             Role::Reply | Role::Transfer => {
                 self.command(number * 2 + 1, Command::Consumed(bytes));
                 self.on_read(number, bytes);
@@ -346,7 +346,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// An application has data.
+    /// Counts data delivered to an application.
     #[inline]
     pub(crate) fn on_read(&mut self, number: u32, bytes: u64) {
         let connection = &mut self.connections[number as usize];
@@ -364,7 +364,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The applications of a flow's own connection have everything.
+    /// Ends a flow's own connection after all data was delivered.
     pub(crate) fn end_main(&mut self, number: u32) {
         let Connection { flow: index, opened, delivered_at, .. } = self.connections[number as usize];
         if !self.has_sink(index) {
@@ -378,8 +378,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A part that is not of this project broke its contract: what the run would go on to measure is nothing that anybody
-    /// meant.
+    /// Stops the run after a contract violation of a third-party component: further measurements would be meaningless.
     #[cold]
     fn end_for(&mut self, number: u32, breach: Breach) {
         let flow = &self.flows[self.connections[number as usize].flow as usize];
@@ -388,7 +387,7 @@ impl<T: Tracing> EventLoop<T> {
         self.finished = true;
     }
 
-    /// A sender gave up: of many transfers this one stays unfinished, any other flow ends.
+    /// Handles a sender that gave up: one of many transfers stays unfinished, any other flow ends.
     fn on_failed(&mut self, number: u32) {
         let connection = self.connections[number as usize];
         if connection.role == Role::Transfer {
@@ -403,7 +402,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The peer has everything, as a sender says; or the connection is closed, as a receiver does.
+    /// Handles the end reported by an engine: a sender's peer has everything, or a receiver's connection is closed.
     fn on_finished(&mut self, id: EndpointId) {
         let number = id / 2;
         let connection = self.connections[number as usize];

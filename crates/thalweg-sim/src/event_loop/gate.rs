@@ -1,4 +1,4 @@
-//! Gates of nodes: engines that pause and resume the flows which begin there.
+//! Gates of nodes: engines that pause and resume the flows that start there.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -13,14 +13,14 @@ use thalweg_proto::units::Time;
 use thalweg_proto::{Engine, Output};
 
 impl<T: Tracing> EventLoop<T> {
-    /// A connection begins at its sender's gate, if there is one.
+    /// Registers a connection at its sender's gate, if any.
     pub(crate) fn join_gate(&mut self, connection: u32) {
         let endpoint = &self.endpoints[connection as usize * 2];
         let input = GateInput::Join { flow: connection, priority: endpoint.class.priority() };
         self.notify_gate(endpoint.gate, input);
     }
 
-    /// A connection has ended, or has nothing more to send.
+    /// Unregisters a connection that has ended or has nothing more to send.
     pub(crate) fn leave_gate(&mut self, connection: u32) {
         let gate = core::mem::replace(&mut self.endpoints[connection as usize * 2].gate, NO_GATE);
         if gate == NO_GATE {
@@ -32,27 +32,27 @@ impl<T: Tracing> EventLoop<T> {
         self.notify_gate(gate, GateInput::Leave { flow: connection });
     }
 
-    /// A sender met a sign of congestion.
+    /// Reports a congestion signal of a sender to its gate.
     pub(crate) fn notify_gate_of_congestion(&mut self, id: EndpointId, signal: Signal) {
         let gate = self.endpoints[id as usize].gate;
         self.notify_gate(gate, GateInput::Congestion { flow: id / 2, signal });
     }
 
-    /// A queue dropped a packet; the gate of the node that the queue belongs to may want to know.
+    /// Reports a dropped packet to the gate of the queue's node.
     pub(crate) fn notify_gate_of_drop(&mut self, link: u32) {
         if let Some(&gate) = self.link_gates.get(link as usize) {
             self.notify_gate(gate, GateInput::LocalDrop);
         }
     }
 
-    /// A sender behind a gate sent something.
+    /// Reports a packet of a sender to its gate.
     #[cold]
     pub(crate) fn notify_gate_of_data(&mut self, id: EndpointId) {
         let gate = self.endpoints[id as usize].gate;
         if let Some(node) = self.gates.get_mut(gate as usize)
             && node.gate.follows_data()
         {
-            // This changes nothing before the end of the slot.
+            // The gate does not react before the end of the slot.
             node.gate.handle(self.now, GateInput::Sent { flow: id / 2 });
         }
     }
@@ -64,7 +64,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A gate asked to be polled now.
+    /// Handles a gate's timer.
     pub(crate) fn on_gate(&mut self, gate: u32) {
         let node = &mut self.gates[gate as usize];
         if node.armed == self.now {
@@ -73,7 +73,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Does what a gate wants done, until it wants nothing more.
+    /// Executes a gate's outputs until there are none.
     fn drain_gate(&mut self, gate: u16) {
         if core::mem::replace(&mut self.gates[gate as usize].is_draining, true) {
             return;
@@ -108,8 +108,8 @@ impl<T: Tracing> EventLoop<T> {
         self.command(connection * 2, if paused { Command::Pause } else { Command::Resume });
     }
 
-    /// Records that the sender of a connection pauses or goes on. Who puts records in order gives connections their places, as in records of
-    /// packets.
+    /// Records that a connection's sender is paused or resumed. As for packets, the merger assigns connections their
+    /// positions.
     fn trace_gate(&mut self, connection: u32, paused: bool) {
         let connection = if T::KEEPS { self.numbers.of_end(connection * 2) / 2 } else { connection };
         self.tracing.gate(self.wheel.place_now(), connection, paused);

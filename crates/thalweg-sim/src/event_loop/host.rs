@@ -1,4 +1,4 @@
-//! Hosts: what comes for them, what they send, and their one processor where they have one.
+//! Hosts: arriving packets, packets to send, and the processor if there is one.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -17,13 +17,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet reached the host of its endpoint.
+    /// Handles a packet that reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
         let number = self.endpoints[endpoint as usize].way.host;
         if matches!(self.hosts[number as usize], Host::Outside) {
             return self.deliver_outside(endpoint, packet);
         }
-        // What the sender of data sends keeps its order: a POLL must not overtake what it asks about.
+        // Packets of a data sender keep their order: a POLL must not overtake the data it asks about.
         let is_answer = self.network.packets.get(packet).flags.has(Flags::BACKWARD);
         let Some(host) = self.processor(number) else {
             return self.deliver_to_thread(number, endpoint, packet);
@@ -37,7 +37,7 @@ impl<T: Tracing> EventLoop<T> {
         self.next_job(number);
     }
 
-    /// An endpoint may have something to send.
+    /// Requests the host for an endpoint that may have something to send.
     pub(crate) fn ask_host(&mut self, id: EndpointId) {
         let endpoint = &mut self.endpoints[id as usize];
         let number = endpoint.way.host;
@@ -55,7 +55,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Gives an idle processor something to do.
+    /// Starts the next job of an idle processor.
     fn next_job(&mut self, number: u32) {
         while let Some(host) = self.processor(number).filter(|host| host.job.is_none()) {
             if let Some((endpoint, packet)) = host.control.pop_front() {
@@ -103,14 +103,14 @@ impl<T: Tracing> EventLoop<T> {
         self.wheel.push(done, Kind::Host.key(number));
     }
 
-    /// A processor is done, or a thread is awake.
+    /// Handles a processor that is done, or a thread that wakes.
     pub(crate) fn on_host(&mut self, number: u32) {
         let Some(host) = self.processor(number) else { return self.run_thread(number) };
         match host.job.take() {
             Some(Job::Receive { endpoint, packet }) => self.hand_over(endpoint, packet),
             Some(Job::Send { endpoint, pdu }) => {
                 self.send(endpoint, &pdu);
-                // It may have more; the others come first.
+                // The endpoint may have more; the others come first.
                 self.ask_host(endpoint);
             }
             None => {}

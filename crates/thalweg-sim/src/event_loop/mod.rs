@@ -1,8 +1,8 @@
-//! The event loop: all parts of a run, and what happens to them in the order of time.
+//! The event loop: all components of a run, and their events in order of time.
 //!
-//! One event leads to others across all parts: a packet that arrives makes an engine send, whose packet meets a queue, whose
-//! drop a gate hears of. So the steps are methods of the loop, grouped by what they begin at; what a part can do by itself is
-//! a method of the part, which knows nothing of the loop.
+//! One event leads to others across components: an arriving packet makes an engine send, the new packet meets a queue,
+//! and a gate is notified of its drop. Hence the steps are methods of the loop, grouped by the component where they
+//! start. A step within one component is a method of that component, which does not know the loop.
 
 mod border;
 mod feedback;
@@ -48,18 +48,18 @@ use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Output, window};
 
-/// The endpoints, or transmitters, from which on they are asked for ahead: fewer of them stay in the second-level cache.
+/// Number of endpoints or transmitters from which prefetching pays off: fewer stay in the second-level cache.
 const MANY_ENDPOINTS: usize = 4096;
 const MANY_TRANSMITTERS: usize = 8192;
 
-/// The status of a simulation: whether it has more to do.
+/// Status of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// There is more to do.
+    /// Events remain.
     Running,
     /// The end of the specified duration has been reached.
     Finished,
-    /// A part that is not of this project broke its contract: [`Simulation::error`](crate::Simulation::error) tells which.
+    /// A third-party component violated its contract; see [`Simulation::error`](crate::Simulation::error).
     Broken,
 }
 
@@ -68,7 +68,7 @@ pub enum Status {
 pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) now: Time,
     pub(crate) finished: bool,
-    /// The error that ended the run before its time.
+    /// Error that ended the run early.
     pub(crate) error: Option<Box<SpecError>>,
     pub(crate) seed: u64,
     pub(crate) warmup: Duration,
@@ -81,27 +81,27 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) gates: Vec<NodeGate>,
-    /// The gate of the node that each direction of each link of the specification leads from; empty where there are no gates.
+    /// Gate at the source node of each direction of each link of the specification; empty without gates.
     pub(crate) link_gates: Vec<u16>,
     pub(crate) transports: Vec<TransportSpec>,
-    /// The times of the segments of connections that have any, by connection.
+    /// Segment times by connection, for connections with segments.
     pub(crate) segment_times: BTreeMap<u32, SegmentTimes>,
     pub(crate) measure: MeasureSpec,
     pub(crate) recorders: Vec<Recorder>,
     pub(crate) transfers: TransferList,
-    /// Flows and core directions that have series.
+    /// Flows and core directions with series.
     pub(crate) watched_flows: Vec<WatchedFlow>,
     pub(crate) watched_links: Vec<WatchedLink>,
-    /// After the warm-up.
+    /// True after the warm-up.
     pub(crate) counting: bool,
     pub(crate) events: u64,
-    /// The endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
+    /// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
     pub(crate) expected: [[EndpointId; 2]; LANES],
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
-    /// The things that this part of a run has, and those that others have, where it is one.
+    /// Boundary of this partition, in a partitioned run.
     pub(crate) border: Option<Box<Border>>,
-    /// The real hosts, where there are any.
+    /// Real hosts, if any.
     pub(crate) outside: Option<Box<Outside>>,
     pub(crate) tracing: T,
 }
@@ -111,16 +111,16 @@ impl<T: Tracing> EventLoop<T> {
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.events.saturating_add(max_events);
         self.go_on(max_events);
-        // Nothing is left.
+        // The queue is empty.
         self.finished |= self.events < stop_at;
         self.status()
     }
 
-    /// Handles up to `max_events` of the events that the queue gives out. All that is hot is in one piece, as there is one call of it.
+    /// Handles up to `max_events` queued events. With a single call site, the whole hot path is inlined here.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, max_events: u64) {
         let stop_at = self.events.saturating_add(max_events);
-        // A part of a run may have the lines of many flows, and the ends of none.
+        // A partition may have links of many flows but no endpoints.
         let is_large =
             self.endpoints.len() >= MANY_ENDPOINTS || self.network.transmitters.len() >= MANY_TRANSMITTERS;
         while !self.finished && self.events < stop_at {
@@ -137,7 +137,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Handles the events up to a time, and goes on to it.
+    /// Handles the events up to a time, and advances to it.
     pub fn advance_to(&mut self, time: Time) -> Status {
         while !self.finished && self.wheel.next().is_some_and(|next| next <= time) {
             self.advance(1);
@@ -146,7 +146,7 @@ impl<T: Tracing> EventLoop<T> {
         self.status()
     }
 
-    /// The same, until `stop` is set by what happens.
+    /// Handles the events up to a time and advances to it, or returns once `stop` is set.
     pub fn advance_until(&mut self, time: Time, stop: &AtomicBool) -> Status {
         while !self.finished && !stop.load(Ordering::Relaxed) {
             if self.wheel.next().is_none_or(|next| next > time) {
@@ -166,8 +166,8 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Asks for what the next arrivals of the same lane will need, so that the waits for memory overlap with work: the packet six events
-    /// before, where it goes four before, the engine there three before, what the engine keeps elsewhere two before.
+    /// Prefetches what the next arrivals of the same lane will need, to overlap memory latency with work: the packet
+    /// six events ahead, its destination four ahead, the engine there three ahead, the engine's other memory two ahead.
     #[inline]
     fn look_ahead(&mut self) {
         let Some(lane) = self.wheel.lane() else { return };
@@ -182,7 +182,7 @@ impl<T: Tracing> EventLoop<T> {
         self.expected[lane] = [second, self.prefetch_destination(self.wheel.coming(lane, 2))];
     }
 
-    /// Asks for where a packet goes next, and tells which endpoint that is.
+    /// Prefetches a packet's next hop and returns the endpoint, if it is one.
     #[inline]
     fn prefetch_destination(&self, packet: u32) -> EndpointId {
         match self.network.destination(packet) {
@@ -225,34 +225,34 @@ impl<T: Tracing> EventLoop<T> {
         let Some(id) = self.numbers.end(number) else { return };
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.armed != self.now {
-            // An earlier deadline replaced this one, or the connection has ended.
+            // An earlier deadline replaced this one, or the connection has closed.
             return;
         }
         endpoint.armed = Time::MAX;
         self.drain(id);
     }
 
-    /// Tells an endpoint's engine what its application wants.
+    /// Passes an application's command to an endpoint's engine.
     pub(crate) fn command(&mut self, id: EndpointId, command: Command) {
         let now = self.now;
         self.endpoints[id as usize].engine.command(now, command);
         self.drain(id);
     }
 
-    /// Does what an endpoint's engine wants done, until it wants nothing more.
+    /// Executes the outputs of an endpoint's engine until there are none.
     #[inline]
     pub(crate) fn drain(&mut self, id: EndpointId) {
         if self.endpoints[id as usize].way.host != NONE {
             self.ask_host(id);
             return;
         }
-        // What an output leads to at once (the application writes more, a router on its own node answers) is an input
-        // like any other: the loop that runs already sees to it, however long such a chain is.
+        // An output's immediate consequence (the application writes more, a router on the same node answers) is an
+        // ordinary input: the loop that already runs handles it, however long the chain.
         if core::mem::replace(&mut self.endpoints[id as usize].draining, true) {
             return;
         }
         loop {
-            // The output stays where the engine put it: moving it about would cost as much as the rest.
+            // The output is not moved: copying it would cost as much as the rest.
             match &self.endpoints[id as usize].engine.poll(self.now) {
                 Output::Transmit(pdu) => self.send(id, pdu),
                 Output::Event(event) => self.on_event(id, event),
@@ -267,7 +267,7 @@ impl<T: Tracing> EventLoop<T> {
         self.record_endpoint(id);
     }
 
-    /// Records the state of an endpoint of which every change is wanted.
+    /// Records the state of an endpoint with a record of every change.
     #[inline(always)]
     pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
         let endpoint = &self.endpoints[id as usize];
@@ -276,7 +276,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Polls an endpoint's engine and sees to its timer.
+    /// Polls an endpoint's engine and updates its timer.
     #[inline]
     pub(crate) fn poll(&mut self, id: EndpointId) -> endpoint::Output {
         let output = self.endpoints[id as usize].engine.poll(self.now);
@@ -286,7 +286,7 @@ impl<T: Tracing> EventLoop<T> {
         output
     }
 
-    /// An endpoint's engine asks to be polled at `at`.
+    /// Schedules a poll of an endpoint's engine at `at`.
     #[inline]
     pub(crate) fn arm(&mut self, id: EndpointId, at: Time) {
         debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
@@ -297,7 +297,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Puts a PDU into the network.
+    /// Sends a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
         if !matches!(pdu, Pdu::Window(_)) {
             self.time_segment(id, pdu);
@@ -337,7 +337,8 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Times the segment that a PDU tells of when it leaves, if it tells of any. Segments begin before the host's work on them.
+    /// Records the start of the segment that a departing PDU reports, if any. Segments start before the host's
+    /// processing.
     #[inline(never)]
     fn time_segment(&mut self, id: EndpointId, pdu: &Pdu) {
         let has_host = self.endpoints[id as usize].way.host != NONE;
@@ -346,12 +347,12 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A segment begins, or is accepted.
+    /// Records the start or acceptance of a segment.
     pub(crate) fn step_segment(&mut self, id: EndpointId, step: SegmentStep) {
         self.segment_times.entry(self.numbers.of_end(id) / 2).or_default().step(self.now, step);
     }
 
-    /// A packet reached the node of its endpoint.
+    /// Handles a packet that reached the node of its endpoint.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, packet: u32) {
         let number = self.network.packets.get(packet).destination();
@@ -363,7 +364,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet reached its endpoint.
+    /// Delivers a packet to its endpoint.
     pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
@@ -380,18 +381,18 @@ impl<T: Tracing> EventLoop<T> {
         let mut endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             if !self.begins(id, incarnation, flags) {
-                // A late packet of a connection that has ended.
+                // A late packet of a closed connection.
                 return;
             }
             endpoint = &mut self.endpoints[id as usize];
         }
         let packets = &self.network.packets;
         let flow = endpoint.flow;
-        // What was discarded a moment ago can still be unpacked.
+        // The packet was just discarded, but can still be unpacked.
         let pdu = packets.unpack(cargo);
         if flags.has(Flags::BACKWARD) {
             endpoint.engine.receive(self.now, pdu, flags.ecn());
-            // Taken in the warm-up too, so that the last of it is not counted later.
+            // Also taken during the warm-up: its last sample must not be counted later.
             if let Some(rtt) = endpoint.engine.end_mut().and_then(End::take_rtt)
                 && self.counting
             {
@@ -407,7 +408,7 @@ impl<T: Tracing> EventLoop<T> {
         self.drain(id);
     }
 
-    /// A packet reached its endpoint, which had it before, or has given it up.
+    /// Discards a packet that its endpoint has already received or given up.
     pub(crate) fn ignore(&mut self, packet: u32) {
         self.note(packet, 1);
         self.trace(Step::Delivered, u32::MAX, packet);
@@ -415,7 +416,7 @@ impl<T: Tracing> EventLoop<T> {
         self.network.packets.discard(packet);
     }
 
-    /// A queue or a wire did away with a packet.
+    /// Discards a packet dropped by a queue or lost in propagation.
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
         let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
@@ -434,7 +435,7 @@ impl<T: Tracing> EventLoop<T> {
         self.network.packets.discard(packet);
     }
 
-    /// A packet will not arrive: counts it if it is data.
+    /// Counts a lost packet if it is data.
     #[cold]
     fn count_lost(&mut self, packet: u32) {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
@@ -444,7 +445,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Adds what became of a packet to the fingerprint.
+    /// Adds the outcome of a packet to the fingerprint.
     #[inline]
     fn note(&mut self, packet: u32, fate: u64) {
         self.fingerprint =
@@ -458,8 +459,8 @@ impl<T: Tracing> EventLoop<T> {
         }
         let header = self.network.packets.get(packet);
         let pdu = self.network.packets.pdu(packet);
-        // Whoever reads records keeps tables of connections, as long as those here; who puts records in order gives them their places, and
-        // knows their flows.
+        // A direct tracer has tables of connections as long as those here; the merger of partitions assigns positions
+        // itself, and knows their flows.
         let (connection, flow, reply) = if T::KEEPS {
             (header.connection, u32::MAX, false)
         } else {
@@ -492,7 +493,7 @@ impl<T: Tracing> EventLoop<T> {
         );
     }
 
-    /// Writes `bytes` at an endpoint, in pieces that a length can hold.
+    /// Writes `bytes` at an endpoint, in pieces that fit a length.
     pub(crate) fn write(&mut self, id: EndpointId, mut bytes: u64) {
         while bytes > 0 {
             let piece = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -503,12 +504,12 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// True if a PDU is data not sent before.
+/// Returns true if a PDU is data sent for the first time.
 fn is_first_time(pdu: &Pdu) -> bool {
     matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
 }
 
-/// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.
+/// Hashes a step of a packet. The sum over a run does not depend on the order of simultaneous events.
 #[inline]
 fn mix(time: Time, packet: &Packet, fate: u64) -> u64 {
     let backward = u64::from(packet.flags.has(Flags::BACKWARD));

@@ -1,4 +1,4 @@
-//! Packets on their way: transmitters, queues, wires.
+//! Forwarding of packets: transmitters, queues and propagation.
 
 use super::EventLoop;
 use crate::Pdu;
@@ -14,7 +14,7 @@ use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack};
 use thalweg_queue::{AckFilter, Any, Breach, Discipline, DropReason, Dropped, Entry, Limit};
 
-/// The acknowledgement that a packet carries, if it is one of the window transport and intact.
+/// Returns the acknowledgement in a packet, if it is an undamaged one of the window transport.
 fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
     let header = packets.get(packet);
     match packets.unpack(header.cargo) {
@@ -23,7 +23,8 @@ fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
     }
 }
 
-/// Takes out of a queue the acknowledgements that `entry`, if it is one, makes superfluous. True if it has taken the place of one.
+/// Removes from a queue the acknowledgements that `entry` supersedes, if it is one. Returns true if it has replaced
+/// one.
 #[cold]
 fn filter_acks(
     packets: &Packets,
@@ -42,7 +43,7 @@ fn filter_acks(
     queue.filter(filter, entry, superfluous, dropped)
 }
 
-/// A packet as a discipline sees it.
+/// Returns a packet as disciplines see it.
 #[inline(always)]
 fn entry_of(packets: &Packets, packet: u32) -> Entry {
     let header = packets.get(packet);
@@ -82,13 +83,13 @@ impl<T: Tracing> EventLoop<T> {
         self.offer(link, packet, size);
     }
 
-    /// A packet comes to a transmitter.
+    /// Handles a packet that arrives at a transmitter.
     #[inline(never)]
     pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
         let speed = self.network.speeds[transmitter.spec as usize];
-        // One whose queue sees all, or that is watched, has no speed.
+        // Transmitters with a discipline that sees all packets, or with a feedback policy, have no `Speed`.
         if is_free && speed.picos_per_byte != 0 {
             self.transmit_at(link, packet, size, speed);
         } else if is_free && self.network.can_pass(link) {
@@ -98,7 +99,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet meets a busy transmitter, or one that sees every packet.
+    /// Handles a packet at a busy transmitter, or at one that sees every packet.
     #[inline(never)]
     fn enqueue(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
@@ -121,14 +122,14 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet finds the line free, where the discipline sees every packet.
+    /// Handles a packet at an idle transmitter whose discipline sees every packet.
     #[cold]
     fn show(&mut self, link: u32, packet: u32) {
         self.store(link, packet, false);
         self.on_service(link);
     }
 
-    /// A packet joins a queue, to wait there or only to be seen and to leave at once.
+    /// Enqueues a packet, to wait or just to be seen and leave at once.
     #[inline(always)]
     pub(crate) fn store(&mut self, link: u32, packet: u32, waits: bool) {
         let now = self.now;
@@ -165,8 +166,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A discipline that is not of this project broke its contract: what the run would go on to measure is nothing that
-    /// anybody meant.
+    /// Stops the run after a contract violation of a third-party discipline: further measurements would be meaningless.
     #[cold]
     fn end_for_discipline(&mut self, link: u32, breach: Breach) {
         let of = match self.network.names.links.get(link as usize) {
@@ -177,14 +177,14 @@ impl<T: Tracing> EventLoop<T> {
         self.finished = true;
     }
 
-    /// A queue has changed: does away with what it dropped.
+    /// Discards the packets just dropped by a queue.
     #[inline]
     pub(crate) fn settle(&mut self, link: u32) {
         self.discard_dropped(link);
         self.notify_change(link);
     }
 
-    /// A link has changed: records it, where somebody looks.
+    /// Records a change of a link, if it is watched.
     #[inline]
     pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
@@ -192,7 +192,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Packets wait: the first of them is served when the transmitter is free.
+    /// Schedules the service of the first waiting packet.
     fn await_service(&mut self, link: u32) {
         if !self.network.transmitters[link as usize].service_due && self.network.can_send(link) {
             let transmitter = &mut self.network.transmitters[link as usize];
@@ -201,18 +201,18 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A transmitter's packet has left: the next one.
+    /// Handles a finished transmission: serves the next packet.
     #[inline(always)]
     pub(crate) fn on_service(&mut self, link: u32) {
         self.network.transmitters[link as usize].service_due = false;
         if !self.network.can_send(link) {
-            // An outage began; the change that ends it asks again.
+            // During an outage; the change that ends it schedules the service.
             return;
         }
         match self.network.transmitters[link as usize].wait {
             Wait::Queue => {
                 let (entry, left) = self.dequeue(link);
-                // What was dropped on this occasion was before the one that goes.
+                // Packets dropped on this occasion precede the departing one.
                 self.discard_dropped(link);
                 self.serve(link, entry, left);
                 self.notify_change(link);
@@ -222,7 +222,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Takes the next packet out of a queue; tells how many are left.
+    /// Dequeues the next packet; returns the number of packets left.
     #[inline(always)]
     pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
         let now = self.now;
@@ -234,7 +234,7 @@ impl<T: Tracing> EventLoop<T> {
             Queue::DropTail(line) => {
                 let packets = &self.network.packets;
                 let taken = line.dequeue(packets).map(|packet| entry_of(packets, packet));
-                // By the time of its service it will be in the cache.
+                // It will be cached by the time of its service.
                 packets.prefetch(line.first());
                 let left = line.packets();
                 waiting.observe(now);
@@ -263,7 +263,7 @@ impl<T: Tracing> EventLoop<T> {
         (entry, left)
     }
 
-    /// Puts into service the packet that came out of a queue; so many are left.
+    /// Puts a dequeued packet into service, with the number of packets left.
     #[inline(always)]
     pub(crate) fn serve(&mut self, link: u32, entry: Option<Entry>, left: u64) {
         let Some(entry) = entry else { return };
@@ -273,7 +273,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The first of a line enters service.
+    /// Puts the first packet of a FIFO into service.
     #[inline(never)]
     fn serve_line(&mut self, link: u32) {
         let transmitter = &mut self.network.transmitters[link as usize];
@@ -318,7 +318,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet enters service, and then the wire.
+    /// Puts a packet into service, and then into propagation.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, link: u32, packet: u32, size: u32) {
         let speed = self.network.speeds[self.network.transmitters[link as usize].spec as usize];
@@ -329,7 +329,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The same where nothing is to be looked at but a speed.
+    /// Serves a packet on the fast path, for a constant `Speed`.
     #[inline(always)]
     fn transmit_at(&mut self, link: u32, packet: u32, size: u32, speed: Speed) {
         self.trace(Step::Transmitted, link, packet);
@@ -343,13 +343,14 @@ impl<T: Tracing> EventLoop<T> {
         if self.border.is_some() && self.leave(link, packet, arrives) {
             return;
         }
-        // Nothing else arrives from here at that time, and what is on the wire comes before: no order has to be kept there.
+        // Nothing else arrives from this link at that time, and packets in propagation come earlier: no order must be
+        // kept.
         if !self.wheel.join_lane(arrives, Kind::Arrive.key(link), packet) {
             self.join_wire(link, packet, arrives);
         }
     }
 
-    /// The same where more is to be looked at than a speed.
+    /// Serves a packet on the general path, without a constant `Speed`.
     #[inline(never)]
     fn transmit_in_general(&mut self, link: u32, packet: u32, size: u32) {
         self.trace(Step::Transmitted, link, packet);
@@ -371,14 +372,14 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet enters the wire, or leaves this part of the run.
+    /// Puts a packet into propagation, or moves it to another partition.
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         if self.border.is_none() || !self.leave(link, packet, arrives) {
             self.join_wire(link, packet, arrives);
         }
     }
 
-    /// A packet joins a wire, where those behind others have no event yet.
+    /// Adds a packet to those in propagation; only the first of these has an event.
     #[inline(never)]
     fn join_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         let Network { transmitters, packets, .. } = &mut self.network;
@@ -389,7 +390,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet that does not arrive in the order of the wire has an event of its own.
+    /// Schedules a separate event for an out-of-order packet.
     #[cold]
     #[inline(never)]
     pub(crate) fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
@@ -401,13 +402,13 @@ impl<T: Tracing> EventLoop<T> {
         self.wheel.push(arrives, Kind::Stray.key(link));
     }
 
-    /// Lets an impaired wire lose, damage, copy or delay a packet.
+    /// Applies impairments: loses, damages, duplicates or delays a packet.
     fn impair(&mut self, link: u32, packet: u32, size: u32, arrives: Time) {
         let station = self.network.station_mut(link);
         let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };
         let fate = extra.impairment.fate(size);
         let arrives = extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.put_off(arrives));
-        // Drawn for every packet, lost or not, so that losses leave it as it is.
+        // Drawn for every packet: losses do not change the jitter of others.
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.put_off(arrives));
         let Extra { losses, corrupted, duplicated, variation, ecn, .. } = extra;
         let (treatment, varies) = (*ecn, variation.is_some());
@@ -430,7 +431,7 @@ impl<T: Tracing> EventLoop<T> {
             self.network.packets.duplicate(packet)
         });
         if let Some(copy) = copy {
-            // Before it may leave for another part.
+            // Recorded before it may leave for another partition.
             self.trace(Step::Duplicated, link, copy);
         }
         for packet in core::iter::once(packet).chain(copy) {
@@ -442,7 +443,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The time at which a packet arrives that would do so at `arrives` but for the wire's variation.
+    /// Returns the arrival time, with the link's variation, of a packet that would arrive at `arrives` without it.
     #[cold]
     fn vary(&mut self, link: u32, packet: u32, arrives: Time) -> Time {
         let flow = self.flow_of(self.network.packets.get(packet).connection);
@@ -459,7 +460,8 @@ impl<T: Tracing> EventLoop<T> {
         })
     }
 
-    /// A packet reaches the far end of a wire: one that has an event of its own, or the first of those that have one together.
+    /// Handles an arrival at the far end of a link: of a packet with an event of its own, or of the first in
+    /// propagation.
     #[inline]
     pub(crate) fn on_arrival(&mut self, link: u32, packet: u32) {
         let packet = if packet == NONE { self.leave_wire(link) } else { packet };
@@ -467,7 +469,7 @@ impl<T: Tracing> EventLoop<T> {
         self.forward(packet);
     }
 
-    /// The first packet leaves a wire; the event of the next one is added.
+    /// Takes the first packet in propagation and schedules the event of the next one.
     #[inline(never)]
     fn leave_wire(&mut self, link: u32) -> u32 {
         let network = &mut self.network;
@@ -478,9 +480,10 @@ impl<T: Tracing> EventLoop<T> {
         if next != NONE {
             let behind = network.packets.get(next);
             let arrives = behind.arrives_at;
-            // The one after it, for the next time.
+            // Prefetches the one after it for the next event.
             network.packets.prefetch(behind.next);
-            // What arrives with it is next, whoever gets it: in which order others act does not depend on it.
+            // A simultaneous arrival of the same link is handled next, whatever its destination: the order of others
+            // does not depend on it.
             self.wheel.push_successor(arrives, Kind::Arrive.key(link));
         }
         if T::KEEPS {
@@ -489,7 +492,7 @@ impl<T: Tracing> EventLoop<T> {
         packet
     }
 
-    /// A packet off the wire's order reaches the far end.
+    /// Handles the arrival of an out-of-order packet.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_stray(&mut self, link: u32) {
@@ -501,7 +504,7 @@ impl<T: Tracing> EventLoop<T> {
         self.forward(packet);
     }
 
-    /// A queue has another limit from now on.
+    /// Applies a new limit to a queue.
     #[cold]
     fn resize(&mut self, link: u32, limit: Limit) {
         let Some(station) = self.network.transmitters[link as usize].station() else { return };
@@ -515,7 +518,7 @@ impl<T: Tracing> EventLoop<T> {
         self.settle(link);
     }
 
-    /// A scheduled change takes place.
+    /// Applies a scheduled change.
     pub(crate) fn on_change(&mut self, index: u32) {
         let (link, change) = self.network.changes[index as usize].clone();
         let Some(station) = self.network.transmitters[link as usize].station() else { return };

@@ -1,9 +1,9 @@
-//! Connections that flows open as the run goes on, one for each transfer that arrives at random.
+//! Connections that flows open during the run, one for each transfer with random arrival.
 //!
-//! Over the window transport each end of one knows no more of the other than packets tell. Its receiver begins with the first packet that
-//! reaches it, as from a socket that listens, and stays until the first packet of the next connection in its place, as in TIME-WAIT:
-//! what the sender sends again for nothing is answered. Ends of other families, and of connections that are opened and closed by
-//! handshakes, begin and end together.
+//! Over the window transport, the endpoints of such a connection interact by packets alone. Its receiver is created by
+//! the first packet that reaches it, as by a listening socket. It stays until the first packet of the next connection
+//! in its slot, as in TIME-WAIT: spurious retransmissions are answered. Endpoints of other families, and of connections
+//! with handshakes, start and end together.
 
 use super::EventLoop;
 use crate::error::SpecError;
@@ -15,19 +15,19 @@ use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// The place of a flow among those that open connections as the run goes on, if it does.
+    /// Returns the position of a flow among those that open connections during the run, if it does.
     #[inline]
     pub(crate) fn opener(&self, flow: u32) -> Option<usize> {
         self.groups[self.flows[flow as usize].group as usize].opener(flow)
     }
 
-    /// The connections that a flow has or had; those that have ended have no engines any more.
+    /// Returns the current and past connections of a flow; closed ones have no engines.
     pub(crate) fn connections_of(&self, flow: usize) -> impl Iterator<Item = u32> + '_ {
         let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
         self.flows[flow].own_connections().chain(opened.iter().copied())
     }
 
-    /// The flow of the connection that has this number, which packets of it carry.
+    /// Returns the flow of the connection with this id, as carried by packets.
     pub(crate) fn flow_of(&self, number: u32) -> u32 {
         match (self.numbers.flow(number), &self.border) {
             (Some((_, flow)), _) => flow,
@@ -36,13 +36,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// True if the receivers of a flow's transfers begin with their first packet.
+    /// Returns true if the receivers of a flow's transfers are created by their first packet.
     pub(crate) fn begins_late(&self, flow: u32) -> bool {
         let group = &self.groups[self.flows[flow as usize].group as usize];
         group.opening.is_some() && has_ends_apart(&self.transports[group.transport as usize])
     }
 
-    /// Makes room for another connection of a flow.
+    /// Allocates table entries for another connection of a flow.
     pub(crate) fn make_place(&mut self, flow: u32, opener: usize) -> u32 {
         let place = self.connections.len() as u32;
         self.connections.push(Connection { flow, role: Role::Transfer, ..Connection::UNOPENED });
@@ -52,7 +52,7 @@ impl<T: Tracing> EventLoop<T> {
         place
     }
 
-    /// Makes room for the end of this number, which another part of the run has opened the other end of.
+    /// Allocates the entry of an endpoint whose peer was opened in another partition.
     #[cold]
     #[inline(never)]
     pub(crate) fn make_end(&mut self, number: EndpointId) -> EndpointId {
@@ -65,13 +65,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet reached an end that is of another connection than the packet is. True if it is the first of the next one: a receiver
-    /// begins with it.
+    /// Handles a packet that reached an endpoint of another connection. Returns true if it is the first of the next
+    /// connection, which creates the receiver.
     #[cold]
     #[inline(never)]
     pub(crate) fn begins(&mut self, id: EndpointId, incarnation: u16, flags: Flags) -> bool {
         let Endpoint { incarnation: current, flow, waiting, .. } = self.endpoints[id as usize];
-        // Incarnations go round.
+        // Incarnations wrap.
         let is_next = incarnation.wrapping_sub(current).cast_signed() > 0;
         let is_for_receiver = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
         if !is_next || !is_for_receiver || !self.begins_late(flow) {
@@ -83,12 +83,12 @@ impl<T: Tracing> EventLoop<T> {
         let [_, way] = self.ways(flow, Role::Transfer);
         self.begin_end(id, flow, engine, way);
         let endpoint = &mut self.endpoints[id as usize];
-        // Its host still has it on its list.
+        // It is still queued at its host.
         (endpoint.incarnation, endpoint.waiting) = (incarnation, waiting);
         true
     }
 
-    /// One end of a connection has nothing more to do: its counts become the flow's.
+    /// Ends one endpoint of a connection: adds its counts to the flow.
     pub(crate) fn end(&mut self, id: EndpointId) {
         let slot = &mut self.endpoints[id as usize];
         let flow = slot.flow;
@@ -99,7 +99,7 @@ impl<T: Tracing> EventLoop<T> {
         self.flows[flow as usize].ended().add(&counts);
     }
 
-    /// A flow has as many connections at a time as can be numbered, and would open another.
+    /// Handles a flow that would exceed the maximum number of simultaneous connections.
     #[cold]
     pub(crate) fn end_full(&mut self) {
         let most = self.numbers.most().into();

@@ -1,6 +1,6 @@
-//! Real packets: they come in from hosts outside, meet what simulated ones meet, and go out again.
+//! Real packets: they enter from external hosts, are treated like simulated ones, and leave again.
 //!
-//! Their owner says which packets make a flow. Connections within it tell queues and gates apart what belongs together.
+//! The owner assigns packets to flows. Connections within a flow are distinguished by queues and gates.
 
 use super::EventLoop;
 use crate::Pdu;
@@ -23,11 +23,11 @@ use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
 
-/// Bytes that may wait at all gates together.
+/// Maximum bytes held at all gates together.
 const MOST_HELD: u64 = 256 << 20;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Makes room for hosts outside, of nodes with these gates.
+    /// Initialises the state of real hosts, for nodes with these gates.
     pub(crate) fn open_outside(&mut self, gates: Vec<u16>) {
         let ends = thalweg_catalog::Ends::Datagram(SourceConfig { segment: 1, header: 0, rate: None });
         self.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
@@ -36,8 +36,8 @@ impl<T: Tracing> EventLoop<T> {
         self.outside = Some(Box::new(Outside { host, transport, gates, ..Outside::default() }));
     }
 
-    /// A flow by these links that is called so, with this priority. Messages of the queue of a link go back to its source by the links
-    /// that stand with it.
+    /// Adds a flow along these links, with this name and priority. Messages of a link's queue return to the source
+    /// along the links paired with it.
     pub(crate) fn outside_flow(
         &mut self,
         path: &[u32],
@@ -89,7 +89,7 @@ impl<T: Tracing> EventLoop<T> {
         number
     }
 
-    /// A connection of a flow. It ends with [`close_outside`](Self::close_outside).
+    /// Opens a connection of a flow, until [`close_outside`](Self::close_outside).
     pub(crate) fn connect_outside(&mut self, flow: u32) -> u32 {
         let opened = self.now;
         let connection = Connection { flow, role: Role::Transfer, opened, delivered_at: opened, size: 0 };
@@ -111,7 +111,7 @@ impl<T: Tracing> EventLoop<T> {
         number
     }
 
-    /// A connection is no longer used. What is under way of it still arrives.
+    /// Closes a connection. Its packets in flight still arrive.
     pub(crate) fn close_outside(&mut self, connection: u32) {
         self.leave_gate(connection);
         self.pause_outside(connection, false);
@@ -122,7 +122,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A real packet enters the network, on a connection; its number there.
+    /// Sends a real packet on a connection into the network, and returns its serial number there.
     pub(crate) fn enter(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
         let endpoint = &mut self.endpoints[connection as usize * 2];
         let (serial, flow) = (endpoint.serial, endpoint.flow);
@@ -147,7 +147,7 @@ impl<T: Tracing> EventLoop<T> {
         serial
     }
 
-    /// A connection has something to send, at a node that may have a gate.
+    /// Registers a connection with something to send at a node that may have a gate.
     pub(crate) fn join_outside(&mut self, connection: u32, node: u32, priority: u8) {
         let gate = self.outside.as_ref().and_then(|outside| outside.gates.get(node as usize).copied());
         let endpoint = &mut self.endpoints[connection as usize * 2];
@@ -156,13 +156,13 @@ impl<T: Tracing> EventLoop<T> {
         self.join_gate(connection);
     }
 
-    /// A connection has nothing more to send for now: its gate forgets it.
+    /// Unregisters a connection that has nothing more to send.
     pub(crate) fn leave_outside(&mut self, connection: u32) {
         self.leave_gate(connection);
         self.pause_outside(connection, false);
     }
 
-    /// A gate stops a connection, or lets it go on: then what it has held back leaves.
+    /// Pauses or resumes a connection; on resumption its held packets leave.
     pub(crate) fn pause_outside(&mut self, connection: u32, paused: bool) {
         let Some(outside) = &mut self.outside else { return };
         if paused {
@@ -176,7 +176,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet waits at the gate that has stopped its connection; false where there is no room.
+    /// Holds a packet at the gate that has paused its connection; returns false if the buffer is full.
     pub(crate) fn hold_outside(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> bool {
         let Some(outside) = &mut self.outside else { return false };
         let Some(held) = outside.paused.get_mut(&connection) else { return false };
@@ -189,7 +189,7 @@ impl<T: Tracing> EventLoop<T> {
         true
     }
 
-    /// A packet leaves the queue at `link`: it has CE if that is to tell its source what a message would.
+    /// Marks a packet that leaves the queue at `link` with CE if a message to its source must be translated.
     pub(crate) fn translate(&mut self, link: u32, packet: u32) {
         let Some(outside) = &mut self.outside else { return };
         let header = self.network.packets.get_mut(packet);
@@ -203,7 +203,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet reached a host outside.
+    /// Handles a packet that reached a real host.
     pub(crate) fn deliver_outside(&mut self, id: EndpointId, packet: u32) {
         let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
         let flow = self.endpoints[id as usize].flow;
@@ -233,7 +233,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The state of one direction of a link.
+    /// Returns the state of one direction of a link.
     pub(crate) fn line_now(&self, number: u32) -> Option<LineNow> {
         let station = self.network.station(number)?;
         let waiting = station.queue.as_deref();
@@ -247,12 +247,12 @@ impl<T: Tracing> EventLoop<T> {
         })
     }
 
-    /// Counts data of a flow that TCP has sent once more.
+    /// Counts a TCP retransmission of a flow.
     pub(crate) fn count_resent(&mut self, flow: u32) {
         self.flows[flow as usize].ended().retransmissions += 1;
     }
 
-    /// Counts what an application gets of a packet that arrived: so much payload, and so much around it.
+    /// Counts an arrived packet: its payload for the application, and its overhead.
     pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, around: u64) {
         let flow = &mut self.flows[flow as usize];
         flow.delivered += payload;

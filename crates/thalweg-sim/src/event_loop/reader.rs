@@ -1,4 +1,4 @@
-//! Applications that read what is delivered to them at their own pace.
+//! Applications with a configured read rate.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -9,17 +9,17 @@ use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// The sink of a flow got data that its application reads at its own pace.
+    /// Buffers data delivered at the sink for an application with a read rate.
     pub(crate) fn keep_for_reader(&mut self, flow: u32, bytes: u64) {
         let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
         reader.keep(bytes);
-        // What reading leads to at once is for the loop that runs already.
+        // The loop that already runs handles the immediate consequences of reading.
         if !reader.stepping {
             self.go_on_reading(flow);
         }
     }
 
-    /// The time has come for an application to read.
+    /// Handles an application's read timer.
     pub(crate) fn on_reading(&mut self, flow: u32) {
         let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
         // An earlier event may have replaced this one.
@@ -59,7 +59,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// An application tells its receiver how fast it reads, if it has anything to say.
+    /// Announces an application's read rate to its receiver, if there is anything to announce.
     pub(crate) fn announce_reading(&mut self, flow: u32) {
         let state = &self.flows[flow as usize];
         let announced = state.reader().and_then(|reader| reader.announced);

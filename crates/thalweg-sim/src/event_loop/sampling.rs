@@ -1,4 +1,4 @@
-//! Series along the way: at intervals, or at every change.
+//! Recording of series: at intervals, or at every change.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -10,7 +10,7 @@ use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 impl<T: Tracing> EventLoop<T> {
-    /// A sample of every series is due. Where every change is recorded, only rates are left, which need an interval.
+    /// Samples every series. If every change is recorded, only rates are sampled: they need an interval.
     pub(crate) fn on_sample(&mut self) {
         let Some(interval) = self.measure.interval else { return };
         self.count_shared();
@@ -52,12 +52,12 @@ impl<T: Tracing> EventLoop<T> {
         self.recorders[watched.recorders + 4].offer(now, rate.as_f64());
     }
 
-    /// True for a flow of which every change is recorded.
+    /// Returns true for a flow with a record of every change.
     pub(crate) fn is_watched(&self, flow: u32) -> bool {
         self.measure.every_event && self.place_of_watched(flow).is_some()
     }
 
-    /// Records what a flow's sender has become.
+    /// Records a changed state of a flow's sender.
     pub(crate) fn record_flow_change(&mut self, flow: u32) {
         if let Some(place) = self.place_of_watched(flow) {
             let mut flows = core::mem::take(&mut self.watched_flows);
@@ -66,7 +66,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Records what a link's queue has become.
+    /// Records a changed state of a link's queue.
     pub(crate) fn record_link_change(&mut self, link: u32) {
         // The first links are watched, in order.
         if let Some(watched) = self.watched_links.get(link as usize) {
@@ -110,7 +110,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The quantities that every sender knows, for the visits of its controller's states.
+    /// Returns the quantities known to every sender, for the visits of its controller's states.
     fn known_by_all(&self, flow: u32, window: f64, stats: &SenderStats) -> [(&'static str, f64); 7] {
         let flow = &self.flows[flow as usize];
         [

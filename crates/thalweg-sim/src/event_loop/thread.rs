@@ -1,4 +1,4 @@
-//! Hosts whose thread is woken for what has come and for what is due.
+//! Hosts whose thread is woken for arrivals and timers.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -20,7 +20,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A packet reached the socket of a thread.
+    /// Handles a packet that reached the socket of a thread.
     pub(crate) fn deliver_to_thread(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
         let size = self.network.packets.get(packet).size;
         let has_room = self.thread(number).is_some_and(|thread| thread.accept(endpoint, packet, size));
@@ -31,7 +31,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The time before which a deadline of this endpoint wakes nobody.
+    /// Returns the timer granularity of this endpoint's host.
     pub(crate) fn granularity(&self, id: EndpointId) -> Duration {
         match &self.hosts[self.endpoints[id as usize].way.host as usize] {
             Host::Thread(thread) => thread.spec().granularity,
@@ -39,7 +39,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Wakes a thread for what there is to do, unless it is awake.
+    /// Wakes a thread, unless it is awake.
     pub(crate) fn rouse(&mut self, number: u32) {
         let now = self.now;
         if let Some(at) = self.thread(number).and_then(|thread| thread.rouse(now)) {
@@ -47,7 +47,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A thread does all that there is to do.
+    /// Runs all pending work of a thread.
     pub(crate) fn run_thread(&mut self, number: u32) {
         let now = self.now;
         let Some(thread) = self.thread(number) else { return };
@@ -77,7 +77,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Hands a packet to its endpoint when its turn has come.
+    /// Delivers a packet to its endpoint in order.
     fn put_in_order(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
         let Packet { flags, serial, incarnation, .. } = *self.network.packets.get(packet);
         let is_numbered = !flags.has(Flags::DAMAGED)
@@ -93,13 +93,13 @@ impl<T: Tracing> EventLoop<T> {
             Placed::Again => self.ignore(packet),
             Placed::Waits => {
                 self.hand_in_order(number, endpoint);
-                // The end of a gap is to wake it.
+                // The end of the gap must wake it.
                 self.ask_host(endpoint);
             }
         }
     }
 
-    /// Hands over the packets whose turn it is.
+    /// Delivers the packets that are in order now.
     fn hand_in_order(&mut self, number: u32, endpoint: EndpointId) {
         let now = self.now;
         while let Some(packet) = self.thread(number).and_then(|thread| thread.next_in_order(now, endpoint)) {
@@ -107,7 +107,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// An endpoint begins on a thread; the first packet for it has this number.
+    /// Starts an endpoint on a thread; its first packet has this number.
     pub(crate) fn expect(&mut self, endpoint: EndpointId, first: u32) {
         let number = self.endpoints[endpoint as usize].way.host;
         if number != NONE
@@ -119,7 +119,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Sends what an endpoint has, `left` packets at most, and tells what that cost.
+    /// Sends an endpoint's packets, at most `left`, and returns their cost.
     fn poll_for_thread(&mut self, id: EndpointId, left: &mut usize) -> Duration {
         let mut cost = Duration::ZERO;
         let number = self.endpoints[id as usize].way.host;

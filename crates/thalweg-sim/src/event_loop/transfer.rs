@@ -1,4 +1,4 @@
-//! Transfers: how long they took, and how long they would have taken with the network to themselves.
+//! Transfers: completion times and ideal completion times.
 
 use super::EventLoop;
 use crate::event::Kind;
@@ -14,13 +14,13 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::Each;
 
 impl<T: Tracing> EventLoop<T> {
-    /// A flow's transfer over one connection has ended.
+    /// Records the end of a flow's transfer over one connection.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
         let transfer = self.completed(flow, size, began, ended);
         self.book(transfer);
     }
 
-    /// One of a flow's many transfers has ended, as its sender knows.
+    /// Records the end of one of a flow's many transfers, as known to its sender.
     pub(crate) fn complete_transfer(&mut self, place: u32) {
         let Connection { flow, size, opened, delivered_at, .. } = self.connections[place as usize];
         if self.has_sink(flow) {
@@ -38,7 +38,8 @@ impl<T: Tracing> EventLoop<T> {
         Transfer { flow, size: Bytes::new(size), start: began, end: Some(ended), ideal }
     }
 
-    /// The flow of a connection has ended: what only both of its ends together know. A transfer that is listed is counted, and given.
+    /// Ends the flow of a connection, with what only both endpoints together know. Counts and returns a listed
+    /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection as usize];
         let flow = &mut self.flows[number as usize];
@@ -49,7 +50,7 @@ impl<T: Tracing> EventLoop<T> {
         Some(transfer)
     }
 
-    /// An exchange of request and response has ended.
+    /// Records the end of an exchange of request and response.
     pub(crate) fn complete_exchange(&mut self, flow: u32, exchange: Exchange) {
         let Exchange { began, request, response } = exchange;
         let ideal = self.ideal(flow, request, response);
@@ -57,7 +58,7 @@ impl<T: Tracing> EventLoop<T> {
         self.book(Transfer { flow, size, start: began, end: Some(self.now), ideal });
     }
 
-    /// A flow's block has arrived; if it is the last of the round, the next round of the group's flows is due.
+    /// Records the arrival of a flow's block; the last one of the round schedules the next round of the group.
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
         let transfer = self.completed(flow, size, began, self.now);
         self.book(transfer);
@@ -88,7 +89,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The sender of one of many transfers gave up: it stays unfinished.
+    /// Records that the sender of one of many transfers gave up: it stays unfinished.
     pub(crate) fn give_up(&mut self, connection: Connection) {
         let Connection { flow, size, opened, .. } = connection;
         let ideal = self.ideal(flow, size, 0);
@@ -96,7 +97,7 @@ impl<T: Tracing> EventLoop<T> {
         self.list(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
     }
 
-    /// Adds to the list what was begun and has not ended; gives how many of these each group has.
+    /// Adds unfinished transfers to the list; returns their number in each group.
     pub(crate) fn list_unfinished(&mut self) -> Vec<u64> {
         let mut unfinished: Vec<u64> = self.groups.iter().map(|group| group.completions.given_up()).collect();
         let mut open: Vec<Transfer> = Vec::new();
@@ -130,9 +131,9 @@ impl<T: Tracing> EventLoop<T> {
         unfinished
     }
 
-    /// The time that a transfer takes with the network to itself and a sender that never waits: from the start of the
-    /// first packet's transmission at the source to the arrival of the last one at the sink, and for a response the
-    /// same way back, no faster than policers and shapers that had their bursts let through. None where a rate of the path is zero.
+    /// Returns the ideal completion time, in an empty network with a sender that never waits: from the start of the
+    /// first packet's transmission at the source to the arrival of the last packet at the sink, plus the same back for
+    /// a response. Policers and shapers limit it after their bursts. `None` if a rate of the path is zero.
     fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
         let flow = &self.flows[number as usize];
         let group = &self.groups[flow.group as usize];
@@ -153,7 +154,7 @@ impl<T: Tracing> EventLoop<T> {
         Some(total)
     }
 
-    /// The random part of a line's delay that `flow` has for good: none where each packet draws.
+    /// Returns the constant random delay of `flow` on a link; zero if each packet draws.
     fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
         let variation = self.network.direction(link).variation.as_deref();
         let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
@@ -164,7 +165,7 @@ impl<T: Tracing> EventLoop<T> {
         spec.distribution.draw(&mut self.network.names.flow_stream(link, side, &group.name, index))
     }
 
-    /// The stages of a way for a packet of `size` bytes: the source's host, each link, and the host at the `end`.
+    /// Returns the stages of a path for a packet of `size` bytes: the source's host, each link, and the host at `end`.
     fn stages(&self, flow: u32, way: Way, end: u32, size: u32, stages: &mut Vec<Stage>) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
@@ -181,7 +182,7 @@ impl<T: Tracing> EventLoop<T> {
                 Rate::MAX => Duration::ZERO,
                 rate => rate.transmission_time(on_wire),
             };
-            // A policer counts the bytes of packets, and a shaper those on the wire.
+            // A policer counts packet bytes, a shaper bytes on the wire.
             let policer = spec.queue.policer().map(|bucket| (bucket, u64::from(size)));
             let shaper = spec.onset.shaper.map(|bucket| (bucket, on_wire.get()));
             let delay = spec.delay + self.delay_of_flow(link, flow);
@@ -192,7 +193,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// The bytes and the begin of an exchange or of a block that has not ended.
+/// Returns the size and start of an unfinished exchange or block.
 fn open_exchange(flow: &Flow) -> Option<(u64, Time)> {
     match &flow.workload {
         Workload::RequestResponse(exchange) if flow.main != NO_CONNECTION && !flow.stopped => exchange.open(),
@@ -201,7 +202,7 @@ fn open_exchange(flow: &Flow) -> Option<(u64, Time)> {
     }
 }
 
-/// The bytes of a flow that ends, where it has begun and has not ended.
+/// Returns the size and start of a started, unfinished finite flow.
 fn open_transfer(flow: &Flow, now: Time) -> Option<u64> {
     let is_open = flow.main != NO_CONNECTION
         && flow.start <= now

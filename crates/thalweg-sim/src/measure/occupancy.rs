@@ -3,10 +3,10 @@
 use crate::result::QueueResult;
 use thalweg_proto::units::{Duration, Time};
 
-/// Lengths below this have a bucket each, then eight an octave.
+/// Number of lengths with a bucket each; above, there are eight buckets per octave.
 const EXACT: u64 = 64;
 
-/// The occupancy of one queue, weighted by time.
+/// Time-weighted occupancy of one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Occupancy {
     packets: u64,
@@ -27,7 +27,7 @@ fn bucket(packets: u64) -> usize {
     (EXACT + (octave - 6) * 8 + ((packets >> (octave - 3)) & 7)) as usize
 }
 
-/// The largest length in a bucket.
+/// Returns the largest length in a bucket.
 fn upper(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < EXACT {
@@ -38,7 +38,7 @@ fn upper(bucket: usize) -> u64 {
 }
 
 impl Occupancy {
-    /// The queue has this length from `now` on.
+    /// Records that the queue has this length from `now` on.
     #[inline(always)]
     pub fn change(&mut self, now: Time, packets: u64, bytes: u64) {
         self.settle(now);
@@ -52,7 +52,7 @@ impl Occupancy {
         let span = now.since(self.since).as_picos();
         self.since = now;
         if span == 0 || self.packets == 0 {
-            // An empty queue adds nothing to the sums; its time is what the others leave.
+            // An empty queue adds nothing to the sums; its time is the remainder.
             return;
         }
         self.packet_time += u128::from(self.packets) * u128::from(span);
@@ -64,7 +64,7 @@ impl Occupancy {
         self.weights[bucket] += span;
     }
 
-    /// Forgets what was before `now`; the queue keeps its length.
+    /// Discards the measurements before `now` and keeps the current length.
     pub fn restart(&mut self, now: Time) {
         *self = Self {
             packets: self.packets,
@@ -75,7 +75,7 @@ impl Occupancy {
         };
     }
 
-    /// The result over `counted`, which ends at `now`.
+    /// Returns the result over `counted`, which ends at `now`.
     pub fn result(&self, now: Time, counted: Duration) -> QueueResult {
         let mut last = self.clone();
         last.settle(now);

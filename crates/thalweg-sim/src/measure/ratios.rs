@@ -4,7 +4,7 @@ use crate::result;
 use thalweg_proto::histogram::{Histogram, Summary};
 use thalweg_proto::units::Duration;
 
-/// Counts ratios in the buckets of durations: in billionths, of which a duration holds as many as it holds picoseconds.
+/// Histogram of ratios in the buckets of durations: a ratio of one billionth is one picosecond.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ratios(Histogram);
 

@@ -3,19 +3,18 @@
 use crate::result::{Quantity, Series};
 use thalweg_proto::units::Time;
 
-/// Records points and never keeps more than its bound: when it is full, every other point goes and from then on only
-/// every other of those offered is taken.
+/// A recorder of at most `bound` points: when it is full, it drops every other point and halves its sampling rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     series: Series,
     bound: usize,
-    /// Every so many offered points one is kept.
+    /// Every `stride`-th offered point is kept.
     stride: u64,
     offered: u64,
 }
 
 impl Recorder {
-    /// A series of at most `bound` points, at least 2.
+    /// Returns an empty series of at most `bound` points, at least 2.
     pub fn new(quantity: Quantity, subject: u32, bound: u32) -> Self {
         let series = Series { quantity, subject, points: Vec::new() };
         Self { series, bound: bound.max(2) as usize, stride: 1, offered: 0 }

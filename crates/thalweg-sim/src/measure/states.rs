@@ -1,10 +1,10 @@
-//! The states of congestion controllers over time, with the quantities that they knew.
+//! States of congestion controllers over time, with the quantities known in them.
 
 use crate::result::{Known, StateVisit};
 use thalweg_proto::congestion::CongestionState;
 use thalweg_proto::units::Time;
 
-/// Visits of states that are kept of a flow; later ones are not.
+/// Maximum number of recorded state visits of a flow; later ones are dropped.
 const MOST: usize = 4096;
 
 impl Known {
@@ -27,7 +27,7 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// The controller was seen in a state; `further` are the quantities that all senders know.
+    /// Records the current state of the controller; `further` are the quantities known to all senders.
     pub fn see(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! The border of a part of a run that several threads share: who has what, and what is handed over.
+//! The boundary of a partition: ownership of all items, and messages to other partitions.
 
 use crate::parts::numbers::Numbers;
 use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
@@ -9,37 +9,37 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thalweg_proto::units::Time;
 
-/// The parts that have things, the same for all parts.
+/// Owners of all items; the same in all partitions.
 #[derive(Debug)]
 pub(crate) struct Owners {
-    /// By transmitter.
+    /// Partition of each transmitter.
     pub links: Vec<u16>,
-    /// By flow: those of its source, where its application is, and of its sink.
+    /// Partition of each flow's source with its application, and of its sink.
     pub sources: Vec<u16>,
     pub sinks: Vec<u16>,
-    /// By endpoint, of connections that flows have from their start.
+    /// Partition of each endpoint of connections open from the start.
     pub ends: Vec<u16>,
-    /// The first connection of each flow that has one from its start.
+    /// First connection of each flow with connections open from the start.
     pub numbers: Vec<u32>,
-    /// The flows of these connections.
+    /// Flows of these connections.
     pub flows: Vec<u32>,
-    /// The numbers of all others.
+    /// Ids of all other connections.
     pub opening: Numbers,
 }
 
 impl Owners {
-    /// The flows whose ends are in different parts.
+    /// Returns the flows with endpoints in different partitions.
     pub fn apart(&self) -> impl Iterator<Item = usize> + '_ {
         let ends = self.sources.iter().zip(&self.sinks).enumerate();
         ends.filter(|(_, (source, sink))| source != sink).map(|(flow, _)| flow)
     }
 
-    /// True if a connection of this flow is its second one, from its sink to its source.
+    /// Returns true if a connection of this flow is its second one, from sink to source.
     pub fn is_reply(&self, connection: u32, flow: u32) -> bool {
         self.numbers.get(flow as usize).is_some_and(|&first| first < connection)
     }
 
-    /// The part that has an endpoint.
+    /// Returns the partition of an endpoint.
     pub fn of_end(&self, id: EndpointId) -> u16 {
         if let Some(&part) = self.ends.get(id as usize) {
             return part;
@@ -50,19 +50,19 @@ impl Owners {
     }
 }
 
-/// Packets for another part and the ends of transfers, in the order in which they were sent.
+/// Packets and notices of ended transfers for another partition, in sending order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     packets: Vec<Packet>,
     large: Vec<Large>,
-    /// The numbers of those packets that have one.
+    /// Sequence numbers of the packets that have one.
     numbers: VecDeque<u64>,
-    /// Transfers that have ended, of which the other part has the sinks.
+    /// Ended transfers whose sinks are in the other partition.
     pub transfers: Vec<Told>,
 }
 
 impl Outbox {
-    /// Puts a packet in, which is then no longer among the others. One that is off its wire's order, or tied, has this number.
+    /// Moves a packet from the packet table into the outbox. An out-of-order or tied packet has this sequence number.
     pub fn put(&mut self, packets: &mut Packets, packet: u32, number: u64) {
         let packet = packets.take(packet, &mut self.large);
         if is_numbered(&packet) {
@@ -71,7 +71,7 @@ impl Outbox {
         self.packets.push(packet);
     }
 
-    /// Takes all packets out and puts them among others: `each` is told of them, and of their numbers.
+    /// Moves all packets into a packet table; calls `each` with every packet and its sequence number.
     pub fn empty(&mut self, packets: &mut Packets, mut each: impl FnMut(&mut Packets, u32, u64)) {
         for packet in self.packets.drain(..) {
             let number = if is_numbered(&packet) { self.numbers.pop_front() } else { None };
@@ -81,7 +81,7 @@ impl Outbox {
         self.large.clear();
     }
 
-    /// The links that its packets are on.
+    /// Returns the links of its packets.
     pub fn links(&self) -> impl Iterator<Item = u32> {
         self.packets.iter().map(|packet| packet.next)
     }
@@ -90,47 +90,47 @@ impl Outbox {
         self.packets.is_empty() && self.transfers.is_empty()
     }
 
-    /// The earliest time at which one of its packets arrives.
+    /// Returns the earliest arrival of its packets.
     pub fn earliest(&self) -> Option<Time> {
         self.packets.iter().map(|packet| packet.arrives_at).min()
     }
 }
 
-/// True for a packet that has a number among those that arrive with it.
+/// Returns true for a packet with a sequence number among simultaneous arrivals.
 fn is_numbered(packet: &Packet) -> bool {
     packet.flags.has(Flags::STRAY) || packet.flags.has(Flags::TIED)
 }
 
-/// The moment of something that is put in order among those of other parts: its time, and the reason for which it happened then.
+/// Sort key of an item in the merge of partitions: time, origin and position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub time: Time,
     pub origin: Origin,
-    /// Counts what this part has put in order.
+    /// Counter of this partition's sorted items.
     pub place: u64,
 }
 
-/// One of many transfers that has ended, as its source knows it. When the last byte came is known where the sink is, which is told
-/// of it before the next transfer in the place of this one can reach it: a packet takes longer.
+/// One of many transfers, ended at its source. The sink knows when the last byte arrived. It receives this notice
+/// before a packet of the next transfer in the same slot can reach it, as packets take longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
-    /// The number of its connection.
+    /// Id of its connection.
     pub connection: u32,
     pub moment: Moment,
-    /// The transfer without its end.
+    /// The transfer without its end time.
     pub transfer: Transfer,
 }
 
-/// The transfers that ended here and whose sources are in one other part.
+/// Transfers that ended here with their sources in one other partition.
 #[derive(Debug, Default)]
 pub(crate) struct Far {
     pub kept: Vec<(Moment, Transfer)>,
-    /// The number of transfers that were only counted.
+    /// Number of transfers only counted.
     pub left_out: u64,
 }
 
 impl Far {
-    /// Adds one, which is later than those before.
+    /// Adds a transfer that ended after all previous ones.
     pub fn push(&mut self, moment: Moment, transfer: Transfer) {
         if self.kept.len() < MOST_TRANSFERS {
             self.kept.push((moment, transfer));
@@ -140,45 +140,46 @@ impl Far {
     }
 }
 
-/// The end of a flow, as its source knows it: the sink, which is another part's, has everything, and knows since when.
+/// A flow ended at its source: the sink, in another partition, has received everything and knows when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub connection: u32,
     pub moment: Moment,
-    /// It is a transfer that is listed.
+    /// True for a listed transfer.
     pub is_listed: bool,
 }
 
-/// The border of one part.
+/// The boundary of one partition.
 #[derive(Debug)]
 pub(crate) struct Border {
     pub part: u16,
     pub owners: Arc<Owners>,
-    /// By part.
+    /// Outbox for each partition.
     pub outboxes: Vec<Outbox>,
-    /// The time at which the last packet in order arrives from each transmitter.
+    /// Arrival of the last in-order packet of each transmitter.
     pub last: Vec<Time>,
-    /// The packets in order that arrive with it and were sent before it, where a run is recorded.
+    /// Number of in-order packets sent earlier that arrive at the same time, in a recorded run.
     pub before: Vec<u32>,
-    /// The same for packets on wires here with any before them, by link and time of arrival.
+    /// The same for packets in propagation here with earlier simultaneous ones, by link and arrival time.
     pub tied: BTreeMap<(u32, Time), VecDeque<u32>>,
-    /// The packets of connections, of any part, that were dropped or lost here: of those from the start by number, as far as
-    /// there are some, and of others.
+    /// Dropped and lost packets here, per connection of any partition: by number for connections open from the start,
+    /// if any, and separately for others.
     fates: (Vec<FlowCounts>, BTreeMap<u32, FlowCounts>),
-    /// The moments of transfers that have ended, as far as these are listed.
+    /// Sort keys of ended transfers, if listed.
     pub transfers: Vec<Moment>,
-    /// So many moments were taken here.
+    /// Number of sort keys issued.
     pub moments: u64,
-    /// Transfers of which others have the sources, by part.
+    /// Transfers with sources in other partitions, by partition.
     pub far: Vec<Far>,
-    /// The flows whose sources are here and have ended, and whose sinks are not.
+    /// Ended flows with their source here and their sink elsewhere.
     pub ended: Vec<Ended>,
-    /// Events here that another part counts: samples, the ends of the warm-up and of the run, starts of flows with their source elsewhere.
+    /// Number of events also counted by another partition: samples, ends of the warm-up and of the run, starts of flows
+    /// with their source elsewhere.
     pub doubled: u64,
 }
 
 impl Border {
-    /// That of `part`, of so many, when nothing has happened, in a run that is recorded or not.
+    /// Returns the initial boundary of `part` among `parts` partitions, in a run that is recorded or not.
     pub fn new(part: u16, parts: usize, owners: Arc<Owners>, is_recorded: bool) -> Self {
         Self {
             part,
@@ -196,7 +197,7 @@ impl Border {
         }
     }
 
-    /// The fates here of a connection's packets.
+    /// Returns the packet counts of a connection here.
     pub fn fates(&mut self, connection: u32) -> &mut FlowCounts {
         let (fixed, others) = &mut self.fates;
         let number = connection as usize;
@@ -209,18 +210,19 @@ impl Border {
         &mut fixed[number]
     }
 
-    /// The same of all connections.
+    /// Returns the packet counts of all connections.
     pub fn into_fates(self) -> impl Iterator<Item = (u32, FlowCounts)> {
         let (fixed, others) = self.fates;
         (0..).zip(fixed).chain(others)
     }
 
-    /// A packet is on a wire behind so many others that arrive with it, of which other parts may have some.
+    /// Records how many earlier packets, possibly of other partitions, arrive at the same time as one in propagation
+    /// here.
     pub fn tie(&mut self, link: u32, arrives: Time, number: u32) {
         self.tied.entry((link, arrives)).or_default().push_back(number);
     }
 
-    /// The next moment, which is now.
+    /// Returns the next sort key, for the current time.
     pub fn moment(&mut self, time: Time, origin: Origin) -> Moment {
         self.moments += 1;
         Moment { time, origin, place: self.moments }

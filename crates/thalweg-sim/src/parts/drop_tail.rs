@@ -1,13 +1,13 @@
-//! Queues without a discipline, as most are: lines of the packets themselves, so that they take no memory of their own.
+//! FIFO drop-tail queues, the most common ones: linked lists of packets that need no memory of their own.
 
 use crate::parts::packet::{NONE, Packets};
 use thalweg_queue::{DropReason, Dropped, Entry, Limit};
 
-/// First come, first served; who finds no room is dropped. Urgent packets go before all others, in order among themselves. These are
-/// the rules of [`thalweg_queue::Fcfs`], to which packets are numbers.
+/// A FIFO queue with tail drop. Urgent packets precede all others and are FIFO among themselves. The rules are those of
+/// [`thalweg_queue::Fcfs`], which identifies packets by number.
 #[derive(Debug)]
 pub(crate) struct DropTail {
-    /// The packets, from the next to leave on.
+    /// The packets, starting with the next to leave.
     first: u32,
     last: u32,
     /// The last urgent one.
@@ -30,7 +30,7 @@ impl DropTail {
         self.bytes
     }
 
-    /// The packet that is the next to leave, or [`NONE`].
+    /// Returns the next packet to leave, or [`NONE`].
     pub const fn first(&self) -> u32 {
         self.first
     }
@@ -44,7 +44,7 @@ impl DropTail {
         }
     }
 
-    /// A packet comes, which joins the line or is the one that is dropped.
+    /// Enqueues or drops an arriving packet.
     #[inline]
     pub fn enqueue(&mut self, packets: &mut Packets, entry: Entry, dropped: &mut Vec<Dropped>) {
         if !self.has_room(entry.size) {
@@ -68,8 +68,8 @@ impl DropTail {
         }
     }
 
-    /// Holds `limit` from now on: drops the last packets that came, the last first, until the rest fits. `entry` gives a packet as
-    /// disciplines see it.
+    /// Applies a new `limit`: drops packets from the tail until the rest fits. `entry` gives a packet as disciplines
+    /// see it.
     pub fn set_limit(
         &mut self,
         packets: &mut Packets,
@@ -105,7 +105,7 @@ impl DropTail {
         dropped[before..].reverse();
     }
 
-    /// Takes out the next packet.
+    /// Dequeues the next packet.
     #[inline]
     pub fn dequeue(&mut self, packets: &Packets) -> Option<u32> {
         let packet = self.first;
@@ -152,8 +152,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, under any limit, the same packets wait, leave and are dropped as of the discipline of that
-        /// name.
+        /// For any arrivals, departures and limits, the same packets wait, leave and are dropped as with the discipline
+        /// of that name.
         #[test]
         fn does_what_first_come_first_served_does(
             limit in prop_oneof![

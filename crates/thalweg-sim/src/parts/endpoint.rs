@@ -1,4 +1,4 @@
-//! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
+//! Endpoints of connections: an engine of any protocol and the simulator's state for it.
 
 use crate::Pdu;
 use crate::parts::gate::NO_GATE;
@@ -12,16 +12,16 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Limit, ReceiverCounts};
 use thalweg_proto::units::{Duration, Time};
 
-/// Any engine of simulated data.
+/// An engine with simulated payload.
 pub(crate) type Engine = AnyEngine<Length>;
 
-/// A command of an application or a gate to an engine.
+/// A command of an application or gate to an engine.
 pub(crate) type Command = thalweg_proto::transport::Command<Length>;
 
 /// An engine's output.
 pub(crate) type Output = thalweg_catalog::AnyOutput<Length>;
 
-/// Asks for all of an engine.
+/// Prefetches a whole engine.
 pub(crate) struct Prefetch;
 
 impl Visit for Prefetch {
@@ -31,19 +31,19 @@ impl Visit for Prefetch {
     }
 }
 
-/// The counts of the engines of connections, over their whole life.
+/// Counts of a connection's engines, over their lifetime.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
-    /// By the receivers.
+    /// Counts of the receivers.
     pub taken: ReceiverCounts,
     pub sent: u64,
     pub retransmissions: u64,
     pub timeouts: u64,
     pub min_rtt: Duration,
     pub smoothed_rtt: Duration,
-    /// Slow-start threshold in segments; of several connections that of the last.
+    /// Slow-start threshold in segments; with several connections, that of the last.
     pub ssthresh: Option<f64>,
-    /// Segments of two-level flow control that were accepted, and how long they took.
+    /// Accepted segments of two-level flow control, and their total delay.
     pub segments: u64,
     pub segment_delays: Duration,
     pub longest_segment_delay: Duration,
@@ -69,7 +69,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Those of both ends of a connection, over its whole life.
+    /// Returns the counts of both endpoints of a connection, over its lifetime.
     pub fn of([sender, receiver]: [&Engine; 2], times: Option<&SegmentTimes>, now: Time) -> Self {
         let taken = receiver.end().receiver_counts();
         let Some(stats) = sender.end().sender_stats(now) else {
@@ -108,7 +108,7 @@ impl Counts {
         }
     }
 
-    /// The counts since `base`; round-trip times are those of the whole life.
+    /// Returns the counts since `base`; round-trip times cover the whole lifetime.
     pub fn since(&self, base: &Self) -> Self {
         let mut limits = self.limits;
         for (limit, before) in limits.iter_mut().zip(base.limits) {
@@ -127,45 +127,45 @@ impl Counts {
     }
 }
 
-/// An end of a connection: one cache line.
+/// An endpoint of a connection, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Endpoint {
     pub engine: Engine,
-    /// The time at which its timer event is due; [`Time::MAX`] when none is in the queue.
+    /// Time of its pending timer event; [`Time::MAX`] if none is queued.
     pub armed: Time,
     pub way: Way,
-    /// Packets sent.
+    /// Number of packets sent.
     pub serial: u32,
-    /// The flow that it works for.
+    /// Its flow.
     pub flow: u32,
-    /// Bytes on the wire beside the payload of a data packet, and of a packet without payload.
+    /// Overhead of a data packet on the wire, and size of a packet without payload, in bytes.
     pub header: u32,
     pub control: u32,
-    /// The use of its connection's slot that this is.
+    /// Number of uses of its connection slot.
     pub incarnation: u16,
-    /// It waits for its host.
+    /// True while it waits for its host.
     pub waiting: bool,
-    /// Every change of its state is recorded.
+    /// True if every change of its state is recorded.
     pub watched: bool,
-    /// Its outputs are being taken.
+    /// True while its outputs are being processed.
     pub draining: bool,
-    /// The priority of its flow, and the ECN codepoint of what it sends for the first time.
+    /// Priority of its flow, and ECN codepoint of its first transmissions.
     pub class: Class,
-    /// The gate that it sends behind.
+    /// Its gate.
     pub gate: u16,
 }
 
-/// The way by which packets leave an end of a flow.
+/// The path of packets from an endpoint of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// The access link, [`NONE`] for a flow that starts in the network.
+    /// The access link; [`NONE`] for a flow without one.
     pub first: u32,
-    /// The position at which the route starts.
+    /// Start position of the route.
     pub route: u32,
-    /// The access link at the far end.
+    /// The access link at the other end.
     pub exit: u32,
-    /// The host that works for the endpoint; [`NONE`] when work costs nothing.
+    /// The endpoint's host; [`NONE`] if processing is free.
     pub host: u32,
 }
 
@@ -186,7 +186,7 @@ impl Endpoint {
         gate: NO_GATE,
     };
 
-    /// The size on the wire of a packet with this PDU.
+    /// Returns the size on the wire of a packet with this PDU.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         pdu.wire_size(self.header, self.control)

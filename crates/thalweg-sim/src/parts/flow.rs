@@ -1,4 +1,4 @@
-//! Flows: applications, their connections, and what is counted of them.
+//! Flows: applications, connections and counts.
 
 use crate::measure::Histogram;
 use crate::parts::endpoint::{Counts, Way};
@@ -11,72 +11,73 @@ use crate::result::{FlowCounts, TwoLevelCounts};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 
-/// Flows of a larger group have their delays counted together, as the counters of each would be most of its memory.
+/// Maximum size of a group with delay histograms per flow; larger groups share one, as histograms would dominate the
+/// memory of each flow.
 pub(crate) const MAX_FLOWS_WITH_DELAY: u32 = 1000;
 
-/// "No connection".
+/// Placeholder for no connection.
 pub(crate) const NO_CONNECTION: u32 = u32::MAX;
 
 /// The role of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The flow's own, from source to sink.
+    /// The flow's connection from source to sink.
     Main,
-    /// The flow's way back.
+    /// The flow's connection from sink to source.
     Reply,
-    /// One of many transfers.
+    /// The connection of one of many transfers.
     Transfer,
 }
 
-/// A sender and a receiver: endpoints twice its number, and one more.
+/// A sender and a receiver: endpoints `2 * n` and `2 * n + 1` of connection `n`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connection {
     pub flow: u32,
     pub role: Role,
     pub opened: Time,
-    /// The time at which its receiver got data last.
+    /// Time of the last delivery at its receiver.
     pub delivered_at: Time,
-    /// The bytes that a transfer of its own has to carry; zero for others.
+    /// Size of its transfer in bytes; zero for connections without one.
     pub size: u64,
 }
 
 impl Connection {
-    /// One that has not been opened, or is another part's.
+    /// A connection that is unopened or in another partition.
     pub const UNOPENED: Self =
         Self { flow: u32::MAX, role: Role::Main, opened: Time::ZERO, delivered_at: Time::ZERO, size: 0 };
 }
 
-/// Flows that are alike.
+/// A group of flows.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub name: String,
     pub scheme: String,
     pub transport: u32,
     pub priority: u8,
-    /// The gates of the nodes where its flows begin and end.
+    /// Gates of the source and sink nodes.
     pub gates: [u16; 2],
-    /// The routes of packets from source to sink and back: of each pair of ends, and of all pairs again after each change of routes.
+    /// Routes from source to sink and back: for each pair of nodes, repeated after each route change.
     pub routes: Arc<[[u32; 2]]>,
-    /// The number of pairs of ends.
+    /// Number of pairs of nodes.
     pub pairs: u32,
-    /// The number of changes of routes so far.
+    /// Number of route changes so far.
     pub epoch: u32,
-    /// The route of control PDUs out of band.
+    /// Route of out-of-band control PDUs.
     pub control: Option<u32>,
-    /// The place among a flow's own lines at which those for the overhead of hosts begin.
+    /// Offset of the links for host overhead among a flow's own links.
     pub overhead: Option<u32>,
-    /// Its flows have hosts of their own, on links of their own.
+    /// True if its flows have access links to hosts of their own.
     pub has_access: bool,
     pub first_flow: u32,
     pub flows: u32,
-    /// The place of its first flow among all that open connections as the run goes on, if its flows do.
+    /// Position of its first flow among all that open connections during the run; `None` if its flows do not.
     pub opening: Option<u32>,
     pub completions: Completions,
-    /// The rounds of its flows, where they have such.
+    /// The rounds of its flows, if any.
     pub rounds: Rounds,
-    /// One-way delays, for a group of too many flows to keep them for each.
+    /// One-way delays, for a group too large for a histogram per flow.
     pub delay: Histogram,
-    /// Round-trip times that senders measured, for the same.
+    /// Round-trip times measured by senders, for such a group.
     pub round_trips: Histogram,
 }
 
@@ -84,16 +85,16 @@ pub(crate) struct Group {
 #[derive(Debug)]
 pub(crate) struct Delays {
     pub histogram: Histogram,
-    /// From each packet to the next, for flows of which it is told.
+    /// Delay variation between consecutive packets, for flows with reported jitter.
     variation: Option<Variation>,
 }
 
-/// The differences of delays from one packet to the next.
+/// Delay differences between consecutive packets.
 #[derive(Debug, Default)]
 struct Variation {
-    /// The delay of the packet before.
+    /// Delay of the previous packet.
     last: Option<Duration>,
-    /// The sum of the differences, and how many they are.
+    /// Sum and number of the differences.
     sum: u128,
     differences: u64,
 }
@@ -108,7 +109,7 @@ impl Variation {
 }
 
 impl Delays {
-    /// No delays yet, of a flow whose jitter is told or not.
+    /// Returns an empty record, with or without jitter.
     pub fn new(with_jitter: bool) -> Self {
         Self { histogram: Histogram::default(), variation: with_jitter.then(Variation::default) }
     }
@@ -121,8 +122,8 @@ impl Delays {
         }
     }
 
-    /// The mean difference between the delays of packets that arrived one after the other: |D(i-1, i)| of RFC 3550, section
-    /// 6.4.1, over all packets alike. None with fewer than two, and for a flow whose jitter is not told.
+    /// Returns the mean delay difference of consecutive packets: |D(i-1, i)| of RFC 3550, section 6.4.1, without
+    /// weighting. `None` with fewer than two packets, and for a flow without reported jitter.
     pub fn jitter(&self) -> Option<Duration> {
         let Variation { sum, differences, .. } = self.variation.as_ref()?;
         let mean = sum.checked_div(u128::from(*differences))?;
@@ -134,40 +135,40 @@ impl Delays {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub group: u32,
-    /// The first of its own transmitters: four for access, out of and into the source, then out of the network to the sink
-    /// and back, and after these one or two for control PDUs out of band.
+    /// First of its own transmitters: four for access (out of and into the source, then out of the network to the sink
+    /// and back), followed by one or two for out-of-band control PDUs.
     pub links: u32,
-    /// The hosts at its source and its sink.
+    /// Hosts at its source and its sink.
     pub hosts: [u32; 2],
     pub start: Time,
-    /// [`Time::MAX`] while it has not.
+    /// Finish time; [`Time::MAX`] until then.
     pub finished: Time,
     pub stopped: bool,
     pub main: u32,
     pub reply: u32,
     pub workload: Workload,
-    /// Delivered to the applications at both ends over the whole run.
+    /// Bytes delivered to the applications at both endpoints over the whole run.
     pub delivered: u64,
     pub counts: FlowCounts,
-    /// One-way delays, where the group does not keep them.
+    /// One-way delays, if not recorded by the group.
     pub delay: Option<Box<Delays>>,
-    /// Round-trip times that its senders measured, where the group does not keep them and there are any.
+    /// Round-trip times measured by its senders, if not recorded by the group and if any.
     pub round_trips: Option<Box<Histogram>>,
     pub special: Option<Box<Special>>,
 }
 
-/// The parts that few flows have.
+/// Rarely used state of a flow.
 #[derive(Debug)]
 pub(crate) struct Special {
-    /// [`Time::MAX`] while it has not.
+    /// Failure time; [`Time::MAX`] until then.
     pub failed: Time,
-    /// The application at the sink, where it reads at its own pace.
+    /// The application at the sink, if it reads at a configured rate.
     pub reader: Option<Box<Reader>>,
-    /// Of connections that have ended.
+    /// Counts of closed connections.
     pub ended: Option<Box<Counts>>,
-    /// Of all when counting began, with what had been delivered.
+    /// Counts of all connections at the start of counting, and the bytes delivered by then.
     pub before: Option<Box<(Counts, u64)>>,
-    /// The same of two-level flow control's own counts: of connections that have ended, and of all when counting began.
+    /// Counts of two-level flow control: those of closed connections, and those of all at the start of counting.
     pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
 }
 
@@ -177,12 +178,12 @@ impl Special {
 }
 
 impl Flow {
-    /// The parts that few have, to add to them.
+    /// Returns the rarely used state, allocated on first use.
     pub fn special(&mut self) -> &mut Special {
         self.special.get_or_insert_with(|| Box::new(Special::NONE))
     }
 
-    /// The time at which it failed; [`Time::MAX`] while it has not.
+    /// Returns the failure time; [`Time::MAX`] until then.
     pub fn failed(&self) -> Time {
         self.special.as_ref().map_or(Time::MAX, |special| special.failed)
     }
@@ -196,22 +197,23 @@ impl Flow {
         self.special.as_deref_mut()?.reader.as_deref_mut()
     }
 
-    /// The counts of connections that have ended, to add to them.
+    /// Returns the mutable counts of closed connections.
     pub fn ended(&mut self) -> &mut Counts {
         self.special().ended.get_or_insert_default()
     }
 
-    /// The counts of all connections when counting began, with what had been delivered.
+    /// Returns the counts of all connections at the start of counting, and the bytes delivered by then.
     pub fn before(&self) -> Option<&(Counts, u64)> {
         self.special.as_deref()?.before.as_deref()
     }
 
-    /// Two-level flow control's own counts: of connections that have ended, and of all when counting began.
+    /// Returns the counts of two-level flow control: those of closed connections, and those of all at the start of
+    /// counting.
     pub fn two_level(&self) -> Option<&[TwoLevelCounts; 2]> {
         self.special.as_deref()?.two_level.as_deref()
     }
 
-    /// A flow that has no connection yet, sends whatever it is given, and measures no delays.
+    /// Returns a flow without connections and delay measurements, with unlimited sending.
     pub fn idle(group: u32, links: u32, hosts: [u32; 2], start: Time) -> Self {
         Self {
             group,
@@ -231,15 +233,15 @@ impl Flow {
         }
     }
 
-    /// The flow as it stands in for itself where another part of the run has it.
+    /// Returns the placeholder for a flow of another partition.
     pub fn stand_in(&self) -> Self {
         Self::idle(self.group, self.links, self.hosts, self.start)
     }
 
-    /// Adds what was measured at the sink, where that was another part's.
+    /// Adds the measurements of the sink from another partition.
     pub fn add_sink(&mut self, sink: Self) {
         self.delay = sink.delay;
-        // Of the sender of a reply.
+        // These are from the sender of responses.
         if let Some(round_trips) = sink.round_trips {
             self.round_trips.get_or_insert_default().merge(&round_trips);
         }
@@ -256,14 +258,14 @@ impl Flow {
         }
     }
 
-    /// The connections that the flow has from its start.
+    /// Returns the connections that the flow has from its start.
     pub fn own_connections(&self) -> impl Iterator<Item = u32> + use<> {
         [self.main, self.reply].into_iter().filter(|&number| number != NO_CONNECTION)
     }
 }
 
 impl Group {
-    /// The same group when nothing has happened.
+    /// Returns the group in its initial state.
     pub fn fresh(&self) -> Self {
         Self {
             name: self.name.clone(),
@@ -277,13 +279,13 @@ impl Group {
         }
     }
 
-    /// The place of its flow of that number among all that open connections as the run goes on, if it does.
+    /// Returns the position of its flow of that number among all that open connections during the run, if it does.
     #[inline]
     pub fn opener(&self, flow: u32) -> Option<usize> {
         self.opening.map(|first| (first + flow - self.first_flow) as usize)
     }
 
-    /// Adds what a part of the run measured of the same group.
+    /// Adds another partition's measurements of the same group.
     pub fn add(&mut self, other: &Self) {
         self.completions.merge(&other.completions);
         self.completions.given_up += other.completions.given_up;
@@ -292,7 +294,7 @@ impl Group {
         self.round_trips.merge(&other.round_trips);
     }
 
-    /// The ways by which packets of its flow of that number leave the source, and the sink.
+    /// Returns the paths of packets from the source and from the sink of its flow of that number.
     pub fn ways(&self, flow: &Flow, number: u32) -> [Way; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
         let [source, sink] = flow.hosts;

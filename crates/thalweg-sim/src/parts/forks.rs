@@ -1,45 +1,45 @@
-//! Places on routes at which packets go on by one of several links.
+//! ECMP groups: positions on routes with a choice of next links.
 
 use crate::event::MAX_ENTITIES;
 use crate::parts::packet::{Flags, Packet};
 use std::sync::Arc;
 
-/// Entries of the table of routes from here on are no links: forks up to the two ends of a route.
+/// Smallest entry of the route table that is not a link: ECMP groups, up to the two end markers of a route.
 pub(crate) const FORK: u32 = MAX_ENTITIES;
 
-/// A way to go on: a link, and the position in the table of routes behind it.
+/// A next hop: a link, and the position after it in the route table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Branch {
     pub link: u32,
     pub next: u32,
 }
 
-/// All forks of a run. Which branch a packet takes is a function of the packet and of the fork's node alone, and so the same in
-/// whatever part of a run the packet is.
+/// All ECMP groups of a run. The choice is a function of the packet and of the group's node alone, hence the same in
+/// every partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forks {
     pub seed: u64,
-    /// Each packet goes its own way; those of a connection stay together otherwise.
+    /// True if each packet is hashed; otherwise the connection is.
     pub by_packet: bool,
-    /// The node of each fork, and the position behind its last branch.
+    /// Node of each group, and end position of its branches.
     forks: Arc<[(u32, u32)]>,
     branches: Arc<[Branch]>,
 }
 
 impl Forks {
-    /// Forks, each with its node and the end of its branches.
+    /// Builds ECMP groups, each from its node and the end of its branches.
     pub fn new(seed: u64, by_packet: bool, forks: Vec<(u32, u32)>, branches: Vec<Branch>) -> Self {
         Self { seed, by_packet, forks: forks.into(), branches: branches.into() }
     }
 
-    /// The branches of the fork at an entry of the table of routes.
+    /// Returns the branches of the group at an entry of the route table.
     pub fn branches(&self, entry: u32) -> &[Branch] {
         let fork = (entry - FORK) as usize;
         let first = fork.checked_sub(1).map_or(0, |before| self.forks[before].1);
         &self.branches[first as usize..self.forks[fork].1 as usize]
     }
 
-    /// The branch that a packet takes at an entry of the table.
+    /// Returns the branch of a packet at an entry of the route table.
     #[cold]
     #[inline(never)]
     pub fn choose(&self, packet: &Packet, entry: u32) -> Branch {
@@ -54,7 +54,7 @@ impl Forks {
     }
 }
 
-/// A permutation of all numbers in which each bit depends on each (the finaliser of splitmix64).
+/// Permutes 64-bit numbers; each output bit depends on each input bit (the finaliser of splitmix64).
 fn mix(mut number: u64) -> u64 {
     number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -66,8 +66,9 @@ fn mix(mut number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Connections spread evenly over branches: with n of them and m branches each gets n / m with a variance of n / m (1 - 1 / m), and
-    /// the sum of squares is distributed as chi squared with m - 1 degrees of freedom, of which 99.99 % are below 35 for m = 9.
+    /// Connections spread evenly over branches: of n connections each of m branches gets n / m, with variance n / m (1
+    /// - 1 / m). The sum of squares is chi-squared with m - 1 degrees of freedom: for m = 9, 99.99 % of values are
+    /// below 35.
     #[test]
     fn branches_are_taken_evenly() {
         let branches: Vec<Branch> = (0..9).map(|link| Branch { link, next: 0 }).collect();
@@ -84,7 +85,7 @@ mod tests {
         }
     }
 
-    /// Packets of a connection stay together unless they are sprayed, and its answers have a way of their own.
+    /// Packets of a connection take the same path unless they are sprayed; its answers are hashed separately.
     #[test]
     fn connections_stay_together() {
         let branches: Vec<Branch> = (0..64).map(|link| Branch { link, next: 0 }).collect();

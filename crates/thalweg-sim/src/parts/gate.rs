@@ -1,18 +1,18 @@
-//! Gates of nodes: engines that pause and resume the flows which begin there.
+//! Gates of nodes: engines that pause and resume the flows that start there.
 
 use thalweg_proto::gate::{Gate, GateConfig};
 use thalweg_proto::units::Time;
 
-/// "No gate".
+/// Placeholder for no gate.
 pub(crate) const NO_GATE: u16 = u16::MAX;
 
-/// The gate of a node. It numbers flows by their connections.
+/// The gate of a node. It identifies flows by their connections.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeGate {
     pub gate: Gate,
-    /// The time at which its timer event is due; [`Time::MAX`] when none is in the queue.
+    /// Time of its pending timer event; [`Time::MAX`] if none is queued.
     pub armed: Time,
-    /// True while its wishes are being carried out: it acts afterwards on what it hears on the way.
+    /// True while its outputs are being processed; inputs received meanwhile are handled afterwards.
     pub is_draining: bool,
 }
 

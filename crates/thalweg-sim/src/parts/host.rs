@@ -1,4 +1,4 @@
-//! Hosts: those whose one processor works on every packet that is sent or received, and [threads](Thread).
+//! Hosts: single processors that handle every packet sent or received, and [threads](Thread).
 
 use crate::Pdu;
 use crate::parts::packet::EndpointId;
@@ -7,29 +7,29 @@ use crate::processing::Processing;
 use std::collections::VecDeque;
 use thalweg_proto::units::Duration;
 
-/// Packets that wait for a host's processor; further ones are dropped.
+/// Maximum number of packets waiting for a host's processor; more are dropped.
 pub(crate) const MAX_WAITING: usize = 1 << 16;
 
-/// The job that a processor is working on.
+/// The current job of a processor.
 #[derive(Debug)]
 pub(crate) enum Job {
     Receive { endpoint: EndpointId, packet: u32 },
     Send { endpoint: EndpointId, pdu: Pdu },
 }
 
-/// A host that is not ideal.
+/// A non-ideal host.
 #[derive(Debug)]
 pub(crate) enum Host {
-    /// Of a node, and of all endpoints there.
+    /// The processor of a node, shared by all endpoints there.
     Processor(Processor),
-    /// Of one end of a flow.
+    /// The thread of one endpoint of a flow.
     Thread(Box<Thread>),
-    /// A real one, outside of the simulation: it gets what arrives, and sends of its own accord.
+    /// A real host outside the simulation: it receives what arrives, and sends on its own.
     Outside,
 }
 
 impl Host {
-    /// The host as it stands in for itself where another part of the run has it: it has nothing to do, at the same cost.
+    /// Returns the placeholder for a host of another partition: idle, at the same cost.
     pub fn stand_in(&self) -> Self {
         match self {
             Self::Processor(processor) => Self::Processor(Processor::new(processor.processing)),
@@ -38,7 +38,7 @@ impl Host {
         }
     }
 
-    /// The time for which it works on a packet of `size` bytes.
+    /// Returns the processing time of a packet of `size` bytes.
     pub fn cost(&self, size: u32) -> Duration {
         match self {
             Self::Processor(processor) => processor.cost(size),
@@ -48,10 +48,9 @@ impl Host {
     }
 }
 
-/// A processor that needs time for each packet. Work waits in three lines: received answers (what a receiver of data sends:
-/// acknowledgements, reports; and routers' messages), endpoints that want to send, and what senders of data sent; the
-/// first that is not empty is served. Work and transmission overlap: the transmitter has
-/// a queue of its own.
+/// A processor that takes time for each packet. It serves three queues in order of priority: received answers (from
+/// data receivers: acknowledgements, reports; and routers' messages), endpoints with something to send, and packets
+/// received from data senders. Processing and transmission overlap: the transmitter has its own queue.
 #[derive(Debug)]
 pub(crate) struct Processor {
     processing: Processing,

@@ -1,4 +1,4 @@
-//! The parts of a run, each with methods of its own; none knows the event loop.
+//! The components of a run, each with its own methods and independent of the event loop.
 
 pub(crate) mod border;
 pub(crate) mod drop_tail;

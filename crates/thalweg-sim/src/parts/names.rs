@@ -1,4 +1,4 @@
-//! The names of transmitters, for people and for random streams.
+//! Names of transmitters, for display and for random streams.
 
 use thalweg_proto::random::Stream;
 
@@ -6,9 +6,9 @@ use thalweg_proto::random::Stream;
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     seed: u64,
-    /// Each direction of each link of the specification: the link's name, and the nodes that it leads from and to.
+    /// Link name, source node and destination node of each direction of each link of the specification.
     pub links: Vec<(String, String, String)>,
-    /// The first transmitter of each group of flows with links of its own, and the group's name.
+    /// First transmitter and name of each group with links of its own.
     groups: Vec<(u32, String)>,
 }
 
@@ -17,18 +17,18 @@ impl Names {
         Self { seed, links: Vec::new(), groups: Vec::new() }
     }
 
-    /// Transmitters from `first` on belong to the flows of `group`.
+    /// Assigns the transmitters from `first` on to the flows of `group`.
     pub fn begin_group(&mut self, first: u32, group: &str) {
         self.groups.push((first, group.to_owned()));
     }
 
-    /// True for a direction of one of the specification's links.
+    /// Returns true for a direction of a link of the specification.
     pub fn is_link(&self, transmitter: u32) -> bool {
         (transmitter as usize) < self.links.len()
     }
 
-    /// The random stream for `purpose` of a transmitter. It is named by the link and its direction, or by the group and
-    /// the number within it, so that a link or group more does not change what others draw.
+    /// Returns a transmitter's random stream for `purpose`. It is named by link and direction, or by group and number
+    /// within it: an added link or group does not change the draws of others.
     pub fn stream(&self, purpose: &str, transmitter: u32) -> Stream {
         if let Some((link, _, _)) = self.links.get(transmitter as usize) {
             return Stream::new(self.seed, &format!("{purpose}@link {link}"), u64::from(transmitter % 2));
@@ -41,8 +41,8 @@ impl Names {
         Stream::new(self.seed, &format!("{purpose}@flow {group}"), u64::from(transmitter - first))
     }
 
-    /// The random stream for what flow `index` of `group` draws once at a line, which is a direction of the specification's links
-    /// or, by `side`, one of the flow's own access. Both directions of a line share it.
+    /// Returns the random stream for a constant draw of flow `index` of `group` at a link: a direction of a link of the
+    /// specification or, by `side`, the flow's own access link. Both directions of a link share it.
     pub fn flow_stream(&self, transmitter: u32, side: u32, group: &str, index: u32) -> Stream {
         let line = match (self.links.get(transmitter as usize), side) {
             (Some((link, ..)), _) => format!("link {link}"),
@@ -57,7 +57,7 @@ impl Names {
 mod tests {
     use super::*;
 
-    /// A link or group before others moves their numbers, not their streams.
+    /// Inserting a link or group shifts the numbers of later ones, but not their streams.
     #[test]
     fn streams_follow_names() {
         let names = |extra: bool| {

@@ -1,4 +1,4 @@
-//! Packets on their way: transmitters, queues, wires.
+//! Forwarding state: transmitters, queues, and packets in propagation.
 
 use crate::parts::feedback::MessageWays;
 use crate::parts::forks::{Branch, FORK, Forks};
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::Dropped;
 
-/// The hop after the last: the packet's endpoint.
+/// Marker after the last hop: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
-/// The hop that is the packet's own ([`Packet::exit`](crate::parts::packet::Packet)): the access link of its endpoint, so that
-/// all flows of a group share one route.
+/// Placeholder hop, replaced by the packet's own ([`Packet::exit`](crate::parts::packet::Packet)): the access link of
+/// its endpoint. All flows of a group thus share one route.
 pub(crate) const EXIT: u32 = u32::MAX - 1;
 
 /// All transmitters and the packets among them.
@@ -21,70 +21,70 @@ pub(crate) const EXIT: u32 = u32::MAX - 1;
 pub(crate) struct Network {
     pub packets: Packets,
     pub transmitters: Vec<Transmitter>,
-    /// The stations of those that are not plain access links.
+    /// Extended state of transmitters other than plain access links.
     pub stations: Vec<Station>,
-    /// The descriptions of transmitters; those of access links share theirs.
+    /// Descriptions of transmitters; those of access links are shared.
     pub directions: Vec<DirectionSpec>,
-    /// The speed of each of those.
+    /// Speed for each description.
     pub speeds: Vec<Speed>,
-    /// Routes: transmitters, places where there is a choice, and perhaps [`EXIT`], each route ended by [`END`].
+    /// Routes: transmitters, ECMP groups, and possibly [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
     pub forks: Forks,
     /// The names of transmitters.
     pub names: Names,
-    /// Scheduled changes and the transmitters that they are for.
+    /// Scheduled changes and their transmitters.
     pub changes: Vec<(u32, Change)>,
-    /// The time for which transmitters still worked, when counting began, on what they had in service then.
+    /// Remaining service time of the packet in service at the start of counting, by transmitter.
     pub in_service: BTreeMap<u32, Duration>,
-    /// The packets that do not arrive in the order of their wire: by transmitter, arrival, and how many there were before.
+    /// Packets that arrive out of order, by transmitter, arrival time and sequence number.
     pub strays: BTreeMap<(u32, Time, u64), u32>,
-    /// The number of strays so far.
+    /// Number of out-of-order packets so far.
     pub strayed: u64,
-    /// Packets that have left a transmitter.
+    /// Number of packets transmitted.
     pub hops: u64,
-    /// For queues to tell what they drop; empty between two events.
+    /// Output buffer for packets dropped by queues; empty between two events.
     pub dropped: Vec<Dropped>,
-    /// The messages of routers to sources.
+    /// Paths of routers' messages to sources.
     pub messages: MessageWays,
 }
 
 impl Network {
-    /// The station that a transmitter has beside it, if it has one.
+    /// Returns the extended state of a transmitter, if any.
     #[inline]
     pub fn station(&self, link: u32) -> Option<&Station> {
         Some(&self.stations[self.transmitters[link as usize].station()?])
     }
 
-    /// The same, to change it.
+    /// Returns the mutable extended state of a transmitter, if any.
     #[inline]
     pub fn station_mut(&mut self, link: u32) -> Option<&mut Station> {
         Some(&mut self.stations[self.transmitters[link as usize].station()?])
     }
 
-    /// The description of a transmitter.
+    /// Returns the description of a transmitter.
     #[inline]
     pub fn direction(&self, link: u32) -> &DirectionSpec {
         &self.directions[self.transmitters[link as usize].spec as usize]
     }
 
-    /// A transmitter's rate now; zero in an outage.
+    /// Returns a transmitter's current rate; zero in an outage.
     pub fn rate(&self, link: u32) -> Rate {
         let spec = self.direction(link);
         self.station(link).map_or(spec.rate, |station| station.rate(spec))
     }
 
-    /// False for a transmitter in an outage, or without any rate.
+    /// Returns false for a transmitter in an outage or without a rate.
     #[inline]
     pub(crate) fn can_send(&self, link: u32) -> bool {
-        // A speed is a rate above zero that never changes.
+        // A `Speed` is a constant positive rate.
         self.speeds[self.transmitters[link as usize].spec as usize].picos_per_byte != 0
             || !self.rate(link).is_zero()
     }
 
-    /// True for a transmitter that may send a packet at once, unseen by its queue.
+    /// Returns true for a transmitter that may send a packet at once, bypassing its queue.
     #[inline(always)]
     pub fn can_pass(&self, link: u32) -> bool {
-        // One whose queue sees all, or that is watched, has no speed.
+        // Transmitters with a discipline that sees all packets, or with a feedback policy, have no `Speed`.
         self.speeds[self.transmitters[link as usize].spec as usize].picos_per_byte != 0
             || self.can_pass_in_general(link)
     }
@@ -96,7 +96,7 @@ impl Network {
             && !self.rate(link).is_zero()
     }
 
-    /// The queue of a transmitter with a station, made if there was none.
+    /// Returns the queue of a transmitter with extended state, created on first use.
     #[inline]
     pub fn waiting(&mut self, link: u32) -> Option<&mut Waiting> {
         let transmitter = &self.transmitters[link as usize];
@@ -106,7 +106,8 @@ impl Network {
         Some(station.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link)))
     }
 
-    /// The hops of the route that starts there, with [`EXIT`] for the packet's own; at forks by their first branch.
+    /// Returns the hops of the route at `start`, with [`EXIT`] for the packet's own hop, and the first branch of ECMP
+    /// groups.
     pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = start;
         core::iter::from_fn(move || {
@@ -122,7 +123,7 @@ impl Network {
         })
     }
 
-    /// All links on the routes that start at these places, some more than once.
+    /// Returns all links on the routes at these positions, possibly with duplicates.
     pub fn links_from(&self, starts: impl Iterator<Item = u32>) -> Vec<u32> {
         let (mut left, mut links) = (starts.collect::<Vec<u32>>(), Vec::new());
         let mut seen = BTreeSet::new();
@@ -144,7 +145,7 @@ impl Network {
         links
     }
 
-    /// The place to which a packet goes at the end of the wire that it is on, if there is such a packet.
+    /// Returns the destination of a packet at the end of its link, if there is such a packet.
     #[inline]
     pub fn destination(&self, packet: u32) -> Destination {
         let Some(packet) = self.packets.find(packet) else {
@@ -158,21 +159,21 @@ impl Network {
         }
     }
 
-    /// A packet is to arrive from `link` out of the wire's order.
+    /// Registers a packet that arrives from `link` out of order.
     pub fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
         self.packets.get_mut(packet).arrives_at = arrives;
         self.strays.insert((link, arrives, self.strayed), packet);
         self.strayed += 1;
     }
 
-    /// The first to be sent of the packets that arrive now from `link` out of the wire's order, behind its number.
+    /// Takes the first sent of the out-of-order packets that arrive now from `link`, with its sequence number.
     pub fn take_stray(&mut self, link: u32, now: Time) -> Option<(u64, u32)> {
         let (&key, &packet) = self.strays.range((link, now, 0)..=(link, now, u64::MAX)).next()?;
         self.strays.remove(&key);
         Some((key.2, packet))
     }
 
-    /// A packet joins a line: at its end, or, if it is urgent, behind the urgent ones at its head.
+    /// Appends a packet to an unbounded FIFO; an urgent one is inserted after the urgent ones at the head.
     pub fn line_up(&mut self, link: u32, packet: u32) {
         let transmitter = &mut self.transmitters[link as usize];
         let is_urgent = |packets: &Packets, packet: u32| packets.get(packet).flags.has(Flags::URGENT);
@@ -198,7 +199,7 @@ impl Network {
     }
 }
 
-/// The place to which a packet goes next.
+/// Next destination of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Destination {
     Link(u32),

@@ -1,10 +1,10 @@
-//! The numbers of connections, and their places in tables.
+//! Connection ids, and their positions in tables.
 //!
-//! What a flow has from its start is numbered in the order in which flows start, and that is its place. Flows whose transfers arrive
-//! at random open connections as the run goes on. Each has numbers of its own: the first, and from there in steps of as many as
-//! there are such flows. So a number follows from its flow alone, in whatever part of a run. It is what packets carry, what queues
-//! and forks tell connections apart by, and what ties go by. Places are given as they are needed, so that tables are as long as there
-//! were connections at a time.
+//! Connections open from the start are numbered in the order of their flows' start, and the number is their position.
+//! Flows with random arrivals of transfers open connections during the run. The ids of each such flow are an arithmetic
+//! progression: a first id, then steps of the number of such flows. An id therefore depends on its flow alone, in every
+//! partition. Packets carry it, queues and ECMP groups distinguish connections by it, and ties are broken by it.
+//! Positions are assigned on demand: tables are as long as the maximum number of simultaneous connections.
 
 use crate::parts::packet::EndpointId;
 use crate::spec::{GroupSpec, TransportSpec};
@@ -12,47 +12,47 @@ use crate::wheel::ENTITY_BITS;
 use std::sync::Arc;
 use thalweg_catalog::Ends;
 
-/// True for a group whose flows open connections as the run goes on: datagrams have none to open and close.
+/// Returns true for a group whose flows open connections during the run; datagrams have none to open and close.
 pub(crate) fn opens(group: &GroupSpec) -> bool {
     group.workload.has_transfers() && group.transport.properties().is_reliable()
 }
 
-/// True if the ends of such a connection know no more of each other than packets tell: its receiver begins with the first packet that
-/// reaches it, and stays until the first of the next connection in its place.
+/// Returns true if the endpoints of such a connection interact by packets alone: its receiver is created by the first
+/// packet that reaches it, and stays until the first packet of the next connection in its slot.
 pub(crate) fn has_ends_apart(transport: &TransportSpec) -> bool {
     matches!(transport.ends, Ends::Window(_)) && transport.ends.handshake().is_none()
 }
 
-/// Connections are numbered below this: their ends are entities of events.
+/// Upper bound of connection ids: their endpoints are entities of events.
 const MOST_CONNECTIONS: u32 = 1 << (ENTITY_BITS - 1);
 
-/// The connections of one flow that opens them as the run goes on.
+/// The connections of one flow that opens them during the run.
 #[derive(Clone, Debug, Default)]
 struct Opened {
-    /// By the order of their numbers.
+    /// Positions, in the order of their ids.
     places: Vec<u32>,
-    /// Places whose connections have ended, for the next ones: a late packet is then still one of this flow.
+    /// Positions of closed connections, for reuse: a late packet then still belongs to this flow.
     vacant: Vec<u32>,
 }
 
-/// The numbers of all connections of a run, and their places in one part of it.
+/// The ids of all connections of a run, and their positions in one partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
-    /// Connections below this are where their number says. All are where no flow opens any as the run goes on.
+    /// Bound below which ids are positions; all ids are positions if no flow opens connections during the run.
     fixed: u32,
-    /// The ends of these.
+    /// Number of their endpoints.
     fixed_ends: u32,
-    /// So many of these have been opened.
+    /// Number of them that have been opened.
     begun: u32,
-    /// The flows that open connections as the run goes on.
+    /// The flows that open connections during the run.
     flows: Arc<[u32]>,
     opened: Vec<Opened>,
-    /// The numbers of the places from `fixed` on.
+    /// Ids of the positions from `fixed` on.
     numbers: Vec<u32>,
 }
 
 impl Numbers {
-    /// Numbers of `fixed` connections that flows have from their start, and of those that `flows` open.
+    /// Builds the ids of `fixed` connections open from the start, and of those that `flows` open.
     pub fn new(fixed: u32, flows: Vec<u32>) -> Self {
         let opened = vec![Opened::default(); flows.len()];
         let fixed = if flows.is_empty() { u32::MAX } else { fixed };
@@ -66,18 +66,18 @@ impl Numbers {
         }
     }
 
-    /// The same numbers where nothing has been opened.
+    /// Returns the same ids without any opened connection.
     pub fn fresh(&self) -> Self {
         let opened = vec![Opened::default(); self.opened.len()];
         Self { opened, begun: 0, numbers: Vec::new(), flows: Arc::clone(&self.flows), ..*self }
     }
 
-    /// The connections that tables have room for from the beginning.
+    /// Returns the number of connections with reserved table entries.
     pub fn fixed(&self) -> u32 {
         if self.fixed == u32::MAX { 0 } else { self.fixed }
     }
 
-    /// The place of the next connection that a flow has from its start, in a table of so many.
+    /// Returns the position of the next connection that a flow has from its start, in a table of `length` entries.
     pub fn begin(&mut self, length: usize) -> u32 {
         if self.fixed == u32::MAX {
             return length as u32;
@@ -86,7 +86,7 @@ impl Numbers {
         self.begun - 1
     }
 
-    /// The number of the end at this place.
+    /// Returns the id of the endpoint at this position.
     #[inline]
     pub fn of_end(&self, place: EndpointId) -> EndpointId {
         if place < self.fixed_ends { place } else { self.of_opened_end(place) }
@@ -97,7 +97,7 @@ impl Numbers {
         self.numbers[(place / 2 - self.fixed) as usize] * 2 + place % 2
     }
 
-    /// The place of the end of this number; none where it is not here, or was not opened yet.
+    /// Returns the position of the endpoint with this id; `None` if it is in another partition or not open yet.
     #[inline]
     pub fn end(&self, number: EndpointId) -> Option<EndpointId> {
         if number < self.fixed_ends { Some(number) } else { self.opened_end(number) }
@@ -109,55 +109,56 @@ impl Numbers {
         self.opened[opener].places.get(turn).map(|place| place * 2 + number % 2)
     }
 
-    /// The place of the connection of this number.
+    /// Returns the position of the connection with this id.
     pub fn place(&self, number: u32) -> Option<u32> {
         self.end(number * 2).map(|end| end / 2)
     }
 
-    /// The flow, by its place among those that open connections, and which of its connections this is.
+    /// Returns the flow, by position among those that open connections, and the index of this connection in it.
     fn turn(&self, number: u32) -> Option<(usize, usize)> {
         let behind = number.checked_sub(self.fixed)? as usize;
         Some((behind % self.flows.len(), behind / self.flows.len()))
     }
 
-    /// The flow that has this number, where it opens connections as the run goes on: its place among such flows, and its number.
+    /// Returns the flow with this id, if it opens connections during the run: its position among such flows, and its
+    /// number.
     pub fn flow(&self, number: u32) -> Option<(usize, u32)> {
         let (opener, _) = self.turn(number)?;
         Some((opener, self.flows[opener]))
     }
 
-    /// The places of the connections of such a flow.
+    /// Returns the positions of the connections of such a flow.
     pub fn places(&self, opener: usize) -> &[u32] {
         &self.opened[opener].places
     }
 
-    /// All such flows, in order.
+    /// Returns all such flows, in order.
     pub fn flows(&self) -> &[u32] {
         &self.flows
     }
 
-    /// A place whose connection has ended, taken for another of its flow.
+    /// Takes the position of a closed connection for a new one of its flow.
     pub fn take_vacant(&mut self, opener: usize) -> Option<u32> {
         self.opened[opener].vacant.pop()
     }
 
-    /// The connection at a place of this flow has ended.
+    /// Releases the position of this flow's closed connection.
     pub fn vacate(&mut self, opener: usize, place: u32) {
         self.opened[opener].vacant.push(place);
     }
 
-    /// The connections that one such flow may have at a time.
+    /// Returns the maximum number of simultaneous connections of one such flow.
     pub fn most(&self) -> u32 {
         (MOST_CONNECTIONS - self.fixed()) / self.flows.len().max(1) as u32
     }
 
-    /// True if such a flow may have one connection more.
+    /// Returns true if such a flow may have one more connection.
     pub fn has_room(&self, opener: usize) -> bool {
         let Opened { places, vacant } = &self.opened[opener];
         !vacant.is_empty() || places.len() < self.most() as usize
     }
 
-    /// The next place, which is this one, is such a flow's.
+    /// Assigns the next position, `place`, to such a flow.
     pub fn add(&mut self, opener: usize, place: u32) {
         let places = &mut self.opened[opener].places;
         self.numbers.push(self.fixed + (places.len() * self.flows.len() + opener) as u32);
@@ -169,11 +170,12 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    /// Two parts, and one that has all, give places in different orders: numbers are the same, and lead back to their places.
+    /// Two partitions and an unpartitioned run assign positions in different orders: ids are the same, and map back to
+    /// their positions.
     #[test]
     fn numbers_follow_from_the_flow() {
         let whole = Numbers::new(3, vec![4, 7, 9]);
-        // By place from 3 on: the flow's place among those that open connections.
+        // By position from 3 on: the flow's position among those that open connections.
         let orders: [&[usize]; 3] = [&[0, 1, 2, 0, 0, 1], &[2, 1, 1, 0, 0, 0], &[1, 0, 1, 0, 0, 2]];
         let expected = [[4, 3], [4, 6], [7, 4], [7, 7], [9, 5], [4, 9]];
         for order in orders {
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The last number of every flow is still one of an entity; a place that is vacant is room.
+    /// The last id of every flow is still a valid entity; a released position counts as free.
     #[test]
     fn numbers_end_where_keys_do() {
         let mut numbers = Numbers::new(3, (0..1 << 22).collect());
@@ -226,7 +228,7 @@ mod tests {
         assert_eq!((numbers.take_vacant(last), numbers.take_vacant(last)), (Some(5), None));
     }
 
-    /// Numbers are places where no flow opens connections as the run goes on.
+    /// Ids are positions if no flow opens connections during the run.
     #[test]
     fn others_are_where_their_number_says() {
         let mut numbers = Numbers::new(3, Vec::new());

@@ -1,55 +1,55 @@
-//! Real hosts at nodes of a network: the packets that have arrived for them, and the flows between them.
+//! Real hosts at nodes of a network: their flows, and the packets that have arrived for them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::Ecn;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
 
-/// The name of real flows in results, where others have that of their scheme.
+/// Scheme name of real flows in results.
 pub const SCHEME: &str = "live";
 
 /// A packet at the end of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The time at which it is there.
+    /// Arrival time.
     pub at: Time,
-    /// The flow that it belongs to.
+    /// Flow of the packet.
     pub flow: u32,
-    /// The ECN codepoint that it has now.
+    /// Current ECN codepoint.
     pub ecn: Ecn,
-    /// A wire has damaged it.
+    /// True if the packet was damaged.
     pub damaged: bool,
     /// The packet.
     pub bytes: Vec<u8>,
 }
 
-/// A router's message at its destination.
+/// A router's feedback message at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The time at which it is there.
+    /// Arrival time.
     pub at: Time,
-    /// The connection whose source it is for.
+    /// Connection whose source it addresses.
     pub connection: u32,
-    /// Its content. Of a packet that was dropped it has the serial number that [`Live::enter`](crate::live::Live::enter) gave.
+    /// Content. For a dropped packet it has the serial number returned by [`Live::enter`](crate::live::Live::enter).
     pub feedback: Feedback,
 }
 
-/// One direction of a link in the middle of a run.
+/// State of one direction of a link during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineNow {
-    /// Its rate, which is the mean one where a capacity trace rules; zero in an outage.
+    /// Current rate; the mean rate with a capacity trace, zero in an outage.
     pub rate: Rate,
-    /// Bytes transmitted since the beginning.
+    /// Bytes transmitted since the start.
     pub bytes: u64,
-    /// Packets that wait.
+    /// Number of queued packets.
     pub waiting: u64,
-    /// Packets that the queue dropped and the wire lost since the beginning.
+    /// Packets dropped by the queue or lost in propagation since the start.
     pub lost: u64,
-    /// Packets marked since the beginning.
+    /// Packets marked since the start.
     pub marks: u64,
 }
 
-/// A packet that waits at a gate.
+/// A packet held at a gate.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub priority: u8,
@@ -57,29 +57,29 @@ pub(crate) struct Held {
     pub bytes: Vec<u8>,
 }
 
-/// The hosts outside of a simulation whose packets cross its network.
+/// Real hosts whose packets cross the simulated network.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
-    /// The packets that have arrived and that nobody has fetched, in the order of time.
+    /// Arrived packets not collected yet, in order of time.
     pub arrived: Vec<Arrival>,
-    /// The connections that a gate holds back, with what waits there.
+    /// Connections paused by a gate, with their held packets.
     pub paused: BTreeMap<u32, VecDeque<Held>>,
-    /// The bytes that wait at gates.
+    /// Bytes held at gates.
     pub held_bytes: u64,
     /// The gate of each node.
     pub gates: Vec<u16>,
-    /// The messages of routers that have come to their sources.
+    /// Routers' messages that have reached their sources.
     pub messages: Vec<Message>,
-    /// The connections whose sources understand such messages.
+    /// Connections whose sources handle such messages.
     pub listening: BTreeSet<u32>,
-    /// Those of others are told by CE in their next packet that leaves the queue.
+    /// True if messages for other sources are translated into CE on their next packet that leaves the queue.
     pub translates: bool,
-    /// The queues from which a packet of a connection is to leave with CE.
+    /// Queue and connection whose next packet leaves with CE.
     pub due: BTreeSet<(u32, u32)>,
-    /// Connections that were closed, to be used again.
+    /// Closed connections, for reuse.
     pub vacant: Vec<u32>,
-    /// The number of the entry that stands for real hosts among those of the simulation.
+    /// Index of the host entry that represents real hosts.
     pub host: u32,
-    /// The position among transports of the one of real packets.
+    /// Index of the transport of real packets.
     pub transport: u32,
 }

@@ -1,4 +1,4 @@
-//! Packets in the network: one store for all, so that none is allocated on its way.
+//! The packet table: one pool for all packets in the network avoids allocations.
 
 use crate::Pdu;
 use crate::prefetch::prefetch;
@@ -8,39 +8,39 @@ use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
 use thalweg_proto::{Ecn, datagram};
 
-/// An endpoint by its position: twice its connection's, plus one for the receiving end.
+/// An endpoint by position: twice its connection's, plus one for the receiver.
 pub(crate) type EndpointId = u32;
 
-/// "No packet".
+/// Placeholder for no packet.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A packet: one cache line.
+/// A packet, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// The time at which it reaches the far end of the link that it is on.
+    /// Arrival time at the far end of its link.
     pub arrives_at: Time,
-    /// The packet behind it on the same wire, or in the same line.
+    /// Next packet on the same link or in the same FIFO.
     pub next: u32,
-    /// The position of its next hop in the table of routes.
+    /// Position of its next hop in the route table.
     pub hop: u32,
-    /// The last hop, where the route leaves it to the packet.
+    /// Last hop, if the route leaves it to the packet.
     pub exit: u32,
-    /// The connection that it belongs to.
+    /// Its connection.
     pub connection: u32,
     /// Its size on the wire in bytes.
     pub size: u32,
-    /// Counts what its endpoint has sent.
+    /// Serial number among the packets of its endpoint.
     pub serial: u32,
-    /// The time at which its endpoint sent it.
+    /// Time at which its endpoint sent it.
     pub sent_at: Time,
-    /// The use of the connection's slot that it belongs to.
+    /// Number of uses of its connection slot.
     pub incarnation: u16,
     pub flags: Flags,
     pub(crate) cargo: Cargo,
 }
 
-/// A PDU in the space that is left of the line. The most frequent ones fit; others are kept beside the packets.
+/// A PDU packed into the rest of the cache line. The most frequent ones fit; others are stored separately.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
     Segment {
@@ -54,17 +54,17 @@ pub(crate) enum Cargo {
         window: u32,
         ce: u16,
     },
-    /// Of another family.
+    /// A PDU of another protocol family.
     Packed(Packed),
     Large(u32),
 }
 
-/// The properties that packets of an endpoint share: the priority of their flow, and the ECN codepoint of data.
+/// Properties common to the packets of an endpoint: priority of the flow, and ECN codepoint of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class(u8);
 
 impl Class {
-    /// The codepoint's place above the priority.
+    /// Bit position of the codepoint, above the priority.
     const ECN: u32 = 6;
 
     pub const fn new(priority: u8, ecn: Ecn) -> Self {
@@ -76,40 +76,40 @@ impl Class {
     }
 }
 
-/// A header's flags.
+/// Header flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u16);
 
 impl Flags {
-    /// Goes ahead of others.
+    /// Precedes other packets.
     pub const URGENT: Self = Self(1);
-    /// Its receiver will drop it.
+    /// Damaged: its receiver drops it.
     pub const DAMAGED: Self = Self(8);
     /// Travels from the receiver to the sender of its connection.
     pub const BACKWARD: Self = Self(16);
     /// A router's message.
     pub const ROUTER: Self = Self(32);
-    /// A router has sent its source a message.
+    /// Caused a router's message to its source.
     pub const TOLD: Self = Self(64);
-    /// Arrives out of the order of its wire; only between parts of a run.
+    /// Arrives out of order; only between partitions.
     pub const STRAY: Self = Self(128);
-    /// Arrives with another before it on the same wire; only in parts of a run that is recorded.
+    /// Arrives at the same time as an earlier packet of the same link; only in partitions of a recorded run.
     pub const TIED: Self = Self(4);
 
-    /// The codepoint's place.
+    /// Bit position of the codepoint.
     const ECN: u32 = 8 + Class::ECN;
 
-    /// The flags that all packets of a class have, in the upper byte.
+    /// Returns the flags common to all packets of a class, in the upper byte.
     pub const fn of_class(class: Class) -> Self {
         Self((class.0 as u16) << 8)
     }
 
-    /// The priority of the packet's flow.
+    /// Returns the priority of the packet's flow.
     pub const fn priority(self) -> u8 {
         Class((self.0 >> 8) as u8).priority()
     }
 
-    /// The ECN codepoint.
+    /// Returns the ECN codepoint.
     #[inline]
     pub const fn ecn(self) -> Ecn {
         Ecn::from_bits((self.0 >> Self::ECN) as u8)
@@ -129,7 +129,7 @@ impl Flags {
         self.0 |= flag.0;
     }
 
-    /// Clears a flag; tells whether it was set.
+    /// Clears a flag; returns true if it was set.
     pub fn clear(&mut self, flag: Self) -> bool {
         let was_set = self.has(flag);
         self.0 &= !flag.0;
@@ -137,7 +137,7 @@ impl Flags {
     }
 }
 
-/// All packets, by number. Numbers are used again, the one freed last first, so that memory stays warm.
+/// All packets, by number. Numbers are reused last in, first out, to keep memory cached.
 #[derive(Clone, Debug)]
 pub(crate) struct Packets {
     packets: Vec<Packet>,
@@ -147,11 +147,11 @@ pub(crate) struct Packets {
     free_large: Vec<u32>,
 }
 
-/// The things that a packet carries which have no room in it.
+/// Packet contents that do not fit into the packet.
 #[derive(Clone, Debug)]
 pub(crate) enum Large {
     Pdu(Pdu),
-    /// A real packet. Engines and traces take it for a datagram.
+    /// A real packet. Engines and traces treat it as a datagram.
     Bytes(Vec<u8>),
 }
 
@@ -169,25 +169,25 @@ impl Packets {
         Self { packets: Vec::new(), free: NONE, live: 0, large: Vec::new(), free_large: Vec::new() }
     }
 
-    /// The number of packets that there are.
+    /// Returns the number of packets.
     pub fn live(&self) -> u64 {
         self.live
     }
 
-    /// Adds a packet, described by `packet` but for its number and what it carries.
+    /// Adds a packet with a PDU; `packet` provides all other fields.
     #[inline(always)]
     pub fn insert(&mut self, mut packet: Packet, pdu: &Pdu) -> u32 {
         packet.cargo = self.pack(pdu);
         self.add(packet)
     }
 
-    /// Adds a packet that carries a real one.
+    /// Adds a packet with real content.
     pub fn insert_bytes(&mut self, mut packet: Packet, bytes: Vec<u8>) -> u32 {
         packet.cargo = self.keep(Large::Bytes(bytes));
         self.add(packet)
     }
 
-    /// Adds a packet that is like another in all but its number.
+    /// Adds a copy of a packet, with a number of its own.
     #[cold]
     pub fn duplicate(&mut self, packet: u32) -> u32 {
         let mut copy = *self.get(packet);
@@ -197,7 +197,7 @@ impl Packets {
         self.add(copy)
     }
 
-    /// Takes the bytes of a packet that carries a real one.
+    /// Takes the content of a real packet.
     pub fn take_bytes(&mut self, packet: u32) -> Option<Vec<u8>> {
         let Cargo::Large(index) = self.get(packet).cargo else { return None };
         match self.large.get_mut(index as usize)? {
@@ -245,10 +245,10 @@ impl Packets {
         }
     }
 
-    // Out of the way of the window transport, which most packets are of.
+    // Kept out of line: most packets are of the window transport.
     #[inline(never)]
     fn pack_other(&mut self, pdu: &Pdu) -> Cargo {
-        // Of the window transport's none fits that comes here.
+        // Window-transport PDUs that reach this point do not fit.
         let packed = if matches!(pdu, Pdu::Window(_)) { None } else { pdu.pack() };
         packed.map_or_else(|| self.pack_large(pdu), Cargo::Packed)
     }
@@ -267,13 +267,13 @@ impl Packets {
         Cargo::Large(self.large.len() as u32 - 1)
     }
 
-    /// The PDU that a packet carries.
+    /// Returns the PDU of a packet.
     #[inline]
     pub fn pdu(&self, packet: u32) -> Pdu {
         self.unpack(self.packets[packet as usize].cargo)
     }
 
-    /// The PDU that was packed, of a packet that is there or was the last to be discarded.
+    /// Returns the packed PDU of a packet, which must exist or be the last discarded one.
     #[inline(always)]
     pub fn unpack(&self, cargo: Cargo) -> Pdu {
         match cargo {
@@ -300,7 +300,7 @@ impl Packets {
         }
     }
 
-    /// True if a PDU carries application data.
+    /// Returns true if a PDU carries application data.
     #[inline]
     pub fn has_payload(&self, cargo: Cargo) -> bool {
         match cargo {
@@ -330,13 +330,13 @@ impl Packets {
         &mut self.packets[packet as usize]
     }
 
-    /// The packet of that number, if it is one.
+    /// Returns the packet of that number, if any.
     #[inline]
     pub fn find(&self, packet: u32) -> Option<&Packet> {
         self.packets.get(packet as usize)
     }
 
-    /// Asks for a packet, if there is one of that number, so that it is in the cache soon.
+    /// Prefetches a packet, if there is one of that number.
     #[inline]
     pub fn prefetch(&self, packet: u32) {
         if let Some(packet) = self.packets.get(packet as usize) {
@@ -344,7 +344,7 @@ impl Packets {
         }
     }
 
-    /// Removes a packet for another store; what has no room in it goes behind the others in `large`.
+    /// Removes a packet for transfer to another table; contents that do not fit are appended to `large`.
     pub fn take(&mut self, packet: u32, large: &mut Vec<Large>) -> Packet {
         let mut taken = *self.get(packet);
         if let Cargo::Large(index) = taken.cargo {
@@ -355,26 +355,26 @@ impl Packets {
         taken
     }
 
-    /// Adds a packet of another store.
+    /// Adds a packet of another table.
     pub fn admit(&mut self, mut packet: Packet, large: &mut [Large]) -> u32 {
         if let Cargo::Large(index) = packet.cargo {
             packet.cargo =
                 self.keep(core::mem::replace(&mut large[index as usize], Large::Bytes(Vec::new())));
         }
         let number = self.add(packet);
-        // Packets come in crowds: the room of the next.
+        // Packets arrive in bursts: prefetches the next free slot.
         self.prefetch(self.free);
         number
     }
 
-    /// Adds all packets of another store, without what they carry: where they are does not matter any more.
+    /// Adds all packets of another table, without their contents or positions.
     pub fn absorb(&mut self, other: &Self) {
         for packet in other.all() {
             self.add(Packet { cargo: Cargo::Ack { cumulative: 0, window: 0, ce: 0 }, ..*packet });
         }
     }
 
-    /// The connections that packets belong to, once for each packet.
+    /// Returns the connection of each packet.
     pub fn connections(&self) -> impl Iterator<Item = u32> {
         self.all().map(|packet| packet.connection)
     }
@@ -404,13 +404,13 @@ impl Packets {
 }
 
 impl Packet {
-    /// The endpoint that it is for.
+    /// Returns its destination endpoint.
     #[inline]
     pub fn destination(&self) -> EndpointId {
         self.connection * 2 + u32::from(!self.flags.has(Flags::BACKWARD))
     }
 
-    /// A packet without cargo.
+    /// A packet without content.
     pub const EMPTY: Self = Self {
         arrives_at: Time::ZERO,
         next: NONE,
@@ -426,7 +426,7 @@ impl Packet {
     };
 }
 
-/// The same once more: acknowledgements with selective ones, which most are that are copied, without asking each family.
+/// Copies a PDU; fast for acknowledgements with SACK blocks, the most common case.
 #[inline]
 pub(crate) fn copy(pdu: &Pdu) -> Pdu {
     match pdu {
@@ -446,13 +446,13 @@ mod tests {
     use thalweg_proto::transport::Feedback;
     use thalweg_proto::window::{RelativeDelay, Timestamp};
 
-    /// The size of a packet is what a simulation of many costs in memory and time; growing it is a decision.
+    /// The packet size determines the memory and time of large simulations; increases must be deliberate.
     #[test]
     fn a_packet_is_a_cache_line() {
         assert_eq!(size_of::<Packet>(), 64);
     }
 
-    /// Every PDU comes out as it went in, small or large, and numbers are used again.
+    /// Every PDU is recovered unchanged, small or large, and numbers are reused.
     #[test]
     fn pdus_survive_packing() {
         let top = Number::new(0xff_ffff);

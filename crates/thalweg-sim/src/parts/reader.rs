@@ -1,48 +1,48 @@
-//! Applications that read what is delivered to them at their own pace.
+//! Applications with a configured read rate.
 
 use crate::event::MAX_ENTITIES;
 use crate::spec::ReadingSpec;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-/// With this bit an application's event is for reading. No flow has such a number.
+/// Flag of an application event for reading; flow numbers never contain it.
 pub(crate) const READS: u32 = MAX_ENTITIES >> 1;
 
-/// The application at the sink of a flow. It reads in order, piece by piece; a piece is read when it has been read whole.
+/// The application at the sink of a flow. It reads in order, piece by piece; a piece counts as read when complete.
 #[derive(Debug)]
 pub(crate) struct Reader {
     spec: Arc<ReadingSpec>,
-    /// The change that comes next.
+    /// The next change.
     next: usize,
     rate: Rate,
-    /// The last rate that it told its receiver.
+    /// The last rate announced to its receiver.
     pub announced: Option<Rate>,
-    /// The largest piece in bytes.
+    /// Maximum piece size in bytes.
     piece: u64,
-    /// Delivered and not read, with the piece that is being read.
+    /// Bytes delivered but not read, including the current piece.
     pub unread: u64,
     unread_peak: u64,
-    /// The piece that is being read; 0 when there is none.
+    /// Size of the current piece; 0 if none.
     reading: u64,
-    /// The part of it that was left at `since`, in bits times the picoseconds of a second.
+    /// Rest of the current piece at `since`, in bits times the picoseconds of a second.
     left: u128,
     since: Time,
-    /// The time at which its event is due; [`Time::MAX`] when none is in the queue.
+    /// Time of its pending event; [`Time::MAX`] if none is queued.
     pub armed: Time,
-    /// Its steps are being taken.
+    /// True while its steps are being processed.
     pub stepping: bool,
-    /// The flow ends when everything has been read.
+    /// True if the flow ends when everything has been read.
     pub ending: bool,
 }
 
 /// The next step of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadStep {
-    /// So many bytes have been read.
+    /// This many bytes have been read.
     Read(u64),
-    /// It tells its receiver how fast it reads.
+    /// Announces its read rate to its receiver.
     Announce,
-    /// Nothing before that time; [`Time::MAX`] when there is nothing to wait for.
+    /// Waits until that time; [`Time::MAX`] if there is nothing to wait for.
     Wait(Time),
 }
 
@@ -65,22 +65,23 @@ impl Reader {
         }
     }
 
-    /// The time at which its event is due.
+    /// Returns the time of its pending event.
     pub fn armed(&self) -> Option<Time> {
         (self.armed < Time::MAX).then_some(self.armed)
     }
 
-    /// The bytes that were delivered and are not read.
+    /// Returns the bytes delivered but not read.
     pub fn unread(&self) -> Bytes {
         Bytes::new(self.unread)
     }
 
-    /// The most that there was of that.
+    /// Returns the peak of the unread bytes.
     pub fn unread_peak(&self) -> Bytes {
         Bytes::new(self.unread_peak)
     }
 
-    /// The sender is done. True if everything has been read; otherwise the flow ends with the last piece.
+    /// Handles the end of the sender: returns true if everything has been read; otherwise the flow ends with the last
+    /// piece.
     pub fn ends_now(&mut self) -> bool {
         self.ending = true;
         self.unread == 0
@@ -116,20 +117,20 @@ impl Reader {
         ReadStep::Wait(change.min(self.read_at()))
     }
 
-    /// Reads on up to now.
+    /// Updates the read progress up to `now`.
     fn progress(&mut self, now: Time) {
         let bits = u128::from(self.rate.as_bits_per_sec()) * u128::from(now.since(self.since).as_picos());
         self.left = if self.rate == Rate::MAX { 0 } else { self.left.saturating_sub(bits) };
         self.since = now;
     }
 
-    /// The time at which the piece will have been read, as things are.
+    /// Returns the completion time of the current piece at the current rate.
     fn read_at(&self) -> Time {
         if self.reading == 0 || self.rate.is_zero() {
             return Time::MAX;
         }
         let picos = self.left.div_ceil(u128::from(self.rate.as_bits_per_sec()));
-        // A time beyond all runs is as good as never.
+        // A time beyond all runs counts as never.
         let span = u64::try_from(picos).map_or(Duration::MAX, Duration::from_picos);
         self.since + span
     }
@@ -139,7 +140,7 @@ const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
 #[cfg(test)]
 mod tests {
-    //! Proves when a reader has read what, from its rates alone.
+    //! Tests when a reader has read how much, from its rates alone.
     use super::*;
     use crate::spec::ReadingChange;
 
@@ -182,7 +183,7 @@ mod tests {
             (reader.armed(), reader.step(millis(0))),
             (Some(millis(400)), ReadStep::Wait(millis(400)))
         );
-        // 600 bytes are left and nobody reads; then they take 300 ms.
+        // 600 bytes are left and the rate is zero; then they take 300 ms.
         assert_eq!(reader.step(millis(400)), ReadStep::Wait(millis(600)));
         assert_eq!(reader.step(millis(600)), ReadStep::Announce);
         assert_eq!(reader.announced, Some(twice));
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(reader.step(millis(1400)), ReadStep::Wait(millis(1900)));
         assert_eq!(reader.step(millis(1900)), ReadStep::Read(1000));
         assert_eq!(reader.step(millis(1900)), ReadStep::Wait(millis(2000)));
-        // At once is at once, whatever there is.
+        // An unlimited rate reads any amount at once.
         let rest: Vec<ReadStep> = (0..8).map(|_| reader.step(millis(2000))).collect();
         assert_eq!(rest[..7], [ReadStep::Read(1000); 7]);
         assert_eq!(rest[7], ReadStep::Wait(Time::MAX));

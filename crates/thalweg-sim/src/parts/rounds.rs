@@ -1,34 +1,35 @@
-//! Rounds of a group of flows: a barrier at which each block waits for those of all others.
+//! Rounds of a group of flows: a barrier at which each block waits for all others.
 
 use crate::measure::Histogram;
 use crate::result::Round;
 use thalweg_proto::units::{Duration, Time};
 
-/// Rounds of a group that are kept one by one; further ones are only counted.
+/// Maximum number of listed rounds of a group; more are only counted.
 pub(crate) const MAX_ROUNDS: usize = 10_000;
 
-/// The rounds of a group, and where the one at hand stands.
+/// The rounds of a group, and the state of the current one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
-    /// The rounds that are still to begin after the one at hand; no end without.
+    /// Number of rounds after the current one; `None` for unlimited.
     pub left: Option<u32>,
-    /// The time between two rounds.
+    /// Think time between two rounds.
     pub think: Duration,
-    /// Blocks of the round at hand that have arrived, and when the first of them began.
+    /// Number of arrived blocks of the current round, and start of the first of them.
     pub arrived: u32,
     pub began: Option<Time>,
-    /// The rounds that were counted.
+    /// Duration of the counted rounds.
     pub took: Histogram,
     pub list: Vec<Round>,
 }
 
 impl Rounds {
-    /// The rounds of a group before the first has ended; without `rounds` they have no end.
+    /// Returns the initial state; `None` rounds are unlimited.
     pub fn new(rounds: Option<u32>, think: Duration) -> Self {
         Self { left: rounds.map(|rounds| rounds.saturating_sub(1)), think, ..Self::default() }
     }
 
-    /// A block that began at `began` has arrived, one of `flows`: the round, where it is the last of it.
+    /// Records the arrival of a block that started at `began`, one of `flows`. Returns the round if the block completes
+    /// it.
     pub fn arrive(&mut self, began: Time, now: Time, flows: u32) -> Option<Round> {
         let first = self.began.map_or(began, |first| first.min(began));
         self.began = Some(first);
@@ -48,7 +49,7 @@ impl Rounds {
         }
     }
 
-    /// The time of the next round after one that ended now, if there is another.
+    /// Returns the start of the next round after one that ended now, if there is another.
     pub fn next(&mut self, now: Time) -> Option<Time> {
         match &mut self.left {
             Some(0) => return None,
@@ -58,7 +59,7 @@ impl Rounds {
         Some(now + self.think)
     }
 
-    /// Adds what a part of the run measured.
+    /// Adds another partition's measurements.
     pub fn add(&mut self, other: &Self) {
         self.took.merge(&other.took);
         self.list.extend_from_slice(&other.list);

@@ -1,18 +1,18 @@
-//! The time that the segments of two-level flow control take.
+//! Segment delays of two-level flow control.
 
 use crate::result::SegmentDelay;
 use std::collections::VecDeque;
 use thalweg_proto::pdu::SegmentStep;
 use thalweg_proto::units::{Duration, Time};
 
-/// The segments of one connection: from the start of each one's first transmission to its acceptance at the receiver (Gong
-/// and Parulkar 1992, section 4.1). Of a segment that soft acknowledgement discarded and took again the last acceptance
-/// counts. A segment is counted when all before it have been accepted too.
+/// The segments of one connection, from the start of the first transmission to acceptance at the receiver (Gong and
+/// Parulkar 1992, section 4.1). For a segment discarded by soft acknowledgement and accepted again, the last acceptance
+/// counts. A segment is counted once all earlier ones have been accepted too.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentTimes {
-    /// The times at which each segment from the lowest on that is not counted began, and was accepted last.
+    /// Start and last acceptance of each segment, from the lowest uncounted one on.
     segments: VecDeque<(Time, Time)>,
-    /// The number of segments counted since the connection was opened.
+    /// Number of segments counted since the connection was opened.
     delivered: u64,
     count: u64,
     sum: Duration,
@@ -20,12 +20,12 @@ pub struct SegmentTimes {
 }
 
 impl SegmentTimes {
-    /// The first packet of the next segment leaves.
+    /// Records the first packet of the next segment.
     fn begin(&mut self, now: Time) {
         self.segments.push_back((now, Time::MAX));
     }
 
-    /// A PDU tells of a step.
+    /// Applies a step reported by a PDU.
     pub fn step(&mut self, now: Time, step: SegmentStep) {
         match step {
             SegmentStep::Begun => self.begin(now),
@@ -33,10 +33,10 @@ impl SegmentTimes {
         }
     }
 
-    /// The receiver reports that it has accepted a segment, and all below `cumulative`. Numbers wrap at 2^16.
+    /// Records the receiver's acceptance of a segment and of all below `cumulative`. Numbers wrap at 2^16.
     fn accept(&mut self, now: Time, segment: u16, cumulative: u16) {
         let ahead = segment.wrapping_sub(self.delivered as u16);
-        // One that is behind is a repetition.
+        // An older segment is a duplicate.
         if let Some(segment) = self.segments.get_mut(usize::from(ahead)).filter(|_| ahead < 1 << 15) {
             segment.1 = now;
         }
@@ -50,35 +50,35 @@ impl SegmentTimes {
         }
     }
 
-    /// Forgets what was counted, but not what is under way.
+    /// Resets the counts, but keeps segments in transit.
     pub fn restart(&mut self) {
         (self.count, self.sum, self.max) = (0, Duration::ZERO, Duration::ZERO);
     }
 
-    /// Segments delivered in order since the connection was opened.
+    /// Returns the number of segments delivered in order since the connection was opened.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// The delays of the segments that were counted.
+    /// Returns the delays of the counted segments.
     pub fn delay(&self) -> SegmentDelay {
         SegmentDelay { count: self.count, mean: mean(self.sum, self.count), max: self.max }
     }
 
-    /// The sum of the delays.
+    /// Returns the sum of the delays.
     pub(crate) fn sum(&self) -> Duration {
         self.sum
     }
 }
 
-/// The mean of so many; zero of none.
+/// Returns the mean; zero for no values.
 pub(crate) fn mean(sum: Duration, count: u64) -> Duration {
     Duration::from_picos(sum.as_picos().checked_div(count).unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves what is counted, report by report.
+    //! Tests the counts report by report.
     use super::*;
 
     fn at(millis: u64) -> Time {
@@ -91,7 +91,7 @@ mod tests {
         for begin in [0, 10, 20] {
             times.begin(at(begin));
         }
-        // Nothing yet, and 1 and 2 before 0; then 0, whose report comes again.
+        // Nothing yet, then 1 and 2 before 0; then 0, whose report is repeated.
         times.accept(at(25), u16::MAX, 0);
         times.accept(at(30), 1, 0);
         times.accept(at(35), 2, 0);
@@ -105,7 +105,7 @@ mod tests {
         times.begin(at(100));
         times.accept(at(107), 3, 4);
         assert_eq!(times.delay(), SegmentDelay { count: 1, mean: millis(7), max: millis(7) });
-        // The numbers of segments begin anew; what was never begun is not counted.
+        // Segment numbers wrap; a segment that never started is not counted.
         let mut times = SegmentTimes::default();
         for round in 0..70_000u64 {
             times.begin(at(round));

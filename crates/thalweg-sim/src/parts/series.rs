@@ -1,11 +1,11 @@
-//! The flows and links that have series, and the quantities of these.
+//! Flows and links with series, and their quantities.
 
 use crate::measure::Visits;
 use crate::result::Quantity;
 
-/// Core directions that have series at most; further ones only have totals.
+/// Maximum number of core directions with series; more have totals only.
 pub(crate) const MAX_WATCHED_LINKS: usize = 64;
-/// The quantities that a watched flow records, in order.
+/// Quantities recorded for a watched flow, in order.
 pub(crate) const FLOW_SERIES: [Quantity; 7] = [
     Quantity::Window,
     Quantity::InFlight,
@@ -15,7 +15,7 @@ pub(crate) const FLOW_SERIES: [Quantity; 7] = [
     Quantity::Unread,
     Quantity::Ssthresh,
 ];
-/// The quantities that a watched direction records, in order.
+/// Quantities recorded for a watched direction, in order.
 pub(crate) const LINK_SERIES: [Quantity; 6] = [
     Quantity::QueuePackets,
     Quantity::QueueBytes,

@@ -1,4 +1,4 @@
-//! The thread that works for one end of a flow, where its host is [described](HostSpec).
+//! The thread of one endpoint of a flow with a [host model](HostSpec).
 
 use crate::parts::packet::EndpointId;
 use crate::thread::{HostSpec, MANY};
@@ -7,46 +7,46 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::resequence::{Release, Resequencer, Tolerance};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
-/// The shortest turn that a scheduler gives a thread.
+/// Minimum time slice of the scheduler.
 const SHORTEST_TURN: Duration = Duration::from_micros(1);
 
-/// The place that a packet was given among others.
+/// Result of resequencing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
-    /// Before all: nothing is put in order.
+    /// Deliver at once: packets are not resequenced.
     AtOnce,
-    /// Its turn comes.
+    /// Buffered until it is in order.
     Waits,
-    /// It came before, or is taken for lost.
+    /// A duplicate, or already considered lost.
     Again,
 }
 
-/// A thread that sleeps, or is in a round, or works off the cost of one.
+/// A thread that sleeps, runs a round, or spends the cost of one.
 #[derive(Debug)]
 pub(crate) struct Thread {
     spec: HostSpec,
     sigma: f64,
     stream: Stream,
-    /// Packets in the socket, and their bytes.
+    /// Packets in the socket buffer, and their bytes.
     pub came: VecDeque<(EndpointId, u32)>,
     bytes: u64,
-    /// Endpoints that want to be polled.
+    /// Endpoints to poll.
     pub ready: VecDeque<EndpointId>,
-    /// The time of the next round; [`Time::MAX`] while there is no reason for one.
+    /// Time of the next round; [`Time::MAX`] if none is needed.
     begins: Time,
     in_round: bool,
-    /// The cost of the last round is worked off.
+    /// End of the last round's cost.
     busy_until: Time,
-    /// Packets taken since it slept last.
+    /// Number of packets received since its last sleep.
     taken: usize,
-    /// The work after which the system runs something else for a while.
+    /// Work left until the next preemption.
     until_away: Duration,
-    /// Packets that wait for those before them, by the endpoint that they are for, where the scheme [needs order](Self::keep_order).
+    /// Resequencer of each endpoint, if the scheme [needs order](Self::keep_order).
     orders: Option<BTreeMap<EndpointId, Resequencer<u32>>>,
 }
 
 impl Thread {
-    /// A thread that sleeps, and draws from `stream`.
+    /// Returns a sleeping thread that draws from `stream`.
     pub fn new(spec: HostSpec, mut stream: Stream) -> Self {
         let until_away = stream.exponential_duration(spec.away_every);
         Self {
@@ -65,37 +65,38 @@ impl Thread {
         }
     }
 
-    /// A thread of the same cost that is never woken.
+    /// Returns a placeholder thread of the same cost that is never woken.
     pub fn stand_in(&self) -> Self {
         Self::new(self.spec, self.stream.clone())
     }
 
-    /// Puts packets in order before endpoints have them, as live transports do for schemes that assume it.
+    /// Resequences packets for endpoints, as live transports do for schemes that need order.
     #[must_use]
     pub fn keep_order(mut self, is_needed: bool) -> Self {
         self.orders = is_needed.then(BTreeMap::new);
         self
     }
 
-    /// An endpoint begins, and the first packet for it has this number: what waits for the one before, whose place it takes.
+    /// Starts an endpoint whose first packet has this number; drops the buffered packets of the previous endpoint in
+    /// its slot.
     pub fn expect(&mut self, endpoint: EndpointId, first: u32) -> Vec<u32> {
         let Some(orders) = &mut self.orders else { return Vec::new() };
         let fresh = Resequencer::new(Tolerance::default(), u64::from(first));
         orders.insert(endpoint, fresh).map_or_else(Vec::new, Resequencer::into_held)
     }
 
-    /// Takes a packet with this number for an endpoint: it is given back where it is not to wait for others.
+    /// Resequences a packet with this number for an endpoint; returns it if it need not wait.
     pub fn put_in_order(&mut self, now: Time, endpoint: EndpointId, serial: u32, packet: u32) -> Placed {
         let Some(order) = self.orders.as_mut().and_then(|orders| orders.get_mut(&endpoint)) else {
             return Placed::AtOnce;
         };
-        // Numbers go round.
+        // Serial numbers wrap.
         let ahead = serial.wrapping_sub(order.next() as u32) as i32;
         let number = order.next().saturating_add_signed(i64::from(ahead));
         if order.insert(now, number, packet).is_none() { Placed::Waits } else { Placed::Again }
     }
 
-    /// The next packet for an endpoint whose turn it is.
+    /// Returns the next in-order packet for an endpoint.
     pub fn next_in_order(&mut self, now: Time, endpoint: EndpointId) -> Option<u32> {
         let order = self.orders.as_mut()?.get_mut(&endpoint)?;
         loop {
@@ -105,17 +106,17 @@ impl Thread {
         }
     }
 
-    /// The time at which a gap before the packets of an endpoint is given up.
+    /// Returns the time at which an endpoint's resequencer gives up the current gap.
     pub fn gap_ends(&self, now: Time, endpoint: EndpointId) -> Option<Time> {
         self.orders.as_ref()?.get(&endpoint)?.timeout(now)
     }
 
-    /// The host that it runs on.
+    /// Returns the host model.
     pub fn spec(&self) -> &HostSpec {
         &self.spec
     }
 
-    /// Takes a packet of `size` bytes into the socket. False where that has no room: the packet is lost.
+    /// Puts a packet of `size` bytes into the socket buffer. Returns false if the buffer is full: the packet is lost.
     pub fn accept(&mut self, endpoint: EndpointId, packet: u32, size: u32) -> bool {
         let bytes = self.bytes + u64::from(size);
         let fits = Bytes::new(bytes) <= self.spec.buffer;
@@ -126,7 +127,7 @@ impl Thread {
         fits
     }
 
-    /// There is something to do: the time at which the round begins that sees to it, unless that is known already.
+    /// Wakes the thread; returns the time of the round that handles the work, unless one is scheduled already.
     pub fn rouse(&mut self, now: Time) -> Option<Time> {
         if self.in_round || self.begins != Time::MAX {
             return None;
@@ -142,7 +143,7 @@ impl Thread {
         Some(begins)
     }
 
-    /// A round begins, if this is its time.
+    /// Starts a round if it is due.
     pub fn begin(&mut self, now: Time) -> bool {
         let is_due = self.begins == now;
         if is_due {
@@ -152,7 +153,7 @@ impl Thread {
         is_due
     }
 
-    /// The next packet of those that have come before this round; `size` tells how large one is.
+    /// Returns the next packet that arrived before this round; `size` returns its size.
     pub fn take(&mut self, size: impl FnOnce(u32) -> u32) -> Option<(EndpointId, u32, u32)> {
         let (endpoint, packet) = self.came.pop_front()?;
         let size = size(packet);
@@ -161,7 +162,7 @@ impl Thread {
         Some((endpoint, packet, size))
     }
 
-    /// A round ends that cost so much: the time of the next, where there is something left to do.
+    /// Ends a round of this cost; returns the time of the next if work is left.
     pub fn end(&mut self, now: Time, cost: Duration) -> Option<Time> {
         self.in_round = false;
         self.busy_until = now + cost + self.time_away(cost);
@@ -176,13 +177,13 @@ impl Thread {
         self.spec.late.mul_f64(libm::exp(self.sigma * self.stream.normal()))
     }
 
-    /// The time for which the system runs something else during so much work.
+    /// Returns the time lost to preemption during this work.
     fn time_away(&mut self, mut work: Duration) -> Duration {
         let mut away = Duration::ZERO;
         while !self.spec.away_every.is_zero() && work >= self.until_away {
             work = work.saturating_sub(self.until_away);
             away += self.stream.exponential_duration(self.spec.away);
-            // Never so short that a round has more of them than can be drawn.
+            // A lower bound limits the number of draws in a round.
             self.until_away = self.stream.exponential_duration(self.spec.away_every).max(SHORTEST_TURN);
         }
         self.until_away = self.until_away.saturating_sub(work);

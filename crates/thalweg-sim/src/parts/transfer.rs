@@ -1,26 +1,26 @@
-//! Transfers: how long they took, and how long they would have taken with the network to themselves.
+//! Transfers: completion times and ideal completion times.
 
 use crate::measure::{Histogram, Ratios};
 use crate::result::{SizeClass, Transfer, Transfers};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_queue::TokenBucketSpec;
 
-/// The ends of size classes: a transfer of exactly so many bytes is in the next one.
+/// Upper bounds of the size classes, exclusive.
 pub(crate) const CLASS_ENDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Transfers of a run that are kept one by one; further ones are only counted.
+/// Maximum number of listed transfers of a run; more are only counted.
 pub(crate) const MOST_TRANSFERS: usize = 1 << 20;
 
-/// The transfers of a group, or of all groups, that have ended since counting began.
+/// The ended transfers of a group, or of all groups, since the start of counting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Completions {
-    /// By size class, up to the largest that has any.
+    /// Statistics by size class, up to the largest nonempty one.
     classes: Vec<Class>,
     /// Transfers whose sender gave up.
     pub given_up: u64,
 }
 
-/// Those of one size class.
+/// The transfers of one size class.
 #[derive(Clone, Debug, Default)]
 struct Class {
     completion: Histogram,
@@ -50,7 +50,7 @@ impl Completions {
         }
     }
 
-    /// Adds those of another group.
+    /// Adds the transfers of another group.
     pub fn merge(&mut self, other: &Self) {
         if self.classes.len() < other.classes.len() {
             self.classes.resize_with(other.classes.len(), Class::default);
@@ -65,7 +65,7 @@ impl Completions {
         self.given_up
     }
 
-    /// All together, beside `unfinished` others.
+    /// Returns the statistics of all transfers, with `unfinished` others.
     pub fn result(&self, unfinished: u64) -> Transfers {
         let mut all = Class::default();
         self.classes.iter().for_each(|class| all.merge(class));
@@ -79,7 +79,7 @@ impl Completions {
         all.curve()
     }
 
-    /// Those of each size class that has any.
+    /// Returns the statistics of each nonempty size class.
     pub fn by_size(&self) -> Vec<SizeClass> {
         let class = |(number, class): (usize, &Class)| {
             let from = number.checked_sub(1).map_or(0, |before| CLASS_ENDS[before]);
@@ -94,16 +94,16 @@ impl Completions {
     }
 }
 
-/// The transfers of a run one by one.
+/// The list of a run's transfers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransferList {
     kept: Vec<Transfer>,
-    /// The number of transfers that were not kept.
+    /// Number of unlisted transfers.
     left_out: u64,
 }
 
 impl TransferList {
-    /// Adds one; false if it was only counted.
+    /// Adds a transfer; returns false if it was only counted.
     pub fn push(&mut self, transfer: Transfer) -> bool {
         let is_kept = self.kept.len() < MOST_TRANSFERS;
         if is_kept {
@@ -114,31 +114,31 @@ impl TransferList {
         is_kept
     }
 
-    /// Adds so many that are only counted.
+    /// Adds transfers that are only counted.
     pub fn leave_out(&mut self, transfers: u64) {
         self.left_out += transfers;
     }
 
-    /// The transfers, and how many there were beside them.
+    /// Returns the list and the number of unlisted transfers.
     pub fn finish(self) -> (Vec<Transfer>, u64) {
         (self.kept, self.left_out)
     }
 }
 
-/// A stage of a way, which works on one packet at a time, as packets of one size meet it.
+/// A stage of a path that serves one packet at a time, with its parameters for one packet size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage {
-    /// The time that it works on one.
+    /// Service time of a packet.
     pub service: Duration,
-    /// The time from there to the next stage.
+    /// Delay to the next stage.
     pub delay: Duration,
-    /// The token buckets before it, each with the bytes that it counts for a packet. They are full at first.
+    /// Token buckets in front of the stage, each with the bytes that it counts for a packet; initially full.
     pub buckets: [Option<(TokenBucketSpec, u64)>; 2],
 }
 
 impl Stage {
-    /// The time at which there are tokens for the last of `full` packets and `last` one, after the first one came: none where the
-    /// bursts are enough.
+    /// Returns the time, after the arrival of the first packet, at which tokens suffice for the last of `full` packets
+    /// and `last` one; `None` if the bursts suffice.
     fn tokens(full: (u64, &Self), last: (u64, &Self)) -> Duration {
         let of = |(full_bucket, last_bucket): (&Option<_>, &Option<_>)| -> Option<Duration> {
             let ((bucket, of_full), (_, of_last)): (&(TokenBucketSpec, u64), &(_, u64)) =
@@ -151,9 +151,9 @@ impl Stage {
     }
 }
 
-/// The time that packets take through stages that each work on one at a time: `full` ones that are alike, and one behind them
-/// that is not. A packet waits for the one before it or for tokens, and tokens are short most for the last one, as a bucket that
-/// was full is so at the first: so the last comes when the slowest stage or bucket lets it.
+/// Returns the time of packets through stages that each serve one at a time: `full` equal packets, followed by a
+/// different one. A packet waits for its predecessor and for tokens. As buckets start full, tokens are scarcest for the
+/// last packet: the slowest stage or bucket determines its arrival.
 pub(crate) fn one_way(full: u64, has_last: bool, of_full: &[Stage], of_last: &[Stage]) -> Duration {
     let (mut first, mut last_full, mut last) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for (stage, last_stage) in of_full.iter().zip(of_last) {
@@ -186,7 +186,8 @@ mod tests {
         list.iter().map(stage).collect()
     }
 
-    /// The same with a bucket before a stage, of which each packet takes `size` tokens, one coming each microsecond.
+    /// Returns the stages with a bucket in front of one; each packet takes `size` tokens, and one token arrives per
+    /// microsecond.
     fn with_bucket(mut stages: Vec<Stage>, place: usize, burst: u64, size: u64) -> Vec<Stage> {
         let bucket = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(burst) };
         let free = stages[place].buckets.iter_mut().find(|bucket| bucket.is_none()).unwrap();
@@ -194,11 +195,12 @@ mod tests {
         stages
     }
 
-    /// Packet by packet: a stage begins with one when it has it, is done with the one before, and has the tokens.
+    /// Computes the time packet by packet: a stage starts a packet when it has arrived, the previous one is done, and
+    /// tokens suffice.
     fn by_hand(packets: &[&[Stage]]) -> Duration {
         let mut free = vec![Duration::ZERO; packets[0].len()];
         let full = |stage: &Stage| stage.buckets.map(|bucket| bucket.map(|_| Duration::ZERO));
-        // When each bucket is full again.
+        // Time at which each bucket is full again.
         let mut full_at: Vec<_> = packets[0].iter().map(full).collect();
         let mut at = Duration::ZERO;
         for packet in packets {
@@ -238,11 +240,11 @@ mod tests {
             (stages(&[(1, 5), (12, 100), (2, 7)]), stages(&[(1, 5), (4, 100), (1, 7)])),
             (stages(&[(12, 5), (3, 100), (8, 7), (8, 0)]), stages(&[(2, 5), (1, 100), (2, 7), (2, 0)])),
             (stages(&[(0, 50), (9, 0)]), stages(&[(0, 50), (9, 0)])),
-            // A bucket that is slower than all, with a burst of none, one or some packets.
+            // A bucket slower than all stages, with a burst of zero, one or several packets.
             bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(0, 20, 20, 7)]),
             bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(1, 19, 20, 7)]),
             bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(2, 190, 20, 7)]),
-            // Faster than a stage; and two, of which the second matters late.
+            // A bucket faster than a stage; and two, of which the second matters late.
             bucket(&[(9, 5), (3, 100)], &[(2, 5), (1, 100)], &[(1, 30, 6, 2)]),
             bucket(&[(1, 5), (3, 100)], &[(1, 5), (1, 100)], &[(0, 30, 6, 2), (1, 300, 15, 5)]),
             bucket(&[(1, 5), (3, 100)], &[(1, 5), (1, 100)], &[(1, 30, 6, 2), (1, 300, 15, 5)]),

@@ -1,4 +1,4 @@
-//! One direction of a link: a transmitter with its queue, and the wire behind it.
+//! One direction of a link: a transmitter with its queue, and the propagation after it.
 
 use crate::measure::Occupancy;
 use crate::parts::drop_tail::DropTail;
@@ -17,7 +17,7 @@ use thalweg_queue::{
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 
-/// A direction that does nothing but queue, transmit and delay.
+/// Returns true for a direction that only queues, transmits and delays.
 fn is_plain(spec: &DirectionSpec) -> bool {
     spec.impairment.is_transparent()
         && spec.jitter.is_zero()
@@ -32,11 +32,10 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.ack_filter == AckFilter::None
 }
 
-/// The time that a plain transmitter and its wire take: all that most packets meet there.
+/// Service time and delay of a plain transmitter: the common case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
-    /// The picoseconds that the transmitter takes for a byte, where they are a whole number and never change, and where
-    /// packets that find the line free may pass its queue unseen; 0 otherwise.
+    /// Picoseconds per byte, if constant and whole and if packets may bypass an idle transmitter's queue; 0 otherwise.
     pub picos_per_byte: u64,
     pub delay: Duration,
 }
@@ -50,54 +49,53 @@ impl Speed {
     }
 }
 
-/// The hot part of a direction: half a cache line. A simulation may have millions of them, most of which are plain access
-/// links: what only others need is in their [`Station`].
+/// Frequently used state of a direction, in half a cache line. A simulation may have millions of them, mostly plain
+/// access links; other directions have further state in their [`Station`].
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Transmitter {
-    /// The packet in service has left by then.
+    /// Departure of the packet in service.
     pub busy_until: Time,
-    /// The packets on the wire, in the order of their arrival.
+    /// Packets in propagation, in order of arrival.
     pub first: u32,
     pub last: u32,
-    /// The packets that wait, where they do so in a mere line. Elsewhere the first is the number of the
-    /// [`station`](Self::station).
+    /// Packets waiting in an unbounded FIFO; otherwise the first field is the number of the [`station`](Self::station).
     pub line_first: u32,
     pub line_last: u32,
-    /// The position of its description.
+    /// Index of its description.
     pub spec: u32,
-    /// A service event is in the event queue.
+    /// True if a service event is queued.
     pub service_due: bool,
-    /// Every change of its queue is recorded.
+    /// True if every change of its queue is recorded.
     pub watched: bool,
-    /// The way in which packets wait for it.
+    /// Queueing mode.
     pub wait: Wait,
 }
 
-/// The ways in which packets wait for a transmitter.
+/// Queueing modes of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// In a queue.
+    /// A queue.
     Queue,
-    /// In a mere line: no limit, no discipline, no measurement, as for access links by default. A line is made of the
-    /// packets themselves.
+    /// An unbounded FIFO without limit, discipline or measurement, the default of access links: a linked list of
+    /// packets.
     Line,
-    /// In a queue that a feedback policy watches: it sees every packet, also one that does not wait.
+    /// A queue with a feedback policy, which sees every packet, even without waiting.
     Watched,
 }
 
-/// The place of a packet that comes to a wire.
+/// Position of a packet that enters propagation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnWire {
     /// It arrives next.
     First,
-    /// It arrives after others.
+    /// It arrives after earlier packets.
     Behind,
-    /// It would arrive before the last that is there, as the wire became shorter: it is not on it.
+    /// It would overtake the last packet, as the delay decreased: it arrives out of order.
     Ahead,
 }
 
-/// The things beside a transmitter that is not a plain one with a mere line: counts, and what is made when needed.
+/// Extended state of a transmitter that is not plain with an unbounded FIFO: counts, and state created on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Station {
     pub packets: u64,
@@ -106,11 +104,11 @@ pub(crate) struct Station {
     pub extra: Option<Box<Extra>>,
 }
 
-/// The queue of a transmitter that was busy at least once when a packet came.
+/// The queue of a transmitter, created when a packet first finds it busy.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub queue: Queue,
-    /// Kept for the links of the specification, not for access links.
+    /// Occupancy, for links of the specification but not for access links.
     pub occupancy: Option<Box<Occupancy>>,
     pub drops_full: u64,
     pub drops_early: u64,
@@ -119,14 +117,14 @@ pub(crate) struct Waiting {
     pub feedback: Option<Box<Watched>>,
 }
 
-/// The things that decide which packets wait, and in which order.
+/// The queueing discipline.
 #[derive(Debug)]
 pub(crate) enum Queue {
     DropTail(DropTail),
     Discipline(Any),
 }
 
-/// The parts that only some directions have.
+/// Rarely used state of a direction.
 #[derive(Debug)]
 pub(crate) struct Extra {
     pub rate: Rate,
@@ -136,7 +134,7 @@ pub(crate) struct Extra {
     pub impairment: Impairment,
     pub jitter: Option<Jitter>,
     pub variation: Option<Box<Varying>>,
-    /// The queue's limit, where it is not that of the specification any more.
+    /// Limit of the queue, if changed from the specification.
     pub limit: Option<Limit>,
     pub capacity: Option<CapacityClock>,
     pub onset: Option<Onset>,
@@ -147,19 +145,19 @@ pub(crate) struct Extra {
     pub duplicated: u64,
 }
 
-/// The random delays of a wire of some distribution, as they are now.
+/// Current random delays from a distribution.
 #[derive(Debug)]
 pub(crate) struct Varying {
     pub spec: Arc<VariationSpec>,
     pub state: Variation,
 }
 
-/// Random delays of a wire that keeps the order.
+/// Random delays that keep the order.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     span: Duration,
     stream: Stream,
-    /// The time at which the packet before arrives.
+    /// Arrival of the previous packet.
     last: Time,
 }
 
@@ -170,7 +168,7 @@ impl Varying {
 }
 
 impl Extra {
-    /// Goes over to other random delays. Streams that were drawn from go on; `stream` makes those that are drawn from for the first time.
+    /// Applies new random delays. Existing random streams continue; `stream` creates new ones.
     pub fn set_jitter(&mut self, change: &JitterChange, stream: impl Fn(&'static str) -> Stream) {
         match &mut self.jitter {
             Some(jitter) => jitter.span = change.span,
@@ -184,7 +182,7 @@ impl Extra {
         }
         match (&mut self.variation, &change.variation) {
             (Some(varying), Some(spec)) => varying.spec = Arc::clone(spec),
-            // A distribution of nothing, so that one that comes back draws on from the stream.
+            // Keeps an empty distribution: a later one continues its stream.
             (Some(varying), None) => {
                 let nothing = TimeSpec::Uniform { min: Duration::ZERO, max: Duration::ZERO };
                 varying.spec = Arc::new(VariationSpec::new(nothing));
@@ -196,9 +194,9 @@ impl Extra {
 }
 
 impl Jitter {
-    /// The time at which a packet arrives that would do so at `arrives` without jitter.
+    /// Returns the arrival time with jitter of a packet that would arrive at `arrives` without it.
     pub fn put_off(&mut self, arrives: Time) -> Time {
-        // Where the wire has become shorter than the longest jitter, what was sent before may be passed nevertheless.
+        // If the delay has decreased by more than the maximum jitter, a packet may still overtake earlier ones.
         let behind = self.last.min(arrives + self.span);
         self.last = behind.max(arrives + self.stream.uniform_duration(self.span));
         self.last
@@ -206,8 +204,8 @@ impl Jitter {
 }
 
 impl Transmitter {
-    /// An idle transmitter as `spec`, number `index`, describes, whose queue is `measured` or not. Where it needs a station
-    /// it has number `station`.
+    /// Returns an idle transmitter as described by `spec`, number `index`, with a `measured` queue or not. Extended
+    /// state, if needed, has number `station`.
     pub fn new(spec: &DirectionSpec, index: u32, measured: bool, station: u32) -> Self {
         let unlimited = spec.queue.limit() == Limit::Unlimited && spec.queue.config::<FcfsConfig>().is_some();
         let wait = if spec.feedback.is_some() {
@@ -230,7 +228,7 @@ impl Transmitter {
         }
     }
 
-    /// The entry that stands in for it where another part of the run has it: its wire may still lead there.
+    /// Returns the placeholder for a transmitter of another partition, whose link may lead to this one.
     pub fn stand_in(&self) -> Self {
         Self {
             busy_until: Time::ZERO,
@@ -245,20 +243,20 @@ impl Transmitter {
         }
     }
 
-    /// The number of its station, if it has one.
+    /// Returns the number of its extended state, if any.
     #[inline]
     pub fn station(&self) -> Option<usize> {
         (self.wait != Wait::Line).then_some(self.line_first as usize)
     }
 
-    /// A packet of `size` bytes enters service at `now`: when it is at the far end.
+    /// Puts a packet of `size` bytes into service at `now`; returns its arrival time at the far end.
     #[inline]
     pub fn serve(&mut self, now: Time, size: u32, speed: Speed) -> Time {
         self.busy_until = now + Duration::from_picos(speed.picos_per_byte * u64::from(size));
         self.busy_until + speed.delay
     }
 
-    /// A packet joins the wire, at whose far end it is at `arrives`: its place there.
+    /// Adds a packet that arrives at `arrives` to those in propagation; returns its position.
     #[inline(always)]
     pub fn put_on_wire(&mut self, packets: &mut Packets, packet: u32, arrives: Time) -> OnWire {
         let header = packets.get_mut(packet);
@@ -279,7 +277,7 @@ impl Transmitter {
         place
     }
 
-    /// The same for one without a [`Speed`].
+    /// Puts a packet into service at a transmitter without a [`Speed`].
     pub fn serve_in_general(
         &mut self,
         now: Time,
@@ -293,7 +291,7 @@ impl Transmitter {
     }
 }
 
-/// The time at which a packet has left that is served after nothing since `idle`, and the time for which it then is on its way.
+/// Returns the departure time of a packet served by a transmitter idle since `idle`, and its delay afterwards.
 fn service(
     now: Time,
     idle: Time,
@@ -317,7 +315,7 @@ fn service(
 }
 
 impl Station {
-    /// That of an idle transmitter; `stream` makes random streams by purpose.
+    /// Returns the state of an idle transmitter; `stream` creates random streams by purpose.
     pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
         let extra = (!is_plain(spec)).then(|| {
             Box::new(Extra {
@@ -332,7 +330,7 @@ impl Station {
                 variation: spec.variation.as_ref().map(|of| Box::new(Varying::new(of, stream("variation")))),
                 limit: None,
                 impairment: Impairment::new(&spec.impairment, stream),
-                // A trace that makes no sense was refused when the specification was checked.
+                // Invalid traces were rejected by the check of the specification.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
                 onset: (!spec.onset.is_none()).then(|| Onset::new(&spec.onset)),
                 aggregation: spec.aggregation.map(Aggregation::new),
@@ -345,14 +343,14 @@ impl Station {
         Self { extra, ..Self::default() }
     }
 
-    /// Counts a packet of `size` bytes that leaves.
+    /// Counts a transmitted packet of `size` bytes.
     #[inline]
     pub fn count(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
     }
 
-    /// True if the wire may do something to packets.
+    /// Returns true if impairments may affect packets.
     pub fn may_impair(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| {
             !extra.impairment.is_transparent()
@@ -363,23 +361,24 @@ impl Station {
         })
     }
 
-    /// The transmitter's rate now; zero in an outage.
+    /// Returns the transmitter's current rate; zero in an outage.
     pub fn rate(&self, spec: &DirectionSpec) -> Rate {
         self.extra.as_ref().map_or(spec.rate, |extra| extra.rate)
     }
 
-    /// Time in service since counting began, up to `now`; `before` is what was in service then still took.
+    /// Returns the time in service since the start of counting, up to `now`; `before` is the remaining service time at
+    /// that start.
     pub fn busy(&self, before: Duration, now: Time, busy_until: Time, spec: &DirectionSpec) -> Duration {
         let busy = match &self.extra {
             Some(extra) => Duration::from_picos(extra.busy),
             None if spec.rate == Rate::MAX || self.bytes == 0 => Duration::ZERO,
             None => spec.rate.transmission_time(Bytes::new(self.bytes)),
         };
-        // What is in service was counted to its end.
+        // The packet in service was counted up to its departure.
         if busy_until == Time::MAX { before + busy } else { before + busy - busy_until.since(now) }
     }
 
-    /// The queue, made if there was none.
+    /// Returns the queue, created on first use.
     #[inline]
     pub fn waiting(
         &mut self,
@@ -397,7 +396,7 @@ impl Station {
 }
 
 impl Waiting {
-    // Once for each queue: out of the way of the packets that find it there.
+    // Runs once per queue: kept out of line.
     #[cold]
     #[inline(never)]
     fn new(
@@ -407,7 +406,7 @@ impl Waiting {
         stream: impl FnMut(&'static str) -> Stream,
     ) -> Self {
         let limit = limit.unwrap_or_else(|| spec.queue.limit());
-        // What takes packets out of the middle of a queue has to find them there.
+        // Removal from the middle of a queue needs a discipline that supports it.
         let is_drop_tail = spec.queue.config::<FcfsConfig>().is_some() && spec.ack_filter == AckFilter::None;
         let queue = if is_drop_tail {
             Queue::DropTail(DropTail::new(limit))
@@ -431,7 +430,7 @@ impl Waiting {
         }
     }
 
-    /// The packets that wait.
+    /// Returns the number of waiting packets.
     #[inline(always)]
     pub fn packets(&self) -> u64 {
         match &self.queue {
@@ -440,7 +439,7 @@ impl Waiting {
         }
     }
 
-    /// Their bytes.
+    /// Returns the bytes of waiting packets.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         match &self.queue {
@@ -449,14 +448,14 @@ impl Waiting {
         }
     }
 
-    /// The transmitter's rate has changed.
+    /// Handles a change of the transmitter's rate.
     pub fn set_rate(&mut self, rate: Rate) {
         if let Queue::Discipline(discipline) = &mut self.queue {
             discipline.set_rate(rate);
         }
     }
 
-    /// The packets that wait are others now.
+    /// Handles a change of the waiting packets.
     #[inline(always)]
     pub fn observe(&mut self, now: Time) {
         let (packets, bytes) = (self.packets(), self.bytes());

@@ -1,50 +1,50 @@
-//! The work of applications: the clockwork behind each [`WorkloadSpec`].
+//! Workloads of applications: the state machine of each [`WorkloadSpec`].
 
 use crate::spec::{ArrivalList, SizeSpec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
-/// A greedy application keeps this much written, in bytes: more than any run sends between two refills.
+/// Amount that an unlimited application keeps written, in bytes: more than any run sends between two refills.
 const GREEDY: u64 = 1 << 31;
 
 /// The reaction of an application at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reaction {
-    /// Write this many bytes at the source.
+    /// Number of bytes to write at the source.
     pub write: u64,
-    /// Write this many bytes at the sink, on the connection back.
+    /// Number of bytes to write at the sink, on the reply connection.
     pub reply: u64,
-    /// Open a connection of its own for a transfer of this size.
+    /// Size of a transfer for which to open a connection.
     pub open: Option<u64>,
-    /// There will be no more writes.
+    /// True if there will be no more writes.
     pub finish: bool,
-    /// Call [`Workload::on_timer`] then.
+    /// Time at which to call [`Workload::on_timer`].
     pub timer: Option<Time>,
-    /// An exchange has ended.
+    /// An exchange that has ended.
     pub completed: Option<Exchange>,
-    /// All that was to arrive has arrived.
+    /// True if all expected data has arrived.
     pub arrived: bool,
-    /// A block of this size, begun at that time, has arrived.
+    /// Size and start of a block that has arrived.
     pub block: Option<(u64, Time)>,
 }
 
 /// A request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
-    /// The time of the request.
+    /// Time of the request.
     pub began: Time,
-    /// Its bytes.
+    /// Size of the request, in bytes.
     pub request: u64,
     pub response: u64,
 }
 
-/// The state of one flow's application. What takes more than a number is boxed, so that the table of flows stays dense.
+/// State of one flow's application. Larger states are boxed, to keep the table of flows dense.
 #[derive(Clone, Debug)]
 pub(crate) enum Workload {
     Bulk,
     Transfer(u64),
-    /// The bytes that are still to arrive.
+    /// Number of bytes still to arrive.
     Deliver(u64),
     Telnet(Box<Telnet>),
     OnOff(Box<OnOff>),
@@ -60,7 +60,7 @@ pub(crate) enum Workload {
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     size: u64,
-    /// The bytes that are still to arrive.
+    /// Number of bytes still to arrive.
     left: u64,
     began: Time,
 }
@@ -76,11 +76,11 @@ pub(crate) struct Telnet {
 pub(crate) struct OnOff {
     on: Duration,
     off: Duration,
-    /// The time between writes while on; `None` is greedy.
+    /// Interval between writes while on; `None` is unlimited.
     gap: Option<Duration>,
     packet: u64,
     stream: Option<Stream>,
-    /// That of Pareto distributions; exponential ones without.
+    /// Shape of the Pareto distributions; `None` for exponential ones.
     shape: Option<f64>,
     until: Time,
     writing: bool,
@@ -122,16 +122,16 @@ pub(crate) struct RequestResponse {
     think: Duration,
     stream: Stream,
     asked: Time,
-    /// Bytes still to come of the request at the sink, of the response at the source.
+    /// Bytes missing of the request at the sink, or of the response at the source.
     request_left: u64,
     response_left: u64,
-    /// The size of the response that is on its way, or was last.
+    /// Size of the current or last response.
     size: u64,
 }
 
 impl Workload {
-    /// The application of the group's flow number `flow` that `spec` describes; `stream` makes the random stream for a purpose, where
-    /// one is needed.
+    /// Returns the application described by `spec` for the group's flow number `flow`; `stream` creates the random
+    /// stream for a purpose on demand.
     pub fn new(spec: &WorkloadSpec, flow: u32, stream: impl Fn(&'static str) -> Stream) -> Self {
         match spec {
             WorkloadSpec::Bulk => Self::Bulk,
@@ -186,7 +186,7 @@ impl Workload {
         }
     }
 
-    /// The flow starts.
+    /// Handles the start of the flow.
     pub fn on_start(&mut self, now: Time) -> Reaction {
         match self {
             Self::Bulk | Self::Deliver(_) => Reaction { write: GREEDY, ..Reaction::default() },
@@ -207,7 +207,7 @@ impl Workload {
         }
     }
 
-    /// The time that was asked for has come.
+    /// Handles the expiry of the requested timer.
     pub fn on_timer(&mut self, now: Time) -> Reaction {
         match self {
             Self::Bulk | Self::Transfer(_) | Self::Deliver(_) => Reaction::default(),
@@ -227,7 +227,7 @@ impl Workload {
         }
     }
 
-    /// All that was written has been sent.
+    /// Handles that all written data has been sent.
     pub fn on_writable(&mut self, now: Time) -> Reaction {
         match self {
             Self::Bulk | Self::Deliver(_) => Reaction { write: GREEDY, ..Reaction::default() },
@@ -239,7 +239,7 @@ impl Workload {
         }
     }
 
-    /// The sink got this many bytes.
+    /// Handles the delivery of this many bytes at the sink.
     pub fn on_delivered(&mut self, bytes: u64) -> Reaction {
         match self {
             Self::RequestResponse(exchange) => exchange.on_request(bytes),
@@ -252,7 +252,7 @@ impl Workload {
         }
     }
 
-    /// The source got this many bytes back.
+    /// Handles the delivery of this many response bytes at the source.
     pub fn on_reply(&mut self, now: Time, bytes: u64) -> Reaction {
         match self {
             Self::RequestResponse(exchange) => exchange.on_response(now, bytes),
@@ -281,7 +281,7 @@ impl Trace {
 }
 
 impl List {
-    /// The time of the next transfer.
+    /// Returns the time of the next transfer.
     fn next(&self) -> Option<Time> {
         self.list.of(self.flow).get(self.next).map(|(at, _)| self.start + *at)
     }
@@ -317,7 +317,7 @@ impl OnOff {
                 return Reaction { timer: Some(self.until), ..Reaction::default() };
             }
         }
-        // While on: the next write, or the end of the pulse, whichever is first.
+        // While on: the next write or the end of the on period, whichever is first.
         let timer = self.gap.map_or(self.until, |gap| self.until.min(now + gap));
         Reaction { write: self.packet, timer: Some(timer), ..Reaction::default() }
     }
@@ -336,14 +336,14 @@ impl Block {
         Reaction { block, ..Reaction::default() }
     }
 
-    /// The block that has begun and not arrived, and when it began.
+    /// Returns the size and start of an unfinished block.
     pub fn open(&self) -> Option<(u64, Time)> {
         (self.left > 0).then_some((self.size, self.began))
     }
 }
 
 impl RequestResponse {
-    /// The bytes of the exchange that has not ended, as far as they are known, and when it was asked.
+    /// Returns the known size and the start of an unfinished exchange.
     pub fn open(&self) -> Option<(u64, Time)> {
         match (self.request_left, self.response_left) {
             (0, 0) => None,
@@ -383,7 +383,7 @@ impl RequestResponse {
     }
 }
 
-/// The size that so large a share of all is not above.
+/// Returns the size at this share of the distribution.
 fn at_share(points: &[(Bytes, f64)], share: f64) -> u64 {
     let next = points.partition_point(|point| point.1 < share);
     let at = |index: usize| points.get(index).map(|(size, share)| (size.get() as f64, *share));
@@ -419,7 +419,7 @@ impl SizeSpec {
 mod tests {
     use super::*;
 
-    /// A table with a step, a slope and two sizes alike: each share of many draws, and their mean, are those of the table.
+    /// A table with a step, a slope and two equal sizes: the shares and the mean of many draws are those of the table.
     #[test]
     fn a_table_gives_the_sizes_that_it_says() {
         let points = [(100, 0.2), (100, 0.3), (1_100, 0.7), (10_100, 1.0)]
@@ -440,7 +440,7 @@ mod tests {
         assert!((mean - size.mean()).abs() < 4.0 * 2_900.0 / 316.0, "{mean}");
     }
 
-    /// Each flow has its own, in order of time; those at one time are opened at that time, in order of the list.
+    /// Each flow opens its own transfers, in order of time; simultaneous ones open at once, in list order.
     #[test]
     fn a_list_opens_what_it_says_when_it_says() {
         let of = |flow, ms, size| (flow, Duration::from_millis(ms), Bytes::new(size));
@@ -461,8 +461,8 @@ mod tests {
         assert_eq!(opened, [(0, 9.0, 90), (2, 1.0, 10), (2, 5.0, 50), (2, 5.0, 51)]);
     }
 
-    /// Pareto times of shape a and mean m are at least m (a - 1) / a, half of them below that times 2^(1/a), and with a of 3 their mean is
-    /// found within 1 %.
+    /// Pareto times of shape a and mean m are at least m (a - 1) / a, and half of them are below that times 2^(1/a).
+    /// With a = 3 their sample mean is within 1 %.
     #[test]
     fn pareto_times_have_their_mean_and_median() {
         let ms = Duration::from_millis;

@@ -1,58 +1,58 @@
-//! The account of the data packets of each flow, to be compared with what the run says of the flow.
+//! Counts of each flow's data packets, for comparison with the flow's results.
 
 use crate::result::FlowResult;
 use crate::trace::{PacketId, Record};
 use std::collections::BTreeMap;
 use thalweg_proto::pdu::DataUnit as _;
 
-/// The data packets of a flow, over the whole run.
+/// Data packets of a flow, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     pub sent: u64,
-    /// Copies that wires made.
+    /// Copies created by duplication on links.
     pub copied: u64,
     pub delivered: u64,
-    /// Bytes on the wire of those that were delivered.
+    /// Bytes on the wire of delivered packets.
     pub delivered_bytes: u64,
-    /// Those that ended elsewhere: dropped by queues, lost or damaged by wires.
+    /// Packets dropped by queues, lost or damaged.
     pub gone: u64,
-    /// Packets of any kind, messages of routers apart, that queues dropped.
+    /// Packets of any kind, except routers' messages, dropped by queues.
     pub drops: u64,
-    /// Some data was sent a second time, or something of the sender arrived before what it sent earlier.
+    /// True if data was retransmitted or reordered on the path from the sender.
     is_uneven: bool,
 }
 
-/// The progress of a connection.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     incarnation: u16,
-    /// The first number, of a byte or packet, above all that has been sent.
+    /// Number, of a byte or packet, after the last one sent.
     sent: u64,
-    /// The packet of the sender that is to be delivered next if all arrive in order, by its serial number.
+    /// Serial number of the sender's packet to be delivered next without reordering.
     next: Option<u32>,
 }
 
-/// The accounts of all flows.
+/// Counts of all flows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     flows: Vec<Account>,
-    /// The same when counting began; none before that.
+    /// Counts at the start of counting; `None` before.
     base: Option<Vec<Account>>,
     connections: BTreeMap<u32, Progress>,
 }
 
-/// True for a packet with payload from a sender of data.
+/// Returns true for a packet with payload from a data sender.
 pub(super) fn is_data(record: &Record<'_>) -> bool {
     !record.packet.backward && record.packet.router.is_none() && record.pdu.payload().is_some()
 }
 
 impl Accounts {
-    /// Accounts of so many flows.
+    /// Returns empty counts of `flows` flows.
     pub fn new(flows: usize) -> Self {
         Self { flows: vec![Account::default(); flows], ..Self::default() }
     }
 
-    /// Counting begins.
+    /// Starts counting.
     pub fn begin(&mut self) {
         self.base = Some(self.flows.clone());
     }
@@ -65,7 +65,7 @@ impl Accounts {
         &mut self.flows[index]
     }
 
-    /// A whole group's data packets: sent and copied, and those that came to an end.
+    /// Returns a group's data packets: sent and copied, and ended.
     pub fn balance(&self, first: u32, count: u32) -> (u64, u64) {
         let members = self.flows.iter().skip(first as usize).take(count as usize);
         members.fold((0, 0), |(begun, ended), flow| {
@@ -104,7 +104,7 @@ impl Accounts {
         if record.packet.backward || record.packet.router.is_some() {
             return;
         }
-        // Of whatever a sender of data sends: what asks about data before it comes can make a receiver begin anew.
+        // For all packets of a data sender: a window probe before the data may create a receiver anew.
         let serial = record.packet.serial;
         let progress = self.progress(record.packet);
         let is_next = progress.next.replace(serial.wrapping_add(1)).is_some_and(|next| next == serial);
@@ -117,8 +117,8 @@ impl Accounts {
         account.delivered_bytes += u64::from(record.size);
     }
 
-    /// The differences between what the run and the replay say of a flow: name, value by the run, value by the replay.
-    /// Of packets sent, so many may be with hosts that are at work on them. A receiver that `has_room` refuses nothing.
+    /// Returns the differences between a flow's result and the replay: name, value of the result, value of the replay.
+    /// This many of the packets sent may still be in processing at hosts. A receiver that `has_room` refuses nothing.
     pub fn differences(
         &self,
         flow: u32,
@@ -137,8 +137,8 @@ impl Accounts {
         if said.counts.drops != drops {
             different.push(("packets dropped", said.counts.drops, drops));
         }
-        // Each packet of a flow that has no trouble brings something new; of others some do not, or wait for what does. A
-        // receiver may refuse what is new, as it does that of a sender that asks whether its window is still closed.
+        // Without trouble, each packet of a flow delivers something new; otherwise some do not, or wait for others. A
+        // receiver may also refuse new data, such as a window probe.
         let is_calm = !now.is_uneven && now.gone + now.copied + now.drops == 0;
         let (bytes, arrived) = (said.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
         let is_whole = base.sent == 0;

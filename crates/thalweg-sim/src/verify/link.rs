@@ -1,4 +1,4 @@
-//! The state of one direction of a link, as a replay knows it.
+//! Replayed state of one direction of a link.
 
 use super::plan::{Budget, fastest, framed, held, hold, is_open, keeps_order, promise, service_time};
 use super::violation::Fault;
@@ -9,14 +9,15 @@ use std::collections::VecDeque;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::Limit;
 
-/// The times at which a packet on a wire may arrive: one of two (two where the link changed at the moment of
-/// transmission), or up to `hold` later.
+/// Permitted arrival times of a packet: one of two (two if the link changed at the moment of transmission), or up to
+/// `hold` later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     earlier: Time,
     later: Time,
     hold: Duration,
-    /// The times are the earliest: a capacity trace, a bucket, a sleep or a rhythm says the rest.
+    /// True if these are only the earliest times: a capacity trace, token bucket, wake-up delay or periodic variation
+    /// may add to them.
     open: bool,
 }
 
@@ -30,13 +31,13 @@ impl Due {
             || !self.hold.is_zero() && time >= self.earlier && time <= self.later + self.hold
     }
 
-    /// The latest time; never, where none is known.
+    /// Returns the latest time; never, if unknown.
     pub fn latest(&self) -> Time {
         if self.open { Time::MAX } else { self.later + self.hold }
     }
 }
 
-/// The totals of one direction, over the whole run.
+/// Totals of one direction, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub packets: u64,
@@ -46,19 +47,19 @@ pub(super) struct Totals {
     pub lost: u64,
     pub corrupted: u64,
     pub duplicated: u64,
-    /// Messages that its router sent because of its queue.
+    /// Messages sent by its router for its queue.
     pub messages: u64,
     pub message_bytes: u64,
 }
 
 impl Totals {
-    /// Forgets what was counted.
+    /// Resets the counts.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// The rate, delay and hold of a link between two changes.
+/// Rate, delay and hold of a link between two changes.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     rate: Rate,
@@ -71,25 +72,25 @@ struct Waiting {
     packet: PacketId,
     size: u32,
     urgent: bool,
-    /// A copy of it was dropped from this queue: it is at one of two places.
+    /// True if a copy of it was dropped from this queue: the position is one of two.
     vague: bool,
 }
 
-/// The state of a direction: its queue, and its wire where that keeps the order.
+/// State of a direction: its queue, and its packets in propagation if they keep their order.
 #[derive(Clone, Debug)]
 pub(super) struct LinkState {
     pub totals: Totals,
     limit: Limit,
     fifo: bool,
-    /// Changes that are past.
+    /// Number of past changes.
     past: usize,
-    /// Changes of whose limit the same holds.
+    /// Number of past changes of the limit.
     resized: usize,
     setting: Setting,
-    /// The transmitter is busy until then, at least.
+    /// Earliest time at which the transmitter is idle.
     free_at: Time,
     waiting: VecDeque<Waiting>,
-    /// The number of those that are urgent or vague: where none is, the queue need not be searched.
+    /// Number of urgent or vague packets: without any, the queue need not be searched.
     special: usize,
     bytes: u64,
     wire: Option<VecDeque<PacketId>>,
@@ -128,12 +129,12 @@ impl LinkState {
         self.bytes += u64::from(record.size);
     }
 
-    /// Packets and bytes that wait.
+    /// Returns the waiting packets and bytes.
     pub fn held(&self) -> (u64, Bytes) {
         (self.waiting.len() as u64, Bytes::new(self.bytes))
     }
 
-    /// True if more waits at `now` than the queue may hold. Where its limit changes at that very time, the larger one counts.
+    /// Returns true if the queue exceeds its limit at `now`. If the limit changes at that time, the larger one applies.
     pub fn is_overfull(&mut self, direction: &DirectionSpec, now: Time) -> bool {
         let limits = direction.schedule.get(self.resized..).unwrap_or(&[]);
         let past = limits.iter().take_while(|change| change.at < now);
@@ -161,11 +162,11 @@ impl LinkState {
         }
     }
 
-    /// A packet that waits is dropped; `copied` says that there may be copies of it.
+    /// Drops a waiting packet; `copied` means that there may be copies of it.
     pub fn drop_waiting(&mut self, packet: PacketId, copied: bool) {
         let is_last = self.waiting.back().is_some_and(|last| last.packet == packet);
         if is_last && !copied {
-            // The usual case, without a search: the arrival that found no room.
+            // Common case, without a search: the arrival that found a full queue.
             let last = self.waiting.pop_back();
             self.special -= usize::from(last.is_some_and(|last| last.urgent || last.vague));
             self.bytes -= last.map_or(0, |last| u64::from(last.size));
@@ -180,7 +181,7 @@ impl LinkState {
         }
     }
 
-    /// A packet leaves the queue, or goes past it.
+    /// Removes a packet that leaves the queue or bypasses it.
     pub fn dequeue(&mut self, record: &Record<'_>, waited: bool, faults: &mut Vec<Fault>) {
         let mut certain = self.waiting.iter().filter(|waiting| !waiting.vague);
         let urgent = if self.special > 0 { certain.clone().find(|waiting| waiting.urgent) } else { None };
@@ -199,7 +200,7 @@ impl LinkState {
         }
     }
 
-    /// A transmitter begins; tells when the packet is due at the far end.
+    /// Starts a transmission; returns when the packet is due at the far end.
     pub fn transmit(
         &mut self,
         record: &Record<'_>,
@@ -244,7 +245,7 @@ impl LinkState {
         due
     }
 
-    /// The settings that may hold at `now`: more than one where changes are made at that very time.
+    /// Returns the settings possible at `now`: several if changes are made at that time.
     fn settings(&mut self, direction: &DirectionSpec, now: Time) -> Vec<Setting> {
         let applied = |setting: Setting, index: usize| {
             let change = &direction.schedule[index];
@@ -281,7 +282,7 @@ impl LinkState {
         }
     }
 
-    /// A packet arrives.
+    /// Checks the arrival of a packet.
     pub fn arrive(&mut self, record: &Record<'_>, due: Due, faults: &mut Vec<Fault>) {
         if !due.allows(record.time) {
             faults.push(Fault::WrongArrival { from: due.earlier, to: due.latest() });
@@ -296,8 +297,8 @@ impl LinkState {
         }
     }
 
-    /// A packet that began its transmission at `start` has used the capacity of the link. Where packets arrive in another
-    /// order than they left, this cannot be followed.
+    /// Accounts for the capacity used by a packet whose transmission started at `start`. This is impossible on links
+    /// that reorder packets.
     pub fn spend(&mut self, record: &Record<'_>, start: Time, due: Due, faults: &mut Vec<Fault>) {
         if let (Some(budget), Some(_)) = (&mut self.budget, &self.wire) {
             let left = record.time - due.earlier.since(start);

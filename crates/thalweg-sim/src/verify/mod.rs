@@ -1,8 +1,8 @@
 //! An independent check of a run: a replay of its packet trace against the specification.
 //!
-//! The [`Verifier`] shares no code with the simulator. It knows the rates, delays and limits of the specification and
-//! what the records say, and follows every packet from where it was sent to where it ended. It keeps state for the
-//! packets under way, for the links that they used, and for their endpoints, and so can follow runs of any length.
+//! The [`Verifier`] shares no code with the simulator. From the rates, delays and limits of the specification and from
+//! the records alone, it follows every packet from sending to its end. It keeps state only for packets in the network,
+//! their links and their endpoints, hence it can follow runs of any length.
 
 mod account;
 mod link;
@@ -24,38 +24,38 @@ use thalweg_proto::window;
 use thalweg_queue::AckFilter;
 use thalweg_queue::feedback::FeedbackSpec;
 
-/// Violations that are kept; of further ones only the number.
+/// Maximum number of listed violations; more are only counted.
 const MAX_VIOLATIONS: usize = 100;
 
-/// The counts of a replay, over the whole run.
+/// Counts of a replay, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Packets that endpoints sent.
+    /// Packets sent by endpoints.
     pub sent: u64,
-    /// Copies made by wires.
+    /// Copies created by duplication on links.
     pub duplicated: u64,
-    /// Packets that began their way over a link.
+    /// Transmissions started on links.
     pub transmitted: u64,
-    /// Packets that reached their endpoint.
+    /// Packets delivered to their endpoint.
     pub delivered: u64,
-    /// Packets that a queue dropped, filtered acknowledgements among them.
+    /// Packets dropped by queues, including filtered acknowledgements.
     pub dropped: u64,
-    /// Packets that a wire lost.
+    /// Packets lost in propagation.
     pub lost: u64,
-    /// Packets that came to their endpoint damaged.
+    /// Packets that reached their endpoint damaged.
     pub damaged: u64,
-    /// Packets that were under way at the end.
+    /// Packets in the network at the end.
     pub under_way: u64,
-    /// The most packets that were ever under way.
+    /// Peak number of packets in the network.
     pub most_under_way: u64,
 }
 
-/// The place where a packet is.
+/// Location of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Its endpoint has just sent it.
+    /// Just sent by its endpoint.
     Sent,
     At(Node),
     Queue(u32),
@@ -70,37 +70,37 @@ struct Packet {
     size: u32,
     flow: u32,
     damaged: bool,
-    /// It is a data packet.
+    /// True for a data packet.
     data: bool,
-    /// A wire made it of another, so that it took no time to transmit.
+    /// True for a copy made by duplication, which took no transmission time.
     copy: bool,
-    /// There is or was another of the same number: records do not tell which of them they are of.
+    /// True if there is or was another packet of the same number: records do not distinguish them.
     twin: bool,
-    /// The node it came from; known from its first link on.
+    /// Source node; known from its first link on.
     origin: Option<Node>,
 }
 
-/// Follows the packets of a run and notes whatever cannot be.
+/// Follows the packets of a run and collects violations.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     plan: Plan,
     now: Time,
-    /// Packets under way; more than one of a number are copies.
+    /// Packets in the network; several of one number are copies.
     packets: BTreeMap<PacketId, Vec<Packet>>,
     links: BTreeMap<u32, LinkState>,
-    /// The next number of each endpoint's packets.
+    /// Next serial number of each endpoint's packets.
     serials: BTreeMap<(u32, bool), u32>,
-    /// Connections whose senders a gate has paused.
+    /// Connections whose senders are paused by a gate.
     paused: BTreeSet<u32>,
-    /// The next number of each queue's messages.
+    /// Next number of each queue's messages.
     next_messages: BTreeMap<u32, u32>,
-    /// A queue that is beyond its limit, unless the next record is a drop.
+    /// A queue beyond its limit, unless the next record is a drop.
     overfull: Option<u32>,
-    /// One of two packets of the same number was damaged; which, one cannot know.
+    /// True if one of two packets of the same number was damaged, and it is unknown which.
     damage_is_vague: bool,
     counts: Replay,
     accounts: Accounts,
-    /// The time at which counting begins.
+    /// Start of counting.
     warm: Time,
     is_counting: bool,
     violations: Vec<Violation>,
@@ -164,7 +164,7 @@ impl Tracer for Verifier {
 }
 
 impl Verifier {
-    /// A replay of runs of `spec`.
+    /// Returns a replay for runs of `spec`.
     pub fn new(spec: &Spec) -> Self {
         Self {
             plan: Plan::new(spec),
@@ -185,11 +185,11 @@ impl Verifier {
         }
     }
 
-    /// Compares with the run's result and tells what was counted.
+    /// Compares the replay with the run's result and returns its counts.
     ///
     /// # Errors
     ///
-    /// What cannot be, in the order in which it was found; at most some hundred violations and the number of the rest.
+    /// The violations, in the order of discovery; at most about a hundred, followed by the number of the rest.
     pub fn finish(mut self, result: &RunResult) -> Result<Replay, Vec<Violation>> {
         self.check_overfull();
         self.check_overdue(result.ended);
@@ -215,7 +215,7 @@ impl Verifier {
         self.keep(Violation { time: self.now, link, place, packet, fault });
     }
 
-    /// The same of something that is neither a link nor a packet.
+    /// Adds a violation at a place that is neither a link nor a packet.
     fn add_at(&mut self, place: String, fault: Fault) {
         self.keep(Violation { time: self.now, link: None, place, packet: None, fault });
     }
@@ -233,16 +233,16 @@ impl Verifier {
         self.add(link, Some(record.packet), fault);
     }
 
-    /// True if a packet, or a copy of it, is where `is_there` says.
+    /// Returns true if a packet, or a copy of it, satisfies `is_there`.
     fn has(&self, packet: PacketId, is_there: impl Fn(&Packet) -> bool) -> bool {
         self.packets.get(&packet).is_some_and(|copies| copies.iter().any(is_there))
     }
 
-    /// Takes a packet out of the place where the record says that it is; notes when it is not there.
+    /// Takes a packet from the place given by the record; reports a violation if it is not there.
     fn take(&mut self, record: &Record<'_>, is_there: impl Fn(&Packet) -> bool) -> Option<Packet> {
         let found = self.packets.get_mut(&record.packet).and_then(|copies| {
             let index = copies.iter().position(is_there)?;
-            // In order: of copies on one wire the one that left first arrives first.
+            // In order: of copies on one link the first to leave arrives first.
             Some(copies.remove(index))
         });
         let Some(packet) = found else {
@@ -277,7 +277,8 @@ impl Verifier {
         self.counts.sent += 1;
         let works = self.plan.ends(record.flow).is_some_and(|ends| ends.work[usize::from(record.reply)]);
         let data = is_data(record);
-        // A host may still be at work on what its endpoint sent before the pause. What opens, closes, asks and answers is no data.
+        // A host may still process what its endpoint sent before the pause. Packets of handshakes, queries and answers
+        // carry no data.
         if data && self.paused.contains(&connection) && !backward && !works {
             self.note(record, Fault::SentWhilePaused);
         }
@@ -289,7 +290,7 @@ impl Verifier {
         self.put(record.packet, Packet { place, since, size, flow, damaged, data, copy, twin, origin });
     }
 
-    /// The place at which a message enters the network: the node whose queue speaks, which must be one that does.
+    /// Returns the node where a message enters the network: that of its queue, which must have a feedback policy.
     fn place_of_message(&mut self, record: &Record<'_>) -> Place {
         let Some(link) = self.plan.link(record.link) else { return Place::Sent };
         let tail = link.tail;
@@ -305,7 +306,7 @@ impl Verifier {
         Place::At(tail)
     }
 
-    /// Takes a packet that comes to a link from the node before it.
+    /// Takes a packet that arrives at a link from the node before it.
     fn take_from_node(&mut self, record: &Record<'_>) -> Option<Packet> {
         let tail = self.plan.link(record.link)?.tail;
         let ends = self.plan.ends(record.flow)?;
@@ -332,7 +333,7 @@ impl Verifier {
         }
     }
 
-    /// True if more waits at the link of `record` than its queue may hold at that time.
+    /// Returns true if the queue at the link of `record` exceeds its limit at that time.
     fn is_overfull(&mut self, record: &Record<'_>) -> bool {
         let state = self.links.get_mut(&record.link).zip(self.plan.link(record.link));
         state.is_some_and(|(state, link)| state.is_overfull(link.direction, record.time))
@@ -364,13 +365,13 @@ impl Verifier {
         }
     }
 
-    /// Follows what a wire does to the packet that just entered it.
+    /// Follows an impairment of the packet that just entered propagation.
     fn on_wire(&mut self, record: &Record<'_>) {
         let now = self.now;
         let entered = |packet: &Packet| {
             matches!(packet.place, Place::Wire(link, _) if link == record.link) && packet.since == now
         };
-        // Of two that entered at the same time it is the one that did so last.
+        // Of two that entered at the same time, the latter is meant.
         if let Some(copies) = self.packets.get_mut(&record.packet) {
             copies.reverse();
         }
@@ -409,7 +410,7 @@ impl Verifier {
             Place::Wire(link, due) if link == record.link => Some(due),
             _ => None,
         };
-        // Of copies that may arrive now the one that cannot be later than the others; any, where none may.
+        // Of the copies that may arrive now, takes the one that must arrive first; if none may, any.
         let copies = self.packets.get(&record.packet).into_iter().flatten();
         let latest = copies.filter_map(due_here).filter(|due| due.allows(now)).map(|due| due.latest()).min();
         let packet = self.take(record, |packet| {
@@ -430,7 +431,7 @@ impl Verifier {
         }
         let is_end = self.plan.ends(record.flow).is_some_and(|ends| ends.nodes.contains(&head));
         if packet.damaged && is_end && packet.origin != Some(head) {
-            // Its endpoint finds the damage and drops it, of which there is no record.
+            // Its endpoint detects the damage and drops it, without a record.
             self.counts.damaged += 1;
             self.accounts.account(packet.flow).gone += u64::from(packet.data);
             return;
@@ -443,11 +444,11 @@ impl Verifier {
         let account = self.accounts.account(record.flow);
         account.drops += u64::from(record.packet.router.is_none());
         if record.link == u32::MAX {
-            // A host with too much to do.
+            // The host is overloaded.
             let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
             let is_there = self.has(record.packet, at_node);
             if !is_there && self.counts.damaged > 0 {
-                // It was damaged, which nobody had found yet; a twin of it may be elsewhere.
+                // It was damaged, not yet detected; its twin may be elsewhere.
                 self.counts.damaged -= 1;
             } else if let Some(packet) = self.take(record, at_node) {
                 self.accounts.account(packet.flow).gone += u64::from(packet.data);
@@ -465,7 +466,7 @@ impl Verifier {
         }
     }
 
-    /// An acknowledgement leaves a queue before its time, which another one that waits there must make superfluous.
+    /// Checks a filtered acknowledgement: another one waiting in the queue must supersede it.
     fn on_filtered(&mut self, record: &Record<'_>) {
         self.counts.dropped += 1;
         let Some(packet) = self.take(record, |packet| packet.place == Place::Queue(record.link)) else {
@@ -490,7 +491,7 @@ impl Verifier {
         let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
         let is_there = self.has(record.packet, at_node);
         if !is_there && self.damage_is_vague && self.counts.damaged > 0 {
-            // It was taken for damaged, when it was its twin.
+            // Its twin was the damaged one.
             self.counts.damaged -= 1;
             return;
         }
@@ -498,7 +499,7 @@ impl Verifier {
         self.accounts.deliver(record);
         let Place::At(node) = packet.place else { return };
         let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
-        // Messages are for those who send data.
+        // Messages address data senders.
         let misses = |end: usize| record.packet.router.is_some() && end != usize::from(record.reply);
         match end {
             Some(end) if misses(end) => self.note(record, Fault::WrongDestination),
@@ -510,7 +511,7 @@ impl Verifier {
         }
     }
 
-    /// Packets that should have arrived before the end of the run.
+    /// Reports packets that should have arrived before the end of the run.
     fn check_overdue(&mut self, ended: Time) {
         self.now = self.now.max(ended);
         let ended = self.now;
@@ -533,7 +534,7 @@ impl Verifier {
         }
     }
 
-    /// Checks the run's own counts.
+    /// Checks the counts of the result.
     fn check_counts(&mut self, result: &RunResult) {
         let (run, replay) = (result.conservation, self.counts);
         let mut counts = vec![
@@ -549,7 +550,7 @@ impl Verifier {
             ("packets that left a transmitter", result.hops, replay.transmitted),
         ];
         if !self.plan.has_working_hosts() && !self.damage_is_vague {
-            // With such hosts, damage is found some time after the arrival.
+            // Such hosts detect damage some time after the arrival.
             counts.push(("packets lost", run.lost, replay.lost + replay.damaged));
         }
         for (what, result, replay) in counts {
@@ -557,14 +558,14 @@ impl Verifier {
                 self.add(None, None, Fault::Miscounted { what, result, replay });
             }
         }
-        // A run that was interrupted during the warm-up has counted nothing.
+        // A run interrupted during the warm-up has no counts.
         if self.is_counting {
             self.check_links(result);
             self.check_flows(result);
         }
     }
 
-    /// Checks what the run says of flows, and that the packets of each group went somewhere.
+    /// Checks the results of flows, and that each group's packets are accounted for.
     fn check_flows(&mut self, result: &RunResult) {
         if self.damage_is_vague {
             return;

@@ -1,4 +1,4 @@
-//! The properties of each link and flow in a specification, by the numbers that records use.
+//! Properties of the links and flows of a specification, by the numbers used in records.
 
 use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::delay::{Each, VariationSpec};
 use thalweg_queue::{AckFilter, CapacityTrace, ImpairmentSpec, Limit};
 
-/// A place that packets come to.
+/// A location of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     /// A node of the specification.
     Core(u32),
-    /// The source host of a flow behind access links.
+    /// Source host of a flow with access links.
     Source(u32),
-    /// Its sink host.
+    /// Sink host of a flow with access links.
     Sink(u32),
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Link<'a> {
     pub head: Node,
 }
 
-/// A flow's ends, and whether hosts there take time for their work.
+/// Endpoints of a flow, and true for hosts with processing costs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub nodes: [Node; 2],
     pub work: [bool; 2],
 }
 
-/// The specification as a replay needs it.
+/// The specification in the form needed by a replay.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     core: Vec<(DirectionSpec, u32, u32)>,
@@ -44,7 +44,7 @@ pub(super) struct Plan {
 struct Group {
     spec: GroupSpec,
     control: Option<DirectionSpec>,
-    /// The work of a host on what it sends, and how many hosts of a flow have it as a line.
+    /// Host overhead as a link, and number of such links of a flow.
     overhead: DirectionSpec,
     workers: u32,
     first_flow: u32,
@@ -70,13 +70,13 @@ impl Plan {
         let mut groups = Vec::new();
         for group in &spec.groups {
             let control = group.control_channel.map(DirectionSpec::of_any_rate);
-            // Where both ends send data, each acknowledges on a channel of its own.
+            // If both endpoints send data, each acknowledges on its own channel.
             let channels = match (&control, &group.workload) {
                 (None, _) => 0,
                 (Some(_), WorkloadSpec::RequestResponse { .. }) => 2,
                 (Some(_), _) => 1,
             };
-            // The work of hosts on what they send is a line of each that sends data, behind all others.
+            // Host overhead is one link per sending host, after all other links.
             let workers = match (&group.access, group.workload.clone()) {
                 _ if group.overhead.is_zero() => 0,
                 (Some(_), _) => 0,
@@ -120,28 +120,28 @@ impl Plan {
         Self { core, names, groups }
     }
 
-    /// The number of directions of the specification itself.
+    /// Returns the number of link directions of the specification.
     pub fn core_links(&self) -> usize {
         self.core.len()
     }
 
-    /// True if some host takes time for its work.
+    /// Returns true if a host has processing costs.
     pub fn has_working_hosts(&self) -> bool {
         self.groups.iter().any(|group| group.work[0] || group.work[1])
     }
 
-    /// Each group: its name, its first flow, and how many it has.
+    /// Returns the name, first flow and number of flows of each group.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = (String, u32, u32)> + '_ {
         self.groups.iter().map(|group| (group.spec.name.clone(), group.first_flow, group.spec.count))
     }
 
-    /// The group of a flow, by its position.
+    /// Returns the position of a flow's group.
     pub fn group_of(&self, flow: u32) -> Option<usize> {
         let after = self.groups.partition_point(|group| group.first_flow <= flow);
         self.groups[..after].iter().rposition(|group| group.spec.count > 0)
     }
 
-    /// True if a flow's application takes what comes at once, so that its receiver has room for whatever it asked for.
+    /// Returns true if a flow's application reads everything at once: its receiver then has room for all it advertised.
     pub fn reads_at_once(&self, flow: u32) -> bool {
         self.group_of(flow).is_some_and(|group| self.groups[group].spec.reading.is_none())
     }
@@ -155,7 +155,7 @@ impl Plan {
             return Some(Link { direction, tail: Node::Core(*a), head: Node::Core(*b) });
         }
         let after = self.groups.partition_point(|group| group.first_link <= link);
-        // Groups without links of their own share the number of their first with the next group.
+        // Groups without links share their first link number with the next group.
         let group =
             self.groups[..after].iter().rev().find(|group| group.links_each * group.spec.count > 0)?;
         let number = link - group.first_link;
@@ -201,17 +201,17 @@ impl Group {
     }
 }
 
-/// A link's limit, and whether packets leave its queue in the order in which they came.
+/// Returns a link's limit, and true if its queue is FIFO.
 pub(super) fn promise(direction: &DirectionSpec) -> (Limit, bool) {
-    // A newer acknowledgement may take the place of an older one.
+    // A newer acknowledgement may replace an older one.
     let keeps_order = direction.queue.keeps_order() && direction.ack_filter != AckFilter::Newest;
     (direction.queue.limit(), keeps_order)
 }
 
-/// True if packets arrive in the order in which they were transmitted.
+/// Returns true if packets arrive in the order of transmission.
 pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
-    // What a capacity trace let go cannot be followed where it is not known when it left.
+    // A capacity trace can only be followed if departure times are known.
     let is_known = held(direction).is_zero() || direction.capacity.is_none();
     let beats_alike = direction.rhythm.is_none_or(|rhythm| rhythm.delay_spread.is_zero());
     let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
@@ -220,19 +220,20 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
         && is_known
         && beats_alike
         && changes.iter().all(|change| {
-            // A wire on which delays vary less from then on lets packets pass those that vary more.
+            // After a change to smaller variation, packets may overtake earlier ones.
             let delays = change.delay.is_none() && change.jitter.is_none();
             delays && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
         })
 }
 
-/// The longest time that a packet waits on a wire beside its delay, but for reordering.
+/// Returns the longest extra time of a packet in propagation, without reordering.
 pub(super) fn held(direction: &DirectionSpec) -> Duration {
     let batch = direction.aggregation.map_or(Duration::ZERO, |aggregation| aggregation.every);
     direction.longest_variation() + batch
 }
 
-/// True if a packet may arrive at any time from the earliest on, for what this replay does not follow.
+/// Returns true if a packet may arrive at any time from the earliest on, because of features that the replay does not
+/// follow.
 pub(super) fn is_open(direction: &DirectionSpec) -> bool {
     direction.onset.shaper.is_some()
         || !direction.onset.sleep.is_empty()
@@ -240,10 +241,10 @@ pub(super) fn is_open(direction: &DirectionSpec) -> bool {
         || direction.aggregation.is_some_and(|aggregation| aggregation.packets.is_some())
 }
 
-/// The highest rate before any change of the schedule.
+/// Returns the highest rate before any scheduled change.
 pub(super) fn fastest(direction: &DirectionSpec) -> Rate {
     match direction.rhythm {
-        // One bit more, as a product is rounded.
+        // One bit more, as the product is rounded.
         Some(rhythm) if direction.rate < Rate::MAX => {
             let more = (direction.rate.as_bits_per_sec() as f64 * rhythm.rate_spread) as u64;
             Rate::from_bits_per_sec(direction.rate.as_bits_per_sec().saturating_add(more).saturating_add(1))
@@ -252,7 +253,7 @@ pub(super) fn fastest(direction: &DirectionSpec) -> Rate {
     }
 }
 
-/// The longest time for which a wire holds packets back.
+/// Returns the longest time for which impairments hold packets back.
 pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
     impairment
         .reorder
@@ -260,7 +261,8 @@ pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
         .map_or(Duration::ZERO, |reorder| reorder.delay)
 }
 
-/// The time that a packet of `size` bytes takes at `rate`, rounded up to a picosecond; `None` in an outage.
+/// Returns the transmission time of a packet of `size` bytes at `rate`, rounded up to a picosecond; `None` in an
+/// outage.
 pub(super) fn service_time(rate: Rate, framing: Framing, size: u32) -> Option<Duration> {
     if rate == Rate::MAX {
         return Some(Duration::ZERO);
@@ -271,22 +273,22 @@ pub(super) fn service_time(rate: Rate, framing: Framing, size: u32) -> Option<Du
     Some(Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
 }
 
-/// Bytes on the wire of a packet of `size` bytes.
+/// Returns the bytes on the wire of a packet of `size` bytes.
 pub(super) fn framed(framing: Framing, size: u32) -> u64 {
     match framing {
         Framing::None => u64::from(size),
-        // 40 bytes beside the trailer, and 48 in each further cell.
+        // The trailer leaves 40 bytes in the last cell; each further cell has 48.
         Framing::AtmAal5 => 53 * (1 + u64::from(size.saturating_sub(40)).div_ceil(48)),
     }
 }
 
-/// The account of what a link with a capacity trace has let go.
+/// Capacity used on a link with a capacity trace.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     trace: Arc<CapacityTrace>,
-    /// The time at which the last packet that arrived had left.
+    /// Departure of the last arrived packet.
     last: Time,
-    /// Bytes that its opportunity has left at most.
+    /// Maximum number of bytes left of its delivery opportunity.
     left: u64,
 }
 
@@ -295,7 +297,7 @@ impl Budget {
         Self { trace: Arc::clone(trace), last: Time::ZERO, left: 0 }
     }
 
-    /// Opportunities up to `time`, inclusive.
+    /// Returns the opportunities up to `time`, inclusive.
     fn until(&self, time: Time) -> u64 {
         let (period, picos) = (self.trace.period.as_picos().max(1), time.as_picos());
         let within = Time::from_picos(picos % period);
@@ -303,7 +305,7 @@ impl Budget {
         picos / period * self.trace.opportunities.len() as u64 + part
     }
 
-    /// Opportunities at exactly `time`.
+    /// Returns the opportunities at exactly `time`.
     fn at(&self, time: Time) -> u64 {
         match time.as_picos() {
             0 => self.until(time),
@@ -311,8 +313,8 @@ impl Budget {
         }
     }
 
-    /// True if the trace lets a packet of `size` bytes that began at `start` go at `left`. What lost packets used is not
-    /// known, so that the answer may be yes where it should be no, but not the other way round.
+    /// Returns true if the trace allows a packet of `size` bytes that began at `start` to leave at `left`. The capacity
+    /// used by lost packets is unknown: the check may miss violations, but never reports a false one.
     pub fn lets(&mut self, start: Time, left: Time, size: u64) -> bool {
         let bytes = u64::from(self.trace.bytes);
         if start > self.last {

@@ -1,113 +1,113 @@
-//! The violations that a replay finds.
+//! Violations found by a replay.
 
 use crate::trace::{PacketId, Step};
 use core::fmt;
 use thalweg_proto::units::{Bytes, Time};
 
-/// A record or a result that cannot be.
+/// An impossible record or result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The time of the violation.
     pub time: Time,
-    /// At which direction of which link, as in [`Record::link`](crate::trace::Record::link).
+    /// The link direction, as in [`Record::link`](crate::trace::Record::link).
     pub link: Option<u32>,
-    /// That link's name, and where it leads.
+    /// That link's name and destination.
     pub place: String,
-    /// The packet at fault, if it is one packet's.
+    /// The packet at fault, if it is a single one.
     pub packet: Option<PacketId>,
-    /// The fault that was found.
+    /// The kind of violation.
     pub fault: Fault,
 }
 
-/// The faults that a replay can find.
+/// Kinds of violations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A record is earlier than the one before it.
     TimeWentBack {
-        /// The time of the one before.
+        /// The time of the previous record.
         from: Time,
     },
-    /// There is no such link or flow in the specification.
+    /// The specification has no such link or flow.
     Unknown {
         /// "link" or "flow".
         what: &'static str,
     },
-    /// An endpoint's packets are not numbered one after the other.
+    /// An endpoint's packets are not numbered consecutively.
     Misnumbered {
-        /// The number that was to come.
+        /// The expected number.
         expected: u32,
     },
-    /// A router sent a message that its queue's specification does not provide for.
+    /// A router sent a message not provided for by its queue's specification.
     NoSuchMessage,
-    /// Something was filtered that is no acknowledgement, or where there is no filter.
+    /// A filtered packet is not an acknowledgement, or there is no filter.
     NotFiltered,
-    /// A sender that a gate has paused sent something.
+    /// A sender paused by a gate sent something.
     SentWhilePaused,
-    /// A step of a packet that is nowhere in the network, or not where the step takes place.
+    /// A step of a packet that is not in the network, or not at the place of the step.
     FromNowhere {
         /// The step.
         step: Step,
     },
-    /// A packet has another size, or belongs to another flow, than when it was sent.
+    /// A packet's size or flow differs from when it was sent.
     Changed,
-    /// A packet was at a node for some time, though nodes take none.
+    /// A packet stayed at a node, although nodes take no time.
     Lingered {
-        /// Since when.
+        /// Time of its arrival at the node.
         since: Time,
     },
-    /// A transmitter began before it was done with the packet before: the link is above its rate.
+    /// A transmission began before the end of the previous one: the link exceeds its rate.
     AboveRate {
-        /// The time at which it was done at the earliest.
+        /// Earliest end of the previous transmission.
         free_at: Time,
     },
-    /// A transmitter began while its rate was zero.
+    /// A transmission began while the rate was zero.
     Outage,
-    /// A packet left a link with a capacity trace when the trace let nothing, or less than the packet, go.
+    /// A packet left a link when its capacity trace allowed nothing, or less than the packet.
     AboveCapacity {
-        /// The time at which it left.
+        /// Departure of the packet.
         left: Time,
     },
     /// A packet arrived too early or too late.
     WrongArrival {
-        /// The earliest time at which it was to arrive.
+        /// Earliest permitted arrival.
         from: Time,
-        /// And at the latest.
+        /// Latest permitted arrival.
         to: Time,
     },
-    /// A packet that should have arrived never did.
+    /// A packet that should have arrived did not.
     Overdue {
-        /// The latest time at which it was to arrive.
+        /// Latest permitted arrival.
         due: Time,
     },
-    /// A packet passed another on a wire that keeps the order.
+    /// A packet overtook another in propagation on a link that keeps order.
     PassedOnWire {
-        /// The one before it.
+        /// The overtaken packet.
         before: PacketId,
     },
-    /// A packet passed another in a queue that keeps the order.
+    /// A packet overtook another in a FIFO queue.
     PassedInQueue {
-        /// The one before it.
+        /// The overtaken packet.
         before: PacketId,
     },
-    /// A queue holds more than its limit.
+    /// A queue exceeds its limit.
     Overfull {
-        /// Packets that wait.
+        /// Number of waiting packets.
         packets: u64,
-        /// Their bytes.
+        /// Number of waiting bytes.
         bytes: Bytes,
     },
-    /// A packet was delivered at a node that is not its destination.
+    /// A packet was delivered at a node other than its destination.
     WrongDestination,
-    /// The result counts something else than the replay.
+    /// A count of the result differs from that of the replay.
     Miscounted {
         /// The name of the count.
         what: &'static str,
-        /// By the result.
+        /// Value of the result.
         result: u64,
-        /// By the replay.
+        /// Value of the replay.
         replay: u64,
     },
-    /// There were more violations than are kept.
+    /// There were more violations than are listed.
     More {
         /// The number of further violations.
         count: u64,

@@ -1,45 +1,45 @@
-//! Lanes of the event queue: entries that were added for one distance from the time that it was, so that they are in order.
+//! Lanes of the event queue: FIFO lists of entries added the same time ahead, hence sorted without effort.
 
 use super::Entry;
 
 const BITS: u32 = 6;
 /// The number of lanes.
 pub(crate) const LANES: usize = 1 << BITS;
-/// "No lane".
+/// Placeholder for no lane.
 pub(super) const NO_LANE: u32 = u32::MAX;
-/// No distance of a lane: only what is added for the end of time is so far ahead.
+/// Distance of an unused lane: only entries at the end of time are so far ahead.
 const FREE: u64 = u64::MAX;
-/// So many lanes are in use at once, at most: the first entries of all are kept in order.
+/// Maximum number of lanes in use at once: the first entries of all are kept sorted.
 const MOST: usize = 16;
 
-/// A lane for each distance, as long as no other with the same hash has it.
+/// One lane per distance, unless another distance with the same hash uses it.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Lane; LANES]>,
-    /// The first entries of the lanes in use, in order, from place `begin` to before `end`, round and round.
+    /// First entries of the lanes in use, sorted, from `begin` to before `end` in a ring buffer.
     firsts: [Item; MOST],
     begin: u32,
     end: u32,
 }
 
-/// The entries of a distance, but for the first. A cache line.
+/// Entries of a distance except the first, in one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Lane {
-    /// [`FREE`] for a lane that is not in use.
+    /// Distance; [`FREE`] for an unused lane.
     distance: u64,
-    /// The time of the last entry, be it the first; the largest there is for a lane that is not in use, as nothing may join that.
+    /// Time of the last entry, even if it is the first; the maximum for an unused lane, which nothing may join.
     last: u64,
-    /// The packet that the first entry is about, or any other number.
+    /// Packet of the first entry, or any other number.
     packet: u32,
     behind: Line,
 }
 
-/// An entry with what it is about: the lane of one that is first there, the packet of one behind.
+/// An entry and its annotation: the lane for a first entry, the packet for others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Item {
     time: u64,
-    /// The key, and above it what the entry is about: both go from place to place as one.
+    /// The key and, above it, the annotation: both are moved as one word.
     rest: u64,
 }
 
@@ -49,7 +49,8 @@ impl Lanes {
         Self { lanes: Box::new([UNUSED; LANES]), firsts: [Item::default(); MOST], begin: 0, end: 0 }
     }
 
-    /// Adds an entry for `distance` from now to its lane, if that is of this distance and earlier, or free; tells whether it has.
+    /// Adds an entry `distance` from now to its lane, if that is free or has this distance and earlier entries; returns
+    /// true if added.
     #[inline(always)]
     pub fn join(&mut self, entry: Entry, distance: u64, packet: u32, lots: u64) -> bool {
         let number = (distance.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize;
@@ -70,7 +71,7 @@ impl Lanes {
         true
     }
 
-    /// Puts an entry among the first ones. Most come after most others, as all lanes go on at the same pace.
+    /// Inserts an entry among the first ones. Most inserts are near the end, as all lanes advance at the same pace.
     #[inline(always)]
     fn insert(&mut self, first: Item, lots: u64) {
         let mut place = self.end;
@@ -89,7 +90,8 @@ impl Lanes {
         self.firsts[place as usize % MOST] = first;
     }
 
-    /// The same from `place` on, where there are others of its time: apart, as a look at ties in the loop costs each entry 13 instructions.
+    /// Inserts from `place` on, among entries of equal time. Separate, as a tie check in the loop costs 13 instructions
+    /// per entry.
     #[cold]
     #[inline(never)]
     fn insert_tied(&mut self, mut place: u32, first: Item, lots: u64) {
@@ -104,13 +106,13 @@ impl Lanes {
         self.firsts[place as usize % MOST] = first;
     }
 
-    /// The earliest entry.
+    /// Returns the earliest entry.
     #[inline(always)]
     pub fn first(&self) -> Option<Entry> {
         (self.end != self.begin).then(|| self.firsts[self.begin as usize % MOST].entry())
     }
 
-    /// Takes the earliest entry, of which there must be one; tells its lane and its packet.
+    /// Takes the earliest entry, which must exist; returns its lane and its packet.
     #[inline(always)]
     pub fn pop(&mut self, lots: u64) -> (u32, u32) {
         let number = self.firsts[self.begin as usize % MOST].about();
@@ -127,7 +129,7 @@ impl Lanes {
         (number, packet)
     }
 
-    /// The packet of an entry of a lane, so many behind the first.
+    /// Returns the packet of a lane's entry, counted from the first.
     #[inline]
     pub fn packet(&self, number: usize, place: u32) -> Option<u32> {
         self.lanes[number].behind.at(place).map(Item::about)
@@ -151,7 +153,7 @@ impl Item {
     }
 }
 
-/// Entries in order, round and round in a power of two of places.
+/// A ring buffer of sorted entries, with a power of two of slots.
 #[derive(Clone, Debug)]
 struct Line {
     entries: Vec<Item>,

@@ -7,41 +7,42 @@ const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 /// Eleven digits of six bits cover 64 bits.
 const LEVELS: usize = 11;
-/// Levels below this are near: what is added before the earliest entry of the wheel goes to the list, which must stay short, so others are
-/// moved only to an empty one. Four digits are 17 microseconds.
+/// Number of near levels. Entries added before the wheel's earliest entry go to the sorted list, which must stay short,
+/// hence far levels are moved only to an empty list. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
-/// The bits of those levels.
+/// Bit mask of the near levels.
 const NEAR: u32 = (1 << NEAR_LEVELS) - 1;
-/// Entries a chunk. A slot that needs no more than one chunk is sorted at once.
+/// Entries per chunk. A slot with a single chunk is sorted at once.
 const FEW: usize = 24;
-/// "No chunk".
+/// Placeholder for no chunk.
 const NONE: u32 = u32::MAX;
 
 /// A hierarchical timing wheel of 64-slot levels (Varghese and Lauck 1987).
 ///
-/// An entry's level is the highest base-64 digit in which its time differs from the wheel's, its slot that digit of its
-/// time. The earliest entry is therefore in the lowest occupied slot of the lowest occupied level. A slot with few
-/// entries is sorted as it is; one with many moves the wheel's time to its earliest entry and is spread over lower levels first.
+/// An entry's level is the highest base-64 digit in which its time differs from the wheel's; its slot is that digit of
+/// its time. The earliest entry is therefore in the lowest occupied slot of the lowest occupied level. A slot with few
+/// entries is sorted directly. A slot with many moves the wheel's time to its earliest entry and is first distributed
+/// over lower levels.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
-    /// The time that slots are relative to; no entry is earlier.
+    /// Reference time of the slots; no entry is earlier.
     pub base: u64,
-    /// One bit for each level with an entry.
+    /// Bit mask of levels with entries.
     used: u32,
-    /// One bit for each slot with an entry.
+    /// Bit mask of slots with entries, per level.
     occupied: [u64; LEVELS],
     slots: [Slot; LEVELS * SLOTS],
     chunks: Vec<Chunk>,
-    /// The first unused chunk.
+    /// First unused chunk.
     spare: u32,
 }
 
 /// The entries of a slot.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The first chunk. Only the first is not full.
+    /// First chunk; all others are full.
     first: u32,
-    /// The earliest time of the slot's entries.
+    /// Earliest time of the slot's entries.
     earliest: u64,
 }
 
@@ -49,8 +50,8 @@ impl Slot {
     const EMPTY: Self = Self { first: NONE, earliest: u64::MAX };
 }
 
-/// Some entries of a slot, in no order. Chunks go from slot to slot, the one freed last first, so that the memory in use
-/// is no more than what is pending, and warm.
+/// Some unsorted entries of a slot. Chunks are reused last in, first out, to limit memory to pending entries and keep
+/// it cached.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     len: u32,
@@ -75,13 +76,13 @@ impl Levels {
         self.used == 0
     }
 
-    /// True if a near level has an entry.
+    /// Returns true if a near level has an entry.
     #[inline]
     pub const fn is_near(&self) -> bool {
         self.used & NEAR != 0
     }
 
-    /// The time of the earliest entry; the largest time there is without one.
+    /// Returns the time of the earliest entry, or the maximum time if empty.
     #[inline]
     pub fn earliest(&self) -> u64 {
         if self.used == 0 {
@@ -111,7 +112,7 @@ impl Levels {
         chunk.len += 1;
     }
 
-    /// An empty chunk before `next`.
+    /// Returns an empty chunk linked before `next`.
     fn add_chunk(&mut self, next: u32) -> u32 {
         if self.spare == NONE {
             self.chunks.push(Chunk { len: 0, next, entries: [Entry::default(); FEW] });
@@ -124,8 +125,9 @@ impl Levels {
         number
     }
 
-    /// Moves the earliest slot to the end of a list, or to lower levels. False if there is none that may be moved: a far one
-    /// only to an empty list, none that begins after `limit`, and no crowd before it is next.
+    /// Moves the earliest slot to the end of a list, or to lower levels. Returns false if no slot may be moved: a far
+    /// one only to an empty list, none that begins after `limit`, and no large group of simultaneous entries before it
+    /// is next.
     #[inline]
     pub fn give(&mut self, list: &mut Vec<Entry>, is_empty: bool, limit: u64) -> bool {
         if self.used == 0 {
@@ -134,7 +136,7 @@ impl Levels {
         let level = self.used.trailing_zeros() as usize;
         let slot = self.occupied[level].trailing_zeros() as usize;
         let Slot { first, earliest } = self.slots[level * SLOTS + slot];
-        // Many entries of one time are taken when they are next, and not before: what comes earlier would make the list too long.
+        // Many simultaneous entries are taken only when they are next: earlier ones would make the list too long.
         let is_crowd = level == 0 && self.chunks[first as usize].next != NONE;
         if !is_empty && (level >= NEAR_LEVELS || is_crowd) || earliest > limit {
             return false;
@@ -144,7 +146,7 @@ impl Levels {
             self.used &= self.used - 1;
         }
         self.slots[level * SLOTS + slot] = Slot::EMPTY;
-        // Only to the earliest entry, not to the slot's end: what is added later may still be earlier than the rest.
+        // Advances only to the earliest entry, not to the slot's end: later additions may still precede the rest.
         self.base = earliest;
         let mut number = first;
         let sort_now = level == 0 || self.chunks[number as usize].next == NONE;

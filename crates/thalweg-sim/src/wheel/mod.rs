@@ -1,14 +1,15 @@
-//! The event queue, exact to the picosecond: [lanes](Lanes) for what is in order by itself, and for all else a [timing wheel](Levels) with a
-//! short sorted list of its next entries before it.
+//! The event queue, exact to the picosecond: [lanes](Lanes) for entries that arrive sorted, and for all others a
+//! [timing wheel](Levels) with a short sorted list of its next entries.
 //!
-//! Most events are as far ahead as others before them, as links have one delay and packets one size. What is added for one distance
-//! has a lane of its own, at whose end it is in order without being sorted. Other entries go into the list if they are for a time within
-//! it, or come right behind it while it is short, and into the wheel otherwise, whose slots go to the list as they are next.
+//! Most events are as far ahead as earlier ones, as links have one delay and packets one size. Entries added the same
+//! distance ahead share a lane and are appended without sorting. Other entries go into the list if they fall within it,
+//! or directly after it while it is short, and into the wheel otherwise. Slots of the wheel move to the list when they
+//! are next.
 //!
-//! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
-//! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
-//! flows win every tie; experiments that want it have it ([`Ties::Order`]). Entries that are added for the time of the
-//! entry just taken come after all others of that time, but for [successors](Wheel::push_successor), which come next.
+//! Entries of equal time are ordered by the kind in their key and, within a kind, by a hash of time and key,
+//! independently of the order of insertion. With a fixed order of entities the first of many synchronous flows would
+//! win every tie; it is available for experiments as [`Ties::Order`]. Entries added for the time of the entry just
+//! taken come after all others of that time, except for [successors](Wheel::push_successor), which come next.
 
 mod lanes;
 mod levels;
@@ -27,37 +28,37 @@ struct Entry {
     key: u32,
 }
 
-/// The list is filled up when it has no more entries than this, so that it is not filled for each.
+/// List length at or below which it is refilled: avoids a refill for each entry.
 const LOW: usize = 6;
-/// An event that is added after all in the list and before all in the wheel goes to the list while that is shorter than this: a small
-/// run has nothing but time-outs in the wheel.
+/// List length below which an event after the list and before the wheel goes to the list: in a small run the wheel has
+/// only time-outs.
 const REACH: usize = 32;
-/// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
+/// Length above which the list is cut at the next refill: a list that reaches far ahead would attract every new entry.
 const LONG: usize = 48;
 const SHORT: usize = 16;
-/// Room for that many, and for some that have been taken: these are removed when it is full.
+/// Capacity of the list, including taken entries, which are removed when it is full.
 const ROOM: usize = 4 * LONG;
 
-/// "No packet", as [`crate::parts::packet::NONE`].
+/// Placeholder for no packet, as [`crate::parts::packet::NONE`].
 const NOTHING: u32 = u32::MAX;
-/// The key of no entry.
+/// Placeholder for no key.
 const NO_KEY: u32 = u32::MAX;
 
-/// The bits of a key that say which of its kind it is; those above are the kind.
+/// Number of bits of a key for the entity; the bits above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
 
-/// The place of a key among others of the same time: the kind, then the bits of the lot that count, then the entity.
+/// Returns the sort key among entries of equal time: the kind, then the masked hash, then the entity.
 #[inline]
 fn rank(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
     if key >> ENTITY_BITS == 0 {
-        // Scheduled changes of one time are made in the order of the schedule.
+        // Simultaneous scheduled changes are applied in the order of the schedule.
         return (0, 0, key);
     }
     let lot = (time ^ (u64::from(key) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & counts, key)
 }
 
-/// The bits of a lot that count: all, or none where ties go by entity.
+/// Returns the bit mask of the tie-break hash: all bits, or none if ties are ordered by entity.
 fn lots(ties: Ties) -> u64 {
     match ties {
         Ties::Lot => u64::MAX,
@@ -68,44 +69,42 @@ fn lots(ties: Ties) -> u64 {
 /// A queue of (time, key) pairs.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
-    /// The next entries in order, from `head` on; those before it have been taken. None in the wheel is earlier than any of these, or
-    /// as early.
+    /// Next entries, sorted, from `head` on; those before it have been taken. All entries in the wheel are later.
     near: Vec<Entry>,
     head: usize,
     lanes: Lanes,
-    /// The first entry of a lane that is earlier than this is taken before all else, as everything in the list and the wheel is later, nothing
-    /// was added for the time that it is, and nothing is kept.
+    /// Time before which a lane's first entry is next: the list and the wheel are later, nothing was added for the
+    /// current time, and nothing is kept back.
     bound: u64,
-    /// The lane of the entry taken last, or [`NO_LANE`].
+    /// Lane of the last entry taken, or [`NO_LANE`].
     lane: u32,
-    /// The packet that it is about, where that was said as it joined a lane; [`NOTHING`] otherwise.
+    /// Packet of the last entry taken, if it was given when joining a lane; otherwise [`NOTHING`].
     packet: u32,
-    /// Those that were added for the time of the entry taken last, in order.
+    /// Entries added for the time of the last entry taken, in order.
     late: VecDeque<Late>,
-    /// The time of the entry taken last.
+    /// Time of the last entry taken.
     taken: u64,
-    /// The reason for which it is there.
+    /// Origin of the last entry taken.
     origin: Origin,
-    /// The number of that reason among all of its time and key, where these are not all in this queue.
+    /// Number of that origin among all of its time and key, if these are not all in this queue.
     tie: u32,
-    /// Later entries stay in the wheel.
+    /// Time limit: later entries stay in the wheel.
     limit: u64,
-    /// The bits of a lot that count.
+    /// Bit mask of the tie-break hash.
     lots: u64,
     levels: Levels,
 }
 
-/// The reason for which an entry is there: itself, or another of the same time that led to it, step by step. Those of more steps come
-/// later, and of as many steps in the order of where they begin.
+/// Origin of an entry: itself, or a chain of entries of the same time that led to it. Longer chains come later; chains
+/// of equal length are in the order of their start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub steps: u32,
-    /// The key of the first.
+    /// Key of the first entry of the chain.
     pub key: u32,
 }
 
-/// The place of what happens at an event among all that happens in a run, in whatever part of it: by time, by the reason, and by what comes
-/// first of one reason.
+/// Position of an occurrence in a run, across partitions: by time, by origin, and by sequence within one origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub time: Time,
@@ -114,7 +113,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The order of two places, of a run with such ties; of the same event in the same order as they come from it.
+    /// Compares two positions under this tie-break; occurrences of one event keep their sequence.
     #[inline]
     pub fn order(&self, other: &Self, ties: Ties) -> Ordering {
         let (own, of_other) = ((self.time, self.origin.steps), (other.time, other.origin.steps));
@@ -128,7 +127,7 @@ impl Place {
     }
 }
 
-/// An entry that was added for the time that it was.
+/// An entry added for the current time.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     key: u32,
@@ -155,19 +154,19 @@ impl Wheel {
         }
     }
 
-    /// Adds `key` at `time`, which must not be before the time of the entry taken last.
+    /// Adds `key` at `time`, which must not be before the time of the last entry taken.
     #[inline]
     pub fn push(&mut self, time: Time, key: u32) {
         self.add(time, key, false);
     }
 
-    /// The same for what follows the entry taken last, of the same key: at the same time it comes next, before all others.
+    /// Adds a successor of the last entry taken, with the same key: at the same time it comes next, before all others.
     #[inline]
     pub fn push_successor(&mut self, time: Time, key: u32) {
         self.add(time, key, true);
     }
 
-    /// The same for what probably is as far ahead as much that was added before, and later.
+    /// Adds an entry that is probably as far ahead as many earlier ones, and later than them.
     #[inline(always)]
     pub fn push_in_lane(&mut self, time: Time, key: u32) {
         if !self.join_lane(time, key, NOTHING) {
@@ -175,14 +174,14 @@ impl Wheel {
         }
     }
 
-    /// Adds the same if there is a lane for it; tells whether there is. [`pop`](Self::pop) will tell that it is about `packet`.
+    /// Adds such an entry if there is a lane for it; returns true if so. [`pop`](Self::pop) returns its `packet`.
     #[inline(always)]
     pub fn join_lane(&mut self, time: Time, key: u32, packet: u32) -> bool {
         let entry = Entry { time: time.as_picos(), key };
         self.lanes.join(entry, entry.time - self.taken, packet, self.lots)
     }
 
-    // In the caller, as it only chooses: each of the three saves its registers by itself.
+    // Inlined into the caller, as it only dispatches: each of the three callees saves its own registers.
     #[inline(always)]
     fn add(&mut self, time: Time, key: u32, is_successor: bool) {
         let entry = Entry { time: time.as_picos(), key };
@@ -197,7 +196,7 @@ impl Wheel {
         }
     }
 
-    /// Adds an entry that is later than all in the list: to the list if it may go on so far, and to the wheel otherwise.
+    /// Adds an entry later than the list: to the list within its reach, otherwise to the wheel.
     #[inline(never)]
     fn add_last(&mut self, entry: Entry) {
         if entry.time < self.levels.base || self.ahead() < REACH && entry.time < self.levels.earliest() {
@@ -217,26 +216,26 @@ impl Wheel {
         }
     }
 
-    /// The entries of the list.
+    /// Returns the entries of the list.
     #[inline]
     fn list(&self) -> &[Entry] {
         &self.near[self.head..]
     }
 
-    /// The number of its entries.
+    /// Returns the length of the list.
     #[inline]
     fn ahead(&self) -> usize {
         self.near.len() - self.head
     }
 
-    /// Removes those that have been taken.
+    /// Removes taken entries.
     #[inline(never)]
     fn tidy_up(&mut self) {
         self.near.drain(..self.head);
         self.head = 0;
     }
 
-    /// Adds an entry to the list: to its first half in the place of one that has been taken, so that few are looked at and moved.
+    /// Inserts an entry into the list; in its first half over a taken entry, to compare and move few.
     #[inline(never)]
     fn insert(&mut self, entry: Entry) {
         let middle = self.near.get(self.head + self.ahead() / 2);
@@ -250,7 +249,7 @@ impl Wheel {
         }
     }
 
-    /// Moves what comes earlier by a place: four at a time while the last of them does, then one by one.
+    /// Moves earlier entries by one place: four at a time as far as possible, then one by one.
     #[inline(always)]
     fn insert_early(&mut self, entry: Entry) {
         self.head -= 1;
@@ -272,7 +271,7 @@ impl Wheel {
         Entry::settle(list, place, entry, self.lots);
     }
 
-    /// Moves what comes later by a place: four at a time while the first of them does, then one by one.
+    /// Moves later entries by one place: four at a time as far as possible, then one by one.
     #[inline(always)]
     fn insert_late(&mut self, entry: Entry) {
         if self.near.len() >= ROOM {
@@ -297,8 +296,9 @@ impl Wheel {
         Entry::settle(list, place, entry, self.lots);
     }
 
-    /// Gives the later entries back to the wheel, those of one time together; those before the wheel's time stay. Where many flows keep
-    /// step the list may have hardly anything but one time: that goes too, as each more of it would be put in its place among all others.
+    /// Returns the later entries to the wheel, simultaneous ones together; those before the wheel's time stay. If the
+    /// whole list has nearly one time, as with many synchronous flows, it is returned too: otherwise each further such
+    /// entry would be sorted into all others.
     #[cold]
     fn shorten(&mut self) {
         let mut end = self.head + SHORT;
@@ -320,8 +320,8 @@ impl Wheel {
         self.near.truncate(end);
     }
 
-    /// Takes the earliest entry, if it is not one that is [kept](Self::keep_from); with the packet that it is about, where that was
-    /// said, or [`NOTHING`].
+    /// Takes the earliest entry, unless it is [kept back](Self::keep_from); returns it with its packet, if given, or
+    /// [`NOTHING`].
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u32, u32)> {
         let (entry, packet) = match self.lanes.first() {
@@ -339,7 +339,7 @@ impl Wheel {
         Some((Time::from_picos(entry.time), entry.key, packet))
     }
 
-    /// Takes the earliest entry, wherever it is; [`NO_KEY`] if there is none, or it is kept.
+    /// Takes the earliest entry of any structure; returns [`NO_KEY`] if there is none, or if it is kept back.
     #[inline(never)]
     fn pop_in_general(&mut self) -> Entry {
         (self.bound, self.lane, self.packet) = (0, NO_LANE, NOTHING);
@@ -371,7 +371,7 @@ impl Wheel {
         entry
     }
 
-    /// Finds out up to which time entries of lanes are next.
+    /// Computes the time before which entries of lanes are next.
     #[inline(always)]
     fn find_bound(&mut self) {
         if self.late.is_empty() {
@@ -380,44 +380,44 @@ impl Wheel {
         }
     }
 
-    /// True if no entry is left of those of the time taken last that were added before.
+    /// Returns true if no entry of the current time that was added before it is left.
     #[cold]
     fn is_over(&self) -> bool {
         let is_later = |entry: &Entry| entry.time > self.taken;
         self.list().first().is_none_or(is_later) && self.lanes.first().as_ref().is_none_or(is_later)
     }
 
-    /// Keeps what is to come at `end` or later. Anything may then be added from that time on, whatever there is.
+    /// Keeps back entries at `end` or later. Entries may then be added from that time on.
     pub fn keep_from(&mut self, end: Time) {
         self.limit = end.as_picos().saturating_sub(1);
         self.bound = 0;
     }
 
-    /// The reason for which the entry taken last was there.
+    /// Returns the origin of the last entry taken.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Numbers the entry taken last among all of its time and key, where these are not all in this queue: what is added for the same
-    /// time comes after it by that number.
+    /// Numbers the last entry taken among all of its time and key, if these are not all in this queue: entries added
+    /// for the same time follow in the order of this number.
     pub fn set_tie(&mut self, tie: u32) {
         self.tie = tie;
     }
 
-    /// The place of what happens at the entry taken last. The [tie](Self::set_tie) is that which was set last, unless the entry was
-    /// added for its own time.
+    /// Returns the position of an occurrence at the last entry taken. The [tie](Self::set_tie) is the last one set,
+    /// unless the entry was added for its own time.
     #[inline]
     pub fn place_now(&self) -> Place {
         Place { time: Time::from_picos(self.taken), origin: self.origin, tie: self.tie }
     }
 
-    /// The place of an entry among others of its time that were added before it; for keys of one kind.
+    /// Returns the position of an entry among those of its time added before it; for keys of one kind.
     pub fn place_at(&self, time: Time, key: u32) -> (u32, u64, u32) {
         rank(time.as_picos(), key, self.lots)
     }
 
-    /// The time of the earliest entry. Nothing is moved for it, so that what is added before the next [`pop`](Self::pop) may be
-    /// earlier than all there is.
+    /// Returns the time of the earliest entry. It moves nothing: entries added before the next [`pop`](Self::pop) may
+    /// be earlier.
     pub fn next(&self) -> Option<Time> {
         if !self.late.is_empty() {
             return Some(Time::from_picos(self.taken));
@@ -428,13 +428,13 @@ impl Wheel {
         sorted.into_iter().chain(first).min().map(Time::from_picos)
     }
 
-    /// The lane of the entry taken last.
+    /// Returns the lane of the last entry taken.
     #[inline]
     pub fn lane(&self) -> Option<usize> {
         (self.lane != NO_LANE).then_some(self.lane as usize % LANES)
     }
 
-    /// The packet that an entry of a lane is about, `place` behind the next one; [`NOTHING`] if none was said, or there are not so many.
+    /// Returns the packet of a lane's entry, `place` behind the next one; [`NOTHING`] if not given or beyond the end.
     #[inline]
     pub fn coming(&self, lane: usize, place: u32) -> u32 {
         self.lanes.packet(lane, place).unwrap_or(NOTHING)
@@ -443,7 +443,7 @@ impl Wheel {
     /// Moves the wheel's earliest slots to the list.
     #[inline(never)]
     fn fill(&mut self) {
-        // Not each time: there is room for many that have been taken.
+        // Not each time: the capacity covers many taken entries.
         if self.near.len() >= ROOM / 2 {
             self.tidy_up();
         }
@@ -453,9 +453,9 @@ impl Wheel {
             if !self.levels.give(&mut self.near, is_empty, self.limit) {
                 return;
             }
-            // All of these are later than what was in the list.
+            // All of these are later than the previous list.
             let later = &mut self.near[before..];
-            // Times alone are compared without a branch; ties are few.
+            // Comparing times alone is branch-free; ties are few.
             later.sort_unstable_by_key(|entry| entry.time);
             if later.windows(2).any(|pair| pair[0].time == pair[1].time) {
                 let lots = self.lots;
@@ -471,7 +471,8 @@ impl Entry {
         rank(self.time, self.key, lots)
     }
 
-    /// Puts an entry at `place` of a list, after all that are earlier or of its time, and then before those of its time that come after it.
+    /// Inserts an entry at `place` of a list, after all earlier and simultaneous ones, and then moves it before
+    /// simultaneous ones that come after it.
     #[inline(always)]
     fn settle(list: &mut [Self], place: usize, entry: Self, lots: u64) {
         list[place] = entry;
@@ -480,7 +481,8 @@ impl Entry {
         }
     }
 
-    /// Moves the entry at `place` of a list before those of its time that come after it. There are hardly any but where many flows keep step.
+    /// Moves the entry at `place` of a list before simultaneous ones that come after it. These are rare unless many
+    /// flows are synchronous.
     #[inline(never)]
     fn settle_tie(list: &mut [Self], mut place: usize, lots: u64) {
         let entry = list[place];
@@ -494,13 +496,13 @@ impl Entry {
         list[place] = entry;
     }
 
-    /// True if it comes out before another.
+    /// Returns true if it precedes another.
     #[inline(always)]
     fn is_before(self, other: Self, lots: u64) -> bool {
         self.time < other.time || self.time == other.time && self.wins(other, lots)
     }
 
-    /// True if it comes out before another of its time.
+    /// Returns true if it precedes another of the same time.
     #[inline]
     fn wins(self, other: Self, lots: u64) -> bool {
         self.order(lots) <= other.order(lots)
@@ -513,7 +515,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a sorted list: entries of one time by rank, those added for the current time after them as added.
+        /// Compares with a sorted list: simultaneous entries by rank, those added for the current time after them in
+        /// order of insertion.
         #[test]
         fn agrees_with_a_sorted_list(
             steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60, 1u32..8), 1..300),
@@ -541,7 +544,7 @@ mod tests {
                     let next = wheel.next().map(Time::as_picos);
                     prop_assert_eq!(next, expected.map(|(time, ..)| time));
                     let got = wheel.pop().map(|(time, key, packet)| (time.as_picos(), key, packet));
-                    // What is said of an entry in a lane comes out with it, from its first place on.
+                    // The packet of an entry in a lane is returned with it, from the first position on.
                     prop_assert!(got.is_none_or(|(_, key, packet)| packet == NOTHING || packet == key % (1 << 26)));
                     let got = got.map(|(time, key, _)| (time, key));
                     prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
@@ -551,7 +554,7 @@ mod tests {
         }
     }
 
-    /// Fifty entities at one time: in order where ties go by entity, in another order where they go by lot; kinds come
+    /// Fifty simultaneous entities: in order if ties go by entity, in another order if they go by hash; kinds come
     /// first in both.
     #[test]
     fn ties_go_by_lot_or_by_entity() {
@@ -568,7 +571,7 @@ mod tests {
         assert!(by_lot[0] == by_order[0] && !by_lot.is_sorted(), "{by_lot:?}");
     }
 
-    /// Each of many flows in step adds an event for the same time, while others come before it.
+    /// Many synchronous flows each add an event for the same time, while others come before it.
     #[test]
     fn a_crowd_stays_out_of_the_list_until_it_is_next() {
         let mut wheel = Wheel::new(Ties::Lot);

@@ -1,4 +1,4 @@
-//! Short ways to say what a test's network and traffic are, and a runner that verifies every run.
+//! Helpers that build a test's network and traffic, and a runner that verifies every run.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use thalweg_proto::congestion::ControllerConfig;
@@ -16,18 +16,18 @@ pub fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A direction with room for so many packets, and nothing special.
+/// Returns a plain direction with room for this many packets.
 pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
     DirectionSpec { rate, queue: DisciplineSpec::fcfs(limit), ..DirectionSpec::of_any_rate(delay) }
 }
 
-/// Loses each packet with this probability.
+/// Adds random loss with this probability.
 pub fn lossy(direction: DirectionSpec, probability: f64) -> DirectionSpec {
     let impairment = ImpairmentSpec { loss: LossSpec::Uniform { probability }, ..ImpairmentSpec::default() };
     DirectionSpec { impairment, ..direction }
 }
 
-/// Nodes in a row, 0, 1 ..., joined by these links.
+/// Returns nodes 0, 1 ... in a row, connected by these links.
 pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
     let nodes = (0..=links.len()).map(|number| NodeSpec::new(format!("n{number}"))).collect();
     let links = (0..)
@@ -46,7 +46,7 @@ pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
     }
 }
 
-/// Two nodes and one link, the same both ways.
+/// Returns two nodes and one link with equal directions.
 pub fn pipe(direction: DirectionSpec) -> Spec {
     chain(vec![(direction.clone(), direction)])
 }
@@ -78,7 +78,7 @@ pub fn bytes(bytes: u64) -> Bytes {
     Bytes::new(bytes)
 }
 
-/// Runs to the end under the eyes of the verifier.
+/// Runs to the end with the verifier.
 #[track_caller]
 pub fn run(spec: &Spec) -> RunResult {
     let mut simulation = Simulation::new(spec, Verifier::new(spec)).expect("the specification is valid");
