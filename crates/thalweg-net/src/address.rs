@@ -1,9 +1,9 @@
-//! Addresses as sockets give them.
+//! Normalised socket addresses.
 
 use std::net::{SocketAddr, SocketAddrV6};
 
-/// The address of a datagram that came to an IPv6 socket: IPv4 addresses in their own form, and IPv6 addresses of a link with the
-/// number of its interface, without which nothing can be sent back.
+/// Returns the canonical address of a datagram received on an IPv6 socket. IPv4-mapped addresses become IPv4.
+/// Link-local addresses keep their scope id, without which no reply can be sent.
 pub fn unmapped(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {

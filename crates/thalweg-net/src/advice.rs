@@ -1,131 +1,134 @@
-//! Advice on how a transfer could be faster, as far as its sender can be sure.
+//! Advice on how to speed up a transfer, as far as the sender can be sure.
 //!
-//! A sender that takes each loss for congestion sends no faster than losses let it (Mathis et al. 1997), also where they come
-//! from the wire. That is told from a limit that is reached by two signs, both of which must be there:
+//! A loss-based sender is limited by the loss rate (Mathis et al. 1997), even if the wire causes the losses. Two signs
+//! distinguish that from a capacity limit, and both are required:
 //!
-//! - the round trip often is no longer than the shortest, but for hosts that are busy, also when packets are lost: there is no queue;
-//! - losses come as often when little is sent as when much is. Wald's sequential test decides that (The Annals of Mathematical
-//!   Statistics 16, 1945), between losses that meet each packet alike and losses that come with the rate at which it is sent.
+//! - The round-trip time is often at its minimum, except for delays of busy hosts, even around losses: there is no
+//!   queue.
+//! - Losses are as frequent at low rates as at high ones. Wald's sequential test decides (The Annals of Mathematical
+//!   Statistics 16, 1945) between losses that hit each packet alike and losses that grow with the sending rate.
 //!
-//! Where one of them is missing nothing is said, nor where the highest rate that the path has carried is not much above the
-//! mean: there is little to gain. Losses at a queue that is too short to be seen in round trips, and that others fill, look like
-//! those of a wire. What an application or a receiver holds back is no sign of anything.
+//! There is no advice if one sign is missing, or if the highest rate that the path has carried is not much above the
+//! mean, so there is little to gain. Losses at a queue too short to show in round-trip times, and filled by others,
+//! look like losses of the wire. Limits of the application or the receiver count as no sign.
 
 use crate::session::SessionStats;
 use std::collections::VecDeque;
 use thalweg_proto::transport::{Limit, SenderStats};
 use thalweg_proto::units::{Duration, Rate, Time};
 
-/// Something that a sender can tell its user.
+/// Advice of a sender to its user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Advice {
-    /// Losses of the wire are taken for congestion.
+    /// Losses of the wire are mistaken for congestion.
     Losses {
-        /// The highest rate that the path has carried for a moment, as far as it was tried.
+        /// Highest rate that the path has carried for a moment, as far as tried.
         carried: Rate,
-        /// The rate at which data was sent, on average.
+        /// Mean sending rate.
         sent: Rate,
-        /// The share of packets that was lost.
+        /// Share of lost packets.
         share: f64,
     },
-    /// More was sent than the path carries, by a scheme that keeps to the rate that it was told.
+    /// A fixed-rate scheme sends faster than the path can carry.
     TooFast {
-        /// The rate at which data went through.
+        /// Delivery rate.
         carried: Rate,
-        /// The share of packets that was sent again.
+        /// Share of retransmitted packets.
         share: f64,
-        /// They waited in a queue before: it is the rate that is too high, and not the wire that loses so much. Of a sender that finds
-        /// its rate by itself this says little, as it may have a short queue on purpose.
+        /// True if packets were queued before they were lost: the rate is too high, rather than the wire lossy. This
+        /// says little about a sender that finds its own rate, which may keep a short queue on purpose.
         queued: bool,
-        /// That queue was long nearly always, for the path: whoever keeps it so loses packets to it.
+        /// True if that queue was long for the path nearly all the time, and so caused the losses.
         full: bool,
-        /// The path stopped carrying datagrams as large as before: what was sent in such was lost, whatever the rate.
+        /// True if the path MTU shrank: datagrams above the new size were lost at any rate.
         narrowed: bool,
     },
 }
 
-/// The scheme that carries most, or nearly, on paths whose wire loses packets, of those that find their rate by themselves: measured
-/// between live ends in simulated time, at 10 to 200 Mbit/s, 4 to 200 ms and 0.3 to 20 % of losses (`tests/advice.rs`).
+/// Scheme with the highest, or nearly the highest, throughput on lossy wires among those that find their own rate.
+/// Measured between live ends in simulated time, at 10 to 200 Mbit/s, 4 to 200 ms and 0.3 to 20 % of losses
+/// (`tests/advice.rs`).
 pub const BETTER: &str = "thalweg";
 
-/// The shortest time between two looks.
+/// Minimum interval between two samples.
 const LOOK: Duration = Duration::from_millis(200);
-/// Looks that are kept; older ones are forgotten.
+/// Maximum number of samples kept; the oldest are dropped.
 const MOST: usize = 4096;
-/// Nothing is said before there are so many looks of the kind, over so long a time.
+/// Minimum number of relevant samples, and their minimum time span, before advice is given.
 const LEAST_LOOKS: usize = 20;
 const LEAST_TIME: f64 = 3.0;
-/// Packets sent again, below which a rate that was told is not judged.
+/// Minimum number of retransmissions before a configured rate is judged.
 const LEAST_LOST: u64 = 20;
-/// The chance that a limit that is reached is taken for losses of the wire.
+/// Probability of mistaking a capacity limit for losses of the wire.
 const MISTAKEN: f64 = 0.01;
-/// The power of its rate by which a sender at a limit loses more packets: at half the rate a thirty-second of them. It is a mild
-/// limit: at a real one all losses are near the highest rates, and look less like those of a wire.
+/// Exponent of the loss rate in the sending rate at a capacity limit: half the rate has a thirty-second of the losses.
+/// This is a mild limit: at a real one all losses are near the highest rates, and look less like those of a wire.
 const STEEP: i32 = 5;
-/// Losses after the first, each with nothing lost just before, without which nothing can be told of how they come.
+/// Minimum number of losses after the first, each preceded by a sample without loss, for a decision.
 const LEAST_TIMES: usize = 4;
-/// Advice is given where the mean rate is at most this share of the highest: above it there is little to gain.
+/// Maximum ratio of the mean rate to the highest one for advice; above it there is little to gain.
 pub const WORTH: f64 = 0.7;
-/// Below that share of losses there is little to gain; above, something else is wrong.
+/// Range of loss shares for advice: below it there is little to gain; above it something else is wrong.
 const SHARES: [f64; 2] = [0.0003, 0.3];
-/// A round trip that is longer by more than this share of the shortest, or this, is one with a queue. CoDel keeps 5 ms.
+/// Minimum queueing delay that counts as a queue: this share of the minimum round trip, or this time. CoDel keeps 5 ms.
 const QUEUE_SHARE: f64 = 0.03;
 const QUEUE_SECONDS: [f64; 2] = [0.001, 0.003];
-/// An acknowledgement is held back until another packet comes: a quarter of the time between two, but not more than this.
+/// Maximum delay of an acknowledgement until another packet arrives; it is a quarter of the packet interval if that is
+/// less.
 const HELD: f64 = 0.01;
-/// Late answers of hosts make round trips seem longer, by so many times as much in the middle, and some by so many times.
+/// Apparent increase of round-trip times by late hosts: these multiples for the median and for the tail.
 const LATE: f64 = 2.0;
 const LATER: f64 = 4.0;
-/// The least share of losses that come where there is no queue. Repairs make round trips seem long, too.
+/// Minimum share of losses without a queue. Loss recovery also lengthens round-trip times.
 const UNSEEN: f64 = 0.7;
-/// The share of packets sent again from which on a rate that was told is too high.
+/// Share of retransmissions from which on a configured rate is too high.
 const TOO_MUCH: f64 = 0.1;
-/// A queue that takes more than this share of the shortest round trip is longer than anybody needs.
+/// Queueing delay, relative to the minimum round trip, that counts as excessive.
 const FULL: f64 = 0.5;
 
-/// A span of time.
+/// Sample over a time interval.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     seconds: f64,
     packets: u64,
     lost: u64,
-    /// Packets that may have been those that were lost.
+    /// Packets that may have been among the lost ones.
     exposed: f64,
-    /// The highest rate at which they were sent, in packets a second.
+    /// Their highest sending rate, in packets per second.
     peak: f64,
-    /// New data in bytes a second.
+    /// Rate of new data, in bytes per second.
     rate: f64,
-    /// By how much the round trip is longer than the shortest, in seconds, where that is known.
+    /// Queueing delay over the minimum round trip, in seconds, if known.
     queue: Option<f64>,
-    /// The congestion window held the sender back.
+    /// True if the sender was limited by the congestion window.
     is_held: bool,
-    /// Bytes that were acknowledged, as far as packets are alike; those that were given back are less than none.
+    /// Acknowledged bytes, assuming equal packets; negative if some were taken back.
     carried: f64,
 }
 
 impl Look {
-    /// In packets a second.
+    /// Returns the sending rate, in packets per second.
     fn speed(&self) -> f64 {
         self.packets as f64 / self.seconds
     }
 }
 
-/// Watches a sender.
+/// Observes a sender.
 #[derive(Debug, Default)]
 pub struct Advisor {
     last: Option<(Time, SenderStats)>,
-    /// Bytes sent by then, and the size of datagrams.
+    /// Bytes sent until then, and the datagram size.
     bytes: u64,
     datagram: u16,
-    /// Datagrams became smaller.
+    /// True if the datagram size shrank.
     narrowed: bool,
     looks: VecDeque<Look>,
-    /// The highest rate of all looks that the path has carried, in bytes a second.
+    /// Highest delivery rate of all samples, in bytes per second.
     fastest: f64,
 }
 
 impl Advisor {
-    /// Takes the counters of a session at `now`. It may be asked to as often as is convenient.
+    /// Takes the counters of a session at `now`. It may be called at any frequency.
     pub fn observe(&mut self, now: Time, stats: &SessionStats) {
         let sender = &stats.sending.sender;
         let Some((then, before)) = self.last else {
@@ -148,16 +151,16 @@ impl Advisor {
         let spent = |limit: Limit| {
             sender.limits[limit.index()].as_secs_f64() - before.limits[limit.index()].as_secs_f64()
         };
-        // While losses are repaired it is the congestion window that holds back what is new.
+        // During loss recovery the congestion window limits new data.
         let held = spent(Limit::CongestionWindow) + spent(Limit::Network) + spent(Limit::RetransmissionTimer);
         let seconds = span.as_secs_f64();
-        // Datagrams may be smaller than the path takes, and those that try it are larger.
+        // Datagrams may be smaller than the path MTU, and probes are larger.
         let bytes = stats.bytes_sent.saturating_sub(self.bytes) as f64;
         let bytes = bytes.min(sent as f64 * f64::from(stats.datagram));
         let rate = bytes * sent.saturating_sub(lost) as f64 / sent.max(1) as f64 / seconds;
-        // A loss is seen where it is repaired, up to a round trip after it was sent.
+        // A loss shows at its retransmission, up to one round trip after it was sent.
         let (before, speed) = self.looks.back().map_or((sent, 0.0), |look| (look.packets, look.speed()));
-        // What fills the path or a queue has not been carried yet.
+        // Data that fills the path or a queue has not been delivered yet.
         let more = f64::from(sender.in_flight) - f64::from(in_flight);
         self.fastest =
             self.fastest.max(rate * (1.0 - more.max(0.0) / sent.saturating_sub(lost).max(1) as f64));
@@ -178,7 +181,7 @@ impl Advisor {
         });
     }
 
-    /// The advice for a sender that takes losses for congestion, if it is sure.
+    /// Returns the advice for a loss-based sender, if certain.
     pub fn of_losses(&self) -> Option<Advice> {
         let looks = self.held()?;
         let sum = |looks: &[Look], of: &dyn Fn(&Look) -> f64| looks.iter().map(of).sum::<f64>();
@@ -192,7 +195,7 @@ impl Advisor {
         let short = self.short()? + (gap / 4.0).min(HELD);
         let mut queues: Vec<f64> = looks.iter().filter_map(|look| look.queue).collect();
         queues.sort_by(f64::total_cmp);
-        // Busy hosts answer late, now more and now less, whatever is lost; a queue that overflows seldom is empty.
+        // Busy hosts delay answers randomly, independent of losses; an overflowing queue is seldom empty.
         let is_within = |part: usize, most: f64| queues.get(part).is_some_and(|queue| *queue <= most);
         if !is_within(queues.len() / 4, short) || !is_within(queues.len() / 2, LATE * short) {
             return None;
@@ -211,10 +214,10 @@ impl Advisor {
         is_worth_it.then(|| Advice::Losses { carried: rate(self.fastest), sent: rate(sent), share: all })
     }
 
-    /// The advice for a sender that keeps to a rate that it was told, if it is sure. All of its time counts.
+    /// Returns the advice for a fixed-rate sender, if certain. Its whole time counts.
     pub fn of_rate(&self) -> Option<Advice> {
         let mut looks: Vec<_> = self.looks.iter().filter(|look| look.packets > 0).collect();
-        // A path that lets nothing through any more is no sign of a rate.
+        // A dead path says nothing about the rate.
         let last = looks.iter().rposition(|look| look.carried > 0.0);
         looks.truncate(last.map_or(0, |last| last + 1));
         let (packets, lost) =
@@ -223,7 +226,7 @@ impl Advisor {
         if looks.len() < LEAST_LOOKS / 4 || lost < LEAST_LOST || share < TOO_MUCH {
             return None;
         }
-        // Until the path is full it carries less.
+        // The path carries less until it is full.
         let full = looks.get(looks.len() / 4..).unwrap_or_default();
         let sum = |of: fn(&Look) -> f64| full.iter().map(|look| of(look)).sum::<f64>();
         let carried = (sum(|look| look.carried) / sum(|look| look.seconds)).max(0.0);
@@ -236,13 +239,13 @@ impl Advisor {
         Some(Advice::TooFast { carried: rate(carried), share, queued, full, narrowed: self.narrowed })
     }
 
-    /// The longest time in a queue, in seconds, that counts as none.
+    /// Returns the longest queueing delay that counts as no queue, in seconds.
     fn short(&self) -> Option<f64> {
         let shortest = self.last?.1.min_rtt?.as_secs_f64();
         Some((QUEUE_SHARE * shortest).clamp(QUEUE_SECONDS[0], QUEUE_SECONDS[1]))
     }
 
-    /// The looks in which the congestion window held the sender back, if that was so most of the time and for long enough.
+    /// Returns the samples limited by the congestion window, if that was so most of the time and for long enough.
     fn held(&self) -> Option<Vec<Look>> {
         let time = |looks: &mut dyn Iterator<Item = &Look>| looks.map(|look| look.seconds).sum::<f64>();
         let all = time(&mut self.looks.iter());
@@ -252,12 +255,12 @@ impl Advisor {
     }
 }
 
-/// The logarithm of how much more probable the losses after the first are if each packet is lost with one probability than if
-/// with one that grows with the rate at which it was sent. The former is that of a wire, the latter that of a limit, to which a
-/// sender comes again and again.
+/// Returns the log-likelihood ratio of the losses after the first: constant loss probability per packet against a
+/// probability that grows with the sending rate. The former is typical of a wire; the latter of a capacity limit that
+/// the sender reaches again and again.
 fn evidence(looks: &[Look]) -> f64 {
-    // Repairs go on for a while. And what was sent before the first loss may have met another limit, such as an allowance that
-    // was used up then.
+    // Retransmissions take a while. Packets before the first loss may have met another limit, such as a traffic
+    // allowance.
     let is_own = |pair: &[Look]| pair[0].lost == 0 || pair[1].lost == 0;
     let pairs = looks.windows(2).skip_while(|pair| pair[0].lost == 0);
     let after: Vec<Look> = pairs.filter(|pair| is_own(pair)).map(|pair| pair[1]).collect();
@@ -270,8 +273,8 @@ fn evidence(looks: &[Look]) -> f64 {
     wire - limit
 }
 
-/// The logarithm of the probability that just these looks have losses, if the chance of a look grows with its `weight` and as many
-/// are expected to have some as there were.
+/// Returns the log-likelihood that exactly these samples have losses, if the probability of a sample grows with its
+/// `weight` and the expected number of samples with losses is the observed one.
 fn likelihood(looks: &[Look], weight: impl Fn(&Look) -> f64) -> f64 {
     let met = looks.iter().filter(|look| look.lost > 0).count();
     if met == looks.len() {

@@ -1,31 +1,31 @@
-//! Datagrams on their way out, one behind the other, as segmentation offload wants them.
+//! Batches of outgoing datagrams, contiguous in memory for segmentation offload (GSO).
 //!
-//! A run is what one system call can send: datagrams of one size to one address, the last of which may be shorter. The
-//! kernel or the network card cuts it up. Datagrams of several connections are in several runs: a receiver with several
-//! threads may get a run in one piece, and looks at the connection id of the first alone.
+//! A run is the input of one system call: datagrams of one size to one address; the last may be shorter. The kernel or
+//! the network card splits it. Datagrams of different connections are in different runs: a receiver with several
+//! threads may get a coalesced run, and looks at the first connection id only.
 
 use crate::wire::{LARGEST_DATAGRAM, STEERED_BY};
 use core::ops::Range;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
 
-/// Linux cuts a run into at most so many datagrams (UDP_MAX_SEGMENTS before Linux 6.9).
+/// Maximum number of datagrams per run (Linux: UDP_MAX_SEGMENTS before Linux 6.9).
 const MOST_SEGMENTS: usize = 64;
 
-/// The most bytes of a run: one datagram, as far as the network layer is concerned, less the headers of IPv6.
+/// Maximum size of a run, in bytes: one datagram for the network layer, less the IPv6 headers.
 const MOST_BYTES: usize = 65_487;
 
-/// The purpose that a datagram is sent for.
+/// Purpose of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Anything, with this codepoint: ECN-capable for data of flows that react to CE.
+    /// Any datagram but a probe, with its ECN codepoint; ECN-capable for data of flows that react to CE.
     Ordinary(Ecn),
-    /// To see whether a datagram of its size arrives; it travels alone.
+    /// Path MTU probe; sent alone.
     Probe,
 }
 
 impl Purpose {
-    /// The ECN codepoint with which the datagram leaves.
+    /// Returns the ECN codepoint of the datagram.
     #[inline]
     pub const fn ecn(self) -> Ecn {
         match self {
@@ -35,37 +35,37 @@ impl Purpose {
     }
 }
 
-/// The datagrams that one system call can send.
+/// Datagrams for one system call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// To where.
+    /// Destination address.
     pub destination: SocketAddr,
-    /// For what.
+    /// Common purpose.
     pub purpose: Purpose,
-    /// The bytes, within the batch.
+    /// Byte range within the batch.
     pub range: Range<usize>,
-    /// The size of all datagrams but the last.
+    /// Size of all datagrams but the last, in bytes.
     pub segment: usize,
 }
 
 impl Run {
-    /// The number of datagrams in the run.
+    /// Returns the number of datagrams in the run.
     pub fn segments(&self) -> usize {
         self.range.len().div_ceil(self.segment.max(1))
     }
 }
 
-/// Datagrams to be sent. Its memory is used again and again.
+/// Outgoing datagrams. The buffer is reused.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
     runs: Vec<Run>,
-    /// No datagram of the last run is shorter than the others: one more may join it.
+    /// True if the last run has no short datagram yet and can take one more.
     is_open: bool,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self {
             bytes: Vec::with_capacity(usize::from(LARGEST_DATAGRAM) + 1),
@@ -74,53 +74,53 @@ impl Batch {
         }
     }
 
-    /// Forgets all datagrams.
+    /// Removes all datagrams.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.runs.clear();
     }
 
-    /// True without any datagram.
+    /// Returns true if there is no datagram.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The runs that are to be sent.
+    /// Returns the runs to send.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// The datagrams of a run, one behind the other.
+    /// Returns the contiguous datagrams of a run.
     pub fn bytes(&self, run: &Run) -> &[u8] {
         &self.bytes[run.range.clone()]
     }
 
-    /// The datagrams one by one, with where they go.
+    /// Returns the datagrams one by one, with their destinations.
     pub fn datagrams(&self) -> impl Iterator<Item = (&Run, &[u8])> {
         self.runs
             .iter()
             .flat_map(|run| self.bytes(run).chunks(run.segment.max(1)).map(move |bytes| (run, bytes)))
     }
 
-    /// True if a datagram of this size has room. An empty batch has room for any.
+    /// Returns true if there is room for a datagram of this size. An empty batch has room for any.
     #[inline]
     pub fn has_room(&self, size: usize) -> bool {
         self.bytes.is_empty() || self.bytes.len() + size <= MOST_BYTES
     }
 
-    /// The place in the batch at which the next datagram starts.
+    /// Returns the offset of the next datagram.
     #[inline]
     pub fn start(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The buffer, to which the next datagram is appended.
+    /// Returns the buffer; append the next datagram to it.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The datagram from `start` to the end of the buffer is complete.
+    /// Completes the datagram from `start` to the end of the buffer.
     #[inline]
     pub fn finish(&mut self, start: usize, destination: SocketAddr, purpose: Purpose) {
         let end = self.bytes.len();

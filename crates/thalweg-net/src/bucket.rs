@@ -1,18 +1,18 @@
-//! Rates of what others may make this end do.
+//! Rate limits on work that others can cause.
 
 use thalweg_proto::units::Time;
 
-/// A rate as a token bucket: it holds a second's worth.
+/// Token bucket with a burst of one second's worth.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     rate: u32,
-    /// In billionths.
+    /// Tokens, in billionths.
     tokens: u64,
     at: Time,
 }
 
 impl Bucket {
-    /// Full at `now`, for so many things a second.
+    /// Creates a full bucket at `now`, with `rate` tokens per second.
     pub fn new(now: Time, rate: u32) -> Self {
         Self { rate, tokens: u64::from(rate) * BILLION, at: now }
     }
@@ -24,25 +24,25 @@ impl Bucket {
         self.tokens = self.tokens.saturating_add(come).min(u64::from(self.rate) * BILLION);
     }
 
-    /// True if there is a token to take.
+    /// Returns true if a token is available.
     pub fn has_one(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens >= BILLION
     }
 
-    /// True if at least half of a second's worth is there.
+    /// Returns true if the bucket is at least half full.
     pub fn is_half_full(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens * 2 >= u64::from(self.rate) * BILLION
     }
 
-    /// True if a second's worth is there.
+    /// Returns true if the bucket is full.
     pub fn is_full(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens >= u64::from(self.rate) * BILLION
     }
 
-    /// Takes one, if there is one.
+    /// Takes one token, if available.
     pub fn take(&mut self, now: Time) -> bool {
         let has_one = self.has_one(now);
         if has_one {

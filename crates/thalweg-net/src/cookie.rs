@@ -1,11 +1,10 @@
-//! Stateless cookies: a client shows that it receives what is sent to its address before the server remembers anything
-//! of it or computes a Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3). A server asks for them while others have
-//! begun handshakes and proved nothing, which is when they are needed (so do WireGuard, and QUIC with its Retry packets).
+//! Stateless cookies: a client proves that it receives at its address before the server keeps any state or computes a
+//! Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3). A server requires them only while other unvalidated
+//! handshakes are pending, like WireGuard under load and QUIC with its Retry packets.
 //!
-//! A cookie is the time at which it was made, in nanoseconds from a moment that nobody else knows, and a keyed hash of that,
-//! the client's address, its connection id and its first message: a hello that was changed on its way has no good cookie. The
-//! key never leaves the server. A cookie makes one handshake: those that have made theirs are remembered for as long as they
-//! would be good.
+//! A cookie consists of its creation time, in nanoseconds from a secret origin, and a keyed hash of that time, the
+//! client's address, connection id and first message. A hello modified on its way thus has no valid cookie. The key
+//! never leaves the server. A cookie is valid for one handshake: spent cookies are remembered for their lifetime.
 
 use crate::identity::Entropy;
 use crate::wire::{COOKIE, ConnectionId};
@@ -15,13 +14,13 @@ use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
-/// The time for which a cookie is good: longer than any path's round trip, and short for a thief.
+/// Lifetime of a cookie: longer than any round trip, but short for a thief.
 const LIFE: Duration = Duration::from_secs(10);
 
-/// Makes and checks cookies.
+/// Creates and checks cookies.
 pub struct Cookies {
     key: [u8; 32],
-    /// Added to the time, in nanoseconds: how long a server has been up is its own business.
+    /// Offset added to the time, in nanoseconds, to hide the server's uptime.
     offset: u64,
 }
 
@@ -32,7 +31,7 @@ impl core::fmt::Debug for Cookies {
 }
 
 impl Cookies {
-    /// With a new key.
+    /// Creates an instance with a new key.
     pub fn new(entropy: &mut dyn Entropy) -> Self {
         let mut key = [0; 32];
         entropy.fill(&mut key);
@@ -41,7 +40,7 @@ impl Cookies {
         Self { key, offset: u64::from_be_bytes(offset) }
     }
 
-    /// A cookie for a client and its first message.
+    /// Returns a cookie for a client and its first message.
     pub fn make(&self, now: Time, address: SocketAddr, source: ConnectionId, first: &[u8]) -> [u8; COOKIE] {
         let time = (now.as_picos() / 1000).wrapping_add(self.offset).to_be_bytes();
         let mut cookie = [0; COOKIE];
@@ -50,7 +49,7 @@ impl Cookies {
         cookie
     }
 
-    /// True for a cookie that was made for this client and this first message, not long ago.
+    /// Returns true for an unexpired cookie made for this client and this first message.
     pub fn check(
         &self,
         now: Time,
@@ -80,21 +79,21 @@ impl Cookies {
     }
 }
 
-/// Cookies that have made their handshake.
+/// Spent cookies.
 #[derive(Debug, Default)]
 pub struct Spent {
     cookies: HashSet<Vec<u8>>,
-    /// In the order in which they were spent.
+    /// Cookies in the order of their use.
     order: VecDeque<(Time, Vec<u8>)>,
 }
 
 impl Spent {
-    /// True if this cookie has made a handshake.
+    /// Returns true if this cookie is spent.
     pub fn contains(&self, cookie: &[u8]) -> bool {
         self.cookies.contains(cookie)
     }
 
-    /// It makes one now. Those that are good no more are forgotten.
+    /// Adds a spent cookie, and removes expired ones.
     pub fn add(&mut self, now: Time, cookie: &[u8]) {
         while let Some((_, old)) = self.order.pop_front_if(|(spent, _)| now.since(*spent) > LIFE) {
             self.cookies.remove(&old);
@@ -111,9 +110,9 @@ impl Digest for Spent {
     }
 }
 
-/// Compares secrets in a time that does not tell where they differ.
+/// Compares secrets in constant time.
 pub(crate) fn constant_time_eq<const N: usize>(one: &[u8; N], other: &[u8; N]) -> bool {
-    // Each difference is passed through the optimiser's blind spot, so that it cannot stop at the first.
+    // `black_box` keeps the optimiser from stopping at the first difference.
     let difference = one.iter().zip(other).fold(0, |all, (a, b)| core::hint::black_box(all | (a ^ b)));
     difference == 0
 }
@@ -136,7 +135,7 @@ mod tests {
         assert!(cookies.check(now, client, SOURCE, FIRST, &cookie));
         assert!(cookies.check(now + LIFE, client, SOURCE, FIRST, &cookie));
         assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, FIRST, &cookie));
-        // From the future: the server was started anew, or somebody made it up.
+        // A cookie from the future: the server restarted, or the cookie is forged.
         assert!(!cookies.check(Time::ZERO, client, SOURCE, FIRST, &cookie));
         for other in ["192.0.2.1:1001", "192.0.2.2:1000", "[2001:db8::1]:1000"] {
             assert!(!cookies.check(now, other.parse().unwrap(), SOURCE, FIRST, &cookie), "{other}");
@@ -153,7 +152,7 @@ mod tests {
         assert!(!others.check(now, client, SOURCE, FIRST, &cookie));
     }
 
-    /// A cookie says when it was made by a clock that each server sets for itself.
+    /// Each server's cookie time has a random offset of its own.
     #[test]
     fn a_cookie_does_not_tell_how_long_a_server_has_been_up() {
         let (now, client) = (Time::ZERO + Duration::from_secs(100), "192.0.2.1:1000".parse().unwrap());

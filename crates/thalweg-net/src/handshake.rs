@@ -1,4 +1,4 @@
-//! The handshake: Noise XX over X25519 with AES-GCM and SHA-256.
+//! Handshake: Noise XX over X25519 with AES-GCM and SHA-256.
 //!
 //! ```text
 //! client                                   server
@@ -8,10 +8,10 @@
 //!   protected packets                   <-> protected packets
 //! ```
 //!
-//! After the response the client knows the server's static key and shows its own only if it wants to talk to that one.
-//! Nobody else sees either. Keys of packets come from both ends' ephemeral keys, which are forgotten: who steals a static
-//! key later can read nothing of the past. The protocol's name and version and the client's connection id are the
-//! prologue: where they were changed on the way, the handshake fails.
+//! The response authenticates the server to the client, which reveals its own static key only to a server that it
+//! accepts. No third party sees either static key. Packet keys come from ephemeral keys, which are erased: a static key
+//! stolen later does not decrypt past traffic (forward secrecy). The prologue consists of the protocol's name, its
+//! version and the client's connection id. If an attacker modifies them, the handshake fails.
 
 use crate::identity::{Identity, PublicKey};
 use crate::keys::Secret;
@@ -23,16 +23,16 @@ use snow::{Builder, HandshakeState};
 
 const PATTERN: &str = "Noise_XX_25519_AESGCM_SHA256";
 
-/// The longest handshake message.
+/// Maximum length of a handshake message, in bytes.
 const LONGEST: usize = 1024;
 
-/// The longest name of a service, in bytes.
+/// Maximum length of a service name, in bytes.
 pub const LONGEST_SERVICE: usize = 64;
 
-/// The longest encoded scheme, in bytes.
+/// Maximum length of an encoded scheme, in bytes.
 pub const LONGEST_SCHEME: usize = crate::flow::MAX_ENCODING;
 
-/// The refusal of a handshake message.
+/// Rejected handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
@@ -42,43 +42,43 @@ impl From<snow::Error> for Failed {
     }
 }
 
-/// The parameters that a server tells its client under cover of the response.
+/// Parameters that the server sends encrypted in the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerParameters {
-    /// The connection id that the client is to put on its packets.
+    /// Connection id for packets from the client.
     pub id: ConnectionId,
-    /// A reset with this token comes from the server.
+    /// Stateless reset token of the server.
     pub token: [u8; TOKEN],
-    /// The largest datagram that the server takes.
+    /// Maximum datagram size accepted by the server, in bytes.
     pub largest: u16,
 }
 
-/// The parameters that a client tells its server under cover of the confirm.
+/// Parameters that the client sends encrypted in the confirm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientParameters {
-    /// A reset with this token comes from the client.
+    /// Stateless reset token of the client.
     pub token: [u8; TOKEN],
-    /// The largest datagram that the client takes.
+    /// Maximum datagram size accepted by the client, in bytes.
     pub largest: u16,
-    /// The service that the client wants of the server.
+    /// Requested service.
     pub service: String,
-    /// The scheme of the streams, as a flow's scheme encodes it.
+    /// Encoded scheme of the streams.
     pub scheme: Vec<u8>,
 }
 
-/// The secrets of a connection.
+/// Secrets of a connection.
 #[derive(Clone, Debug)]
 pub struct Secrets {
-    /// Of packets from the client.
+    /// Secret for packets from the client.
     pub client: Secret,
-    /// Of packets from the server.
+    /// Secret for packets from the server.
     pub server: Secret,
-    /// The bytes that only these two ends of this handshake have in common: the hash of all that was said in it
-    /// (Noise, section 11.2, channel binding). They are no secret.
+    /// Channel binding: the hash of the handshake transcript, which only the two ends of this handshake share (Noise,
+    /// section 11.2). It is not secret.
     pub binding: [u8; 32],
 }
 
-/// A client's side.
+/// Client side of the handshake.
 #[derive(Debug)]
 pub struct Initiator {
     state: HandshakeState,
@@ -92,7 +92,7 @@ impl Initiator {
     /// Begins a handshake with a fresh `ephemeral` key.
     ///
     /// # Errors
-    /// None that a peer could cause.
+    /// No error that a peer could cause.
     pub fn new(identity: &Identity, source: ConnectionId, ephemeral: [u8; 32]) -> Result<Self, Failed> {
         let prologue = prologue(source);
         let mut state = builder(identity, ephemeral, &prologue)?.build_initiator()?;
@@ -100,48 +100,49 @@ impl Initiator {
         Ok(Self { state, first, identity: identity.clone(), source, ephemeral: Secret(ephemeral) })
     }
 
-    /// The same handshake as it was before any response: the first message is the same, and another response can be read.
+    /// Returns the handshake in its state before any response. The first message is the same, and another response can
+    /// be read.
     ///
     /// # Errors
-    /// None that a peer could cause.
+    /// No error that a peer could cause.
     pub fn again(&self) -> Result<Self, Failed> {
         Self::new(&self.identity, self.source, self.ephemeral.0)
     }
 
-    /// The first message.
+    /// Returns the first message.
     pub fn first(&self) -> &[u8] {
         &self.first
     }
 
-    /// Takes the server's response.
+    /// Reads the server's response.
     ///
     /// # Errors
-    /// A message that the server did not make for this handshake, which changes nothing.
+    /// Returns an error for a message that the server did not make for this handshake; the state stays unchanged.
     pub fn read(&mut self, message: &[u8]) -> Result<(ServerParameters, PublicKey), Failed> {
         let payload = read(&mut self.state, message)?;
         let key = remote_key(&self.state)?;
         Ok((ServerParameters::decode(&payload).ok_or(Failed)?, key))
     }
 
-    /// The third message, and the secrets. To be called once, after [`Initiator::read`].
+    /// Returns the third message and the secrets. Call it once, after [`Initiator::read`].
     ///
     /// # Errors
-    /// Parameters that are too long, or calls out of order.
+    /// Returns an error if the parameters are too long, or for calls out of order.
     pub fn confirm(mut self, parameters: &ClientParameters) -> Result<(Vec<u8>, Secrets), Failed> {
         let message = write(&mut self.state, &parameters.encode().ok_or(Failed)?)?;
         Ok((message, secrets(&mut self.state)?))
     }
 }
 
-/// A server's side.
+/// Server side of the handshake.
 #[derive(Debug)]
 pub struct Responder {
-    /// None after a forged confirm, which may have changed it: it is made anew for the next one.
+    /// Handshake state; `None` after a forged confirm, which may have changed it. The next confirm rebuilds it.
     state: Option<HandshakeState>,
     start: Start,
 }
 
-/// The material that a responder was made from.
+/// Inputs from which a responder was created.
 #[derive(Clone, Debug)]
 struct Start {
     identity: Identity,
@@ -162,10 +163,10 @@ impl Start {
 }
 
 impl Responder {
-    /// Takes a client's first message, and gives the response.
+    /// Reads a client's first message, and returns the response.
     ///
     /// # Errors
-    /// A message that is none.
+    /// Returns an error for an invalid message.
     pub fn new(
         identity: &Identity,
         source: ConnectionId,
@@ -184,15 +185,16 @@ impl Responder {
         Ok((Self { state: Some(state), start }, response))
     }
 
-    /// True when a forgery came before: the next message costs four Diffie-Hellmans more.
+    /// Returns true after a forged confirm: the next message costs four more Diffie-Hellman operations.
     pub fn is_spoilt(&self) -> bool {
         self.state.is_none()
     }
 
-    /// Takes the confirm, once.
+    /// Reads the confirm, once.
     ///
     /// # Errors
-    /// A message that the client did not make for this handshake. However many come, the client's own is taken.
+    /// Returns an error for a message that the client did not make for this handshake. The client's own confirm is
+    /// accepted after any number of forgeries.
     pub fn read(&mut self, message: &[u8]) -> Result<(ClientParameters, PublicKey, Secrets), Failed> {
         let mut state = match self.state.take() {
             Some(state) => state,
@@ -202,7 +204,7 @@ impl Responder {
             self.state = Some(state);
             return Err(Failed);
         }
-        // A message that is wrong only in its second part changes the state, which cannot be taken back.
+        // A message that is invalid only in its second part changes the state irreversibly.
         let payload = read(&mut state, message)?;
         let key = remote_key(&state)?;
         let parameters = ClientParameters::decode(&payload).ok_or(Failed)?;
@@ -309,7 +311,7 @@ impl ClientParameters {
     }
 }
 
-/// Ring's primitives, where it has them, and random bytes that were handed in: the ephemeral key, once.
+/// Resolver with Ring's primitives, where available, and with caller-supplied random bytes for one ephemeral key.
 struct Resolver {
     primitives: FallbackResolver,
     ephemeral: [u8; 32],
@@ -340,8 +342,8 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// A Diffie-Hellman that refuses a shared secret of zeros (RFC 7748, section 6.1): the peer's point was of low order, and
-/// whoever names such a point as its key knows the shared secrets of anybody.
+/// Diffie-Hellman that rejects an all-zero shared secret (RFC 7748, section 6.1). Such a secret comes from a low-order
+/// point; a peer with such a public key would know the shared secret with anybody.
 struct Contributory(Box<dyn Dh>);
 
 impl Dh for Contributory {
@@ -376,7 +378,7 @@ impl Dh for Contributory {
     fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), snow::Error> {
         self.0.dh(pubkey, out)?;
         let shared = &out[..self.dh_len().min(out.len())];
-        // All bytes are looked at: how many are zero is nobody's business.
+        // Constant time: the number of zero bytes must not leak.
         if shared.iter().fold(0, |all, byte| all | byte) == 0 { Err(snow::Error::Dh) } else { Ok(()) }
     }
 
@@ -385,7 +387,7 @@ impl Dh for Contributory {
     }
 }
 
-/// Random bytes for one key. A second request would get the same, so it gets none.
+/// Random bytes for one key. A second request would get the same bytes, so it fails.
 struct Once(Option<[u8; 32]>);
 
 impl Random for Once {
@@ -398,7 +400,7 @@ impl Random for Once {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that both ends agree on keys and each other's identity, and that nothing changed or foreign is taken.
+    //! Tests that both ends agree on keys and identities, and that modified or foreign messages are rejected.
     use super::*;
 
     const SOURCE: ConnectionId = ConnectionId([9; 8]);
@@ -432,7 +434,7 @@ mod tests {
         assert_eq!(ours.binding, theirs.binding);
         // Once only.
         assert!(responder.read(&confirm).is_err());
-        // Neither static key is to be seen.
+        // Neither static key is visible on the wire.
         for message in [&first, &response, &confirm] {
             for key in [client.public(), server.public()] {
                 assert!(!message.windows(32).any(|part| part == key.0));
@@ -440,7 +442,7 @@ mod tests {
         }
     }
 
-    /// An attacker with both static keys lacks the ephemeral ones, and what was sent in the clear gives no key.
+    /// An attacker with both static keys lacks the ephemeral ones; the cleartext yields no key.
     #[test]
     fn traffic_keys_follow_from_ephemeral_keys() {
         let (client, server) = identities();
@@ -459,7 +461,7 @@ mod tests {
             assert_eq!((secrets.client.0, secrets.server.0), (again.client.0, again.server.0));
             known.extend([secrets.client.0, secrets.server.0, secrets.binding]);
         }
-        // The hash of all that was said is no secret.
+        // The transcript hash is not secret.
         assert_eq!(known.len(), 9, "no two are the same");
     }
 
@@ -498,7 +500,7 @@ mod tests {
         assert!(initiator.read(&[0; 100]).is_err());
         initiator.read(&response).unwrap();
         let (confirm, _) = initiator.confirm(&client_parameters()).unwrap();
-        // Some are wrong from the beginning, others only in their second part.
+        // Some are invalid from the beginning, others only in their second part.
         let mut second = confirm.clone();
         *second.last_mut().unwrap() ^= 1;
         for _ in 0..100 {
@@ -522,7 +524,7 @@ mod tests {
         assert_eq!(initiator.read(&response).unwrap().1, server.public());
     }
 
-    /// The points of low order on the curve and its twist, in every encoding that X25519 takes (RFC 7748, section 5, masks
+    /// Low-order points of the curve and its twist, in every encoding that X25519 accepts (RFC 7748, section 5, masks
     /// the highest bit): 0, 1, the two of order 8, and p - 1, p and p + 1.
     #[test]
     fn points_of_low_order_are_refused() {
@@ -543,7 +545,7 @@ mod tests {
                 first[31] |= high;
                 let made = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters());
                 assert!(made.is_err(), "{point}");
-                // Nor are they keys of anybody: each part of a handshake goes through this.
+                // They are no valid public keys either: each Diffie-Hellman of the handshake uses this check.
                 let mut dh = Resolver::new([12; 32]).resolve_dh(&DHChoice::Curve25519).unwrap();
                 dh.set(server.secret());
                 assert!(dh.dh(&first, &mut [0; 32]).is_err(), "{point}");

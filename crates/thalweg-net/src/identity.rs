@@ -1,22 +1,22 @@
-//! The identity of an end: a static key pair of X25519.
+//! Identities: static X25519 key pairs.
 
 use core::fmt;
 use core::str::FromStr;
 use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver as _, DefaultResolver};
 
-/// The source of random bytes. Keys, connection ids and tokens are made from them.
+/// Source of random bytes for keys, connection ids and tokens.
 pub trait Entropy: Send {
-    /// Fills `bytes` with random bytes that nobody else can guess.
+    /// Fills `bytes` with unpredictable random bytes.
     fn fill(&mut self, bytes: &mut [u8]);
 }
 
-/// The operating system's generator.
+/// Random generator of the operating system.
 #[derive(Debug)]
 pub struct SystemEntropy(ring::rand::SystemRandom);
 
 impl SystemEntropy {
-    /// The generator.
+    /// Creates the generator.
     pub fn new() -> Self {
         Self::default()
     }
@@ -30,12 +30,12 @@ impl Default for SystemEntropy {
 
 impl Entropy for SystemEntropy {
     fn fill(&mut self, bytes: &mut [u8]) {
-        // Without random bytes there is no security to be had, and nothing useful left to do.
+        // Without random bytes no security is possible, so nothing useful is left to do.
         ring::rand::SecureRandom::fill(&self.0, bytes).expect("the operating system gives random bytes");
     }
 }
 
-/// A peer's static public key: what is pinned.
+/// Static public key of a peer, used for pinning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub [u8; 32]);
 
@@ -71,7 +71,7 @@ impl FromStr for PublicKey {
     }
 }
 
-/// A static key pair. What is secret of it is printed nowhere.
+/// Static key pair. The secret key is never printed.
 #[derive(Clone)]
 pub struct Identity {
     secret: [u8; 32],
@@ -85,29 +85,29 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// A new identity.
+    /// Generates a new identity.
     pub fn generate(entropy: &mut dyn Entropy) -> Self {
         let mut secret = [0; 32];
         entropy.fill(&mut secret);
         Self::from_secret(secret)
     }
 
-    /// The identity with this secret key.
+    /// Returns the identity with this secret key.
     pub fn from_secret(secret: [u8; 32]) -> Self {
         Self { public: PublicKey(public_key(&secret)), secret }
     }
 
-    /// Reads what [`Identity::to_text`] wrote; `None` for anything else.
+    /// Parses the output of [`Identity::to_text`]; `None` for anything else.
     pub fn from_text(text: &str) -> Option<Self> {
         hex(text.trim()).map(Self::from_secret)
     }
 
-    /// The secret key as text, to be kept where nobody else can read it.
+    /// Returns the secret key as text. Store it where nobody else can read it.
     pub fn to_text(&self) -> String {
         PublicKey(self.secret).to_string()
     }
 
-    /// The public key that others know this end by.
+    /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -125,13 +125,13 @@ fn hex(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
         let digit = |at: usize| char::from(pair[at]).to_digit(16);
-        // Two digits of 16 make a byte.
+        // Two hexadecimal digits fit a byte.
         *byte = (digit(0)? * 16 + digit(1)?) as u8;
     }
     Some(bytes)
 }
 
-/// The public key of a secret one.
+/// Returns the public key of a secret key.
 fn public_key(secret: &[u8; 32]) -> [u8; 32] {
     let dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519);
     let mut dh = dh.expect("the default resolver was built with Curve25519");

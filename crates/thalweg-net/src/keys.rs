@@ -1,10 +1,10 @@
 //! Packet protection: AES-256-GCM with the header as associated data.
 //!
-//! Each direction has a secret of its own. From it come a key and an initialisation vector, with which the packet number
-//! is combined to a nonce (RFC 9001, section 5.3). After [`EPOCH`] packets the next secret is derived from the last by a
-//! one-way function, and the last forgotten: packet numbers themselves say which epoch they belong to, so that no end
-//! needs to announce anything. RFC 9001, section 6.6, allows 2^23 packets under one key of AES-GCM, and [`INTEGRITY_LIMIT`]
-//! forgeries in a connection, under all its keys.
+//! Each direction has its own secret. It yields a key and an initialisation vector, which is combined with the packet
+//! number to form the nonce (RFC 9001, section 5.3). After [`EPOCH`] packets, a one-way function derives the next
+//! secret, and the old one is erased. The packet number determines the epoch, so a key update needs no signalling. RFC
+//! 9001, section 6.6, allows 2^23 packets under one key of AES-GCM, and [`INTEGRITY_LIMIT`] forgeries per connection,
+//! under all its keys.
 
 use crate::replay::ReplayWindow;
 use crate::wire::{HEADER, TAG, packet_number};
@@ -14,21 +14,21 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::Time;
 
-/// Packets under one key: a quarter of what is allowed.
+/// Packets per key: a quarter of the allowed number.
 pub const EPOCH: u64 = 1 << 21;
 
-/// So many epochs may begin unheard: a packet from further ahead is dropped, or a forger could make each packet cost any
-/// number of derivations.
+/// Maximum number of epochs ahead of the last received one. Packets from further ahead are dropped; otherwise each
+/// forged packet could cost any number of key derivations.
 const MOST_EPOCHS_AHEAD: u64 = 4;
 
-/// Packets of a connection that may be tried and found not to be authentic, under whichever keys: each is a guess at a tag
-/// (RFC 9001, section 6.6, of AES-GCM).
+/// Integrity limit: packets per connection that may fail authentication, under any keys. Each is a guess at a tag (RFC
+/// 9001, section 6.6, of AES-GCM).
 pub const INTEGRITY_LIMIT: u64 = 1 << 52;
 
-/// Numbers stay below QUIC's limit of 2^62; a connection at a million packets a second takes 146 000 years.
+/// Upper bound of packet numbers, as in QUIC: 2^62. A connection at a million packets a second takes 146 000 years.
 const LAST_NUMBER: u64 = 1 << 62;
 
-/// A secret that both ends know, for one direction.
+/// Shared secret of one direction.
 #[derive(Clone)]
 pub struct Secret(pub(crate) [u8; 32]);
 
@@ -44,7 +44,7 @@ impl Secret {
     }
 }
 
-/// The key and initialisation vector of one epoch.
+/// Key and initialisation vector of one epoch.
 struct EpochKey {
     key: LessSafeKey,
     iv: [u8; 12],
@@ -78,43 +78,43 @@ impl EpochKey {
     }
 }
 
-/// Seals the packets of one direction.
+/// Encrypts the packets of one direction.
 #[derive(Debug)]
 pub struct Sealer {
     secret: Secret,
     key: EpochKey,
-    /// The first number of the next epoch.
+    /// First packet number of the next epoch.
     epoch_end: u64,
     epoch_length: u64,
     next: u64,
 }
 
-/// The error of a packet that could not be sealed: all numbers are used up.
+/// Error of encryption: the packet numbers are exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
 impl Sealer {
-    /// Seals from number 0 on.
+    /// Creates an encryptor that starts at packet number 0.
     pub fn new(secret: Secret) -> Self {
         Self::with_epoch(secret, EPOCH)
     }
 
-    /// Changes keys after `epoch_length` packets, which must be the same at the peer.
+    /// Creates an encryptor with a key update every `epoch_length` packets; the peer must use the same length.
     pub fn with_epoch(secret: Secret, epoch_length: u64) -> Self {
         let key = EpochKey::new(&secret);
         Self { secret, key, epoch_end: epoch_length, epoch_length, next: 0 }
     }
 
-    /// The number of the next packet.
+    /// Returns the next packet number.
     pub fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// Seals the packet that starts at `start` of `buffer`, whose header carries [`Sealer::next_number`], and appends its
-    /// tag. The number is used up.
+    /// Encrypts the packet that starts at `start` of `buffer`, whose header carries [`Sealer::next_number`], and
+    /// appends its tag. Consumes the packet number.
     ///
     /// # Errors
-    /// After 2^62 packets.
+    /// Returns an error after 2^62 packets.
     #[inline]
     pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) -> Result<(), Exhausted> {
         let number = self.next;
@@ -130,46 +130,46 @@ impl Sealer {
         let (header, frames) = buffer[start..].split_at_mut(HEADER);
         let sealed =
             self.key.key.seal_in_place_separate_tag(self.key.nonce(number), Aad::from(&*header), frames);
-        // It fails only beyond 2^36 bytes.
+        // Encryption fails only beyond 2^36 bytes.
         let tag = sealed.map_err(|_| Exhausted)?;
         buffer.extend_from_slice(tag.as_ref());
         Ok(())
     }
 }
 
-/// Opens the packets of one direction, each once.
+/// Decrypts the packets of one direction, each once.
 #[derive(Debug)]
 pub struct Opener {
     secret: Secret,
     key: EpochKey,
     epoch: u64,
     epoch_length: u64,
-    /// The key of the epoch before, as long as packets of it may be within the replay window.
+    /// Key of the previous epoch, as long as its packets may be within the replay window.
     previous: Option<Box<EpochKey>>,
     window: ReplayWindow,
-    /// Packets that were tried and not authentic, and how many may be.
+    /// Number of packets that failed authentication, and its limit.
     forged: u64,
     most_forged: u64,
 }
 
-/// The reason for which a packet was not opened.
+/// Reason for a failed decryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It came before, or too late to tell.
+    /// Duplicate, or too old for the replay window.
     Replayed,
-    /// It is not what the peer sealed.
+    /// Authentication failure.
     Forged,
-    /// So many were not that no more may be tried: the connection has to end.
+    /// Integrity limit reached: the connection has to end.
     WornOut,
 }
 
 impl Opener {
-    /// Opens from number 0 on.
+    /// Creates a decryptor that starts at packet number 0.
     pub fn new(secret: Secret) -> Self {
         Self::with_epoch(secret, EPOCH)
     }
 
-    /// Changes keys after `epoch_length` packets, which must be the same at the peer.
+    /// Creates a decryptor with a key update every `epoch_length` packets; the peer must use the same length.
     pub fn with_epoch(secret: Secret, epoch_length: u64) -> Self {
         let key = EpochKey::new(&secret);
         Self {
@@ -184,20 +184,20 @@ impl Opener {
         }
     }
 
-    /// No packet is opened any more when so many were not authentic, which are at most [`INTEGRITY_LIMIT`].
+    /// Sets the limit of authentication failures, at most [`INTEGRITY_LIMIT`]. Afterwards no packet is decrypted.
     pub fn limit_forgeries(&mut self, most: u64) {
         self.most_forged = most.min(INTEGRITY_LIMIT);
     }
 
-    /// The number after the highest that came.
+    /// Returns the number after the highest received one.
     pub fn next_number(&self) -> u64 {
         self.window.next()
     }
 
-    /// Opens `packet` in place: its number, and where in it the frames are.
+    /// Decrypts `packet` in place. Returns its number, and the range of its frames.
     ///
     /// # Errors
-    /// A packet that came before, and one that the peer did not seal; neither leaves a trace.
+    /// Returns an error for a duplicate or an inauthentic packet; neither changes the keys or the replay window.
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
         if self.forged >= self.most_forged {
@@ -230,7 +230,7 @@ impl Opener {
         Ok((number, HEADER..HEADER + length))
     }
 
-    /// Opens the first packet of a later epoch, and moves there if it is authentic.
+    /// Decrypts the first packet of a later epoch, and advances to that epoch if it is authentic.
     #[cold]
     fn open_ahead(&mut self, epoch: u64, number: u64, packet: &mut [u8]) -> Option<usize> {
         let ahead = epoch - self.epoch;
@@ -247,7 +247,7 @@ impl Opener {
         Some(length)
     }
 
-    /// One more was tried that is not authentic.
+    /// Counts an authentication failure.
     #[cold]
     fn on_forged(&mut self) -> Refused {
         self.forged += 1;
@@ -265,7 +265,7 @@ impl Digest for Opener {
     }
 }
 
-/// The length of what was opened, of a packet that has room for a tag; `None` if it is not authentic.
+/// Returns the plaintext length of a packet that has room for a tag; `None` if it is not authentic.
 #[inline]
 fn open_with(key: &EpochKey, number: u64, packet: &mut [u8]) -> Option<usize> {
     let (header, sealed) = packet.split_at_mut(HEADER);
@@ -275,7 +275,7 @@ fn open_with(key: &EpochKey, number: u64, packet: &mut [u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that packets open once, unchanged, across changes of keys, and that forgeries leave no trace.
+    //! Tests that packets decrypt once, unmodified, across key updates, and that forgeries change nothing.
     use super::*;
     use crate::wire::{ConnectionId, write_header};
 
@@ -320,7 +320,7 @@ mod tests {
     fn any_changed_bit_is_noticed_and_leaves_no_trace() {
         let (mut sealer, mut opener) = pair(EPOCH);
         let packet = seal(&mut sealer, b"payload");
-        // The connection id is looked up before, and is associated data like the rest of the header.
+        // The connection id is used for demultiplexing first, and is associated data like the rest of the header.
         for bit in 0..packet.len() * 8 {
             let mut forged = packet.clone();
             forged[bit / 8] ^= 1 << (bit % 8);
@@ -338,7 +338,7 @@ mod tests {
     fn keys_change_by_count_and_packets_of_the_epoch_before_still_open() {
         let (mut sealer, mut opener) = pair(10);
         let packets: Vec<_> = (0..30u8).map(|n| seal(&mut sealer, &[n])).collect();
-        // Each epoch's last packet comes after the next epoch's first.
+        // Each epoch's last packet arrives after the next epoch's first.
         let order = (0..30).map(|n| match n % 10 {
             9 if n < 29 => n + 1,
             0 if n > 0 => n - 1,
@@ -349,7 +349,7 @@ mod tests {
             let (number, range) = opener.open(&mut packet).unwrap();
             assert_eq!((number, packet[range].to_vec()), (n as u64, vec![n as u8]));
         }
-        // The same text under the same nonce of another epoch looks different: the keys differ.
+        // The same plaintext under the same nonce of another epoch has another ciphertext: the keys differ.
         let (mut one, mut other) = (pair(10).0, pair(1000).0);
         let ten: Vec<_> = (0..11).map(|_| seal(&mut one, b"x")).collect();
         let same: Vec<_> = (0..11).map(|_| seal(&mut other, b"x")).collect();
@@ -357,7 +357,7 @@ mod tests {
         assert_ne!(ten[10], same[10]);
     }
 
-    /// As soon as no packet that may still come needs it.
+    /// The old key is dropped as soon as no packet within the replay window needs it.
     #[test]
     fn keys_of_epochs_that_are_over_are_forgotten() {
         const LENGTH: u64 = 10_000;
@@ -379,7 +379,7 @@ mod tests {
         assert!(opener.open(&mut packets[40].clone()).is_ok());
         assert_eq!(opener.open(&mut packets[95].clone()), Err(Refused::Forged));
         assert!(opener.open(&mut packets[85].clone()).is_ok());
-        // What came before the jump is gone with its key.
+        // Packets from before the jump are lost with their key.
         assert_eq!(opener.open(&mut packets[50].clone()), Err(Refused::Replayed));
     }
 
@@ -394,12 +394,13 @@ mod tests {
             packet[HEADER] ^= 1;
             packet
         };
-        // Of these keys, of the next, and of the ones before those.
+        // Under the current keys, the next and the previous ones.
         assert_eq!(opener.open(&mut forged(0)), Err(Refused::Forged));
         assert_eq!(opener.open(&mut forged(15)), Err(Refused::Forged));
         assert!(opener.open(&mut packets[15].clone()).is_ok());
         assert_eq!(opener.open(&mut forged(9)), Err(Refused::Forged));
-        // What is not tried is no guess: a copy, one from too far ahead or behind, and one that has no room for a tag.
+        // Packets without a decryption attempt do not count: a duplicate, a packet from too far ahead or behind, and
+        // one without room for a tag.
         for _ in 0..10 {
             assert_eq!(opener.open(&mut packets[15].clone()), Err(Refused::Replayed));
             assert_eq!(opener.open(&mut forged(99)), Err(Refused::Forged));
@@ -408,7 +409,7 @@ mod tests {
         assert!(opener.open(&mut packets[16].clone()).is_ok());
         assert_eq!(opener.open(&mut forged(17)), Err(Refused::WornOut));
         assert_eq!(opener.open(&mut packets[17].clone()), Err(Refused::WornOut));
-        // Nobody allows himself more than the cipher does.
+        // The limit cannot exceed that of the cipher.
         opener.limit_forgeries(u64::MAX);
         assert_eq!(opener.most_forged, INTEGRITY_LIMIT);
     }

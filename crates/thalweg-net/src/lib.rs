@@ -1,17 +1,18 @@
 //! The engines over UDP: endpoints, handshake and encryption, pacing, file transfer.
 //!
-//! Everything but [`live`] and the loop of [`impair`] is without sockets, clocks and threads: a connection takes the time
-//! and bytes, and gives datagrams and deadlines.
+//! Everything except [`live`] and the event loop of [`impair`] is sans-I/O: no sockets, clocks or threads. A connection
+//! takes the current time and received bytes, and returns datagrams and deadlines.
 //!
-//! There are three layers, and most programs want the last:
+//! There are three layers. Most programs need only the last:
 //!
-//! 1. **Engines** ([`thalweg_proto`]): the protocols. A [`flow`] is an engine that carries bytes, as its
-//!    [`Scheme`](flow::Scheme) says.
-//! 2. **Endpoints** ([`endpoint`], [`session`]): connections without sockets. An [`Endpoint`](endpoint::Endpoint) takes what comes
-//!    and the time, and gives what is to be sent, events, and when it wants to be asked again.
-//! 3. **Sockets** ([`live`]): a [`Socket`](live::Socket) has a thread that drives an endpoint. It [connects](live::Socket::connect)
-//!    and [accepts](live::Socket::accept); a [`Connection`](live::Connection) has a stream each way, and
-//!    [datagrams](live::Connection::send_datagram). All that waits can block or be a future, for any runtime or none.
+//! 1. **Engines** ([`thalweg_proto`]): the protocols. A [`flow`] is an engine that carries bytes; its
+//!    [`Scheme`](flow::Scheme) selects and configures the engine.
+//! 2. **Endpoints** ([`endpoint`], [`session`]): sans-I/O connections. An [`Endpoint`](endpoint::Endpoint) takes received
+//!    datagrams and the current time. It returns datagrams to send, events, and the time of the next poll.
+//! 3. **Sockets** ([`live`]): a [`Socket`](live::Socket) drives an endpoint from its own thread. It
+//!    [connects](live::Socket::connect) and [accepts](live::Socket::accept). A [`Connection`](live::Connection) has one
+//!    stream in each direction, and [datagrams](live::Connection::send_datagram). Every wait is available both as a
+//!    blocking call and as a future, for any async runtime or none.
 //!
 //! # Example
 //!

@@ -1,74 +1,73 @@
-//! The size of the datagrams that the path takes: packetization layer path MTU discovery for datagram transports (RFC
-//! 8899).
+//! Path MTU discovery: packetization layer path MTU discovery for datagram transports (RFC 8899).
 //!
-//! A path starts with what every path takes ([`SAFE_DATAGRAM`]). Probes of other sizes are sent, and only what a probe has
-//! shown to arrive is used. What is used is confirmed from time to time while data is sent, and at once when a flow's
-//! retransmission timer expires: when no such probe arrives any more, the path has become a black hole for datagrams of
-//! that size, and all starts again from the safe one (RFC 8899, section 4.3).
+//! A path starts with the size that every path takes ([`SAFE_DATAGRAM`]). Probes test other sizes, and only
+//! acknowledged sizes are used. The size in use is confirmed periodically while data is sent, and at once when a flow's
+//! retransmission timer expires. If these probes fail, the path has become a black hole for datagrams of that size, and
+//! discovery restarts from the safe size (RFC 8899, section 4.3).
 
 use crate::wire::SAFE_DATAGRAM;
 use thalweg_proto::units::{Duration, Time};
 
-/// Sizes that links have: tried before others, since one of them is nearly always the answer. Ethernet under IPv6 and IPv4,
-/// and PPPoE likewise; jumbo frames likewise.
+/// Common link sizes, tried first, since one of them is nearly always right: Ethernet under IPv6 and IPv4, PPPoE
+/// likewise, and jumbo frames likewise.
 const COMMON: [u16; 6] = [1444, 1452, 1464, 1472, 8952, 8972];
 
-/// The largest datagram that most paths take.
+/// Largest datagram on most paths, in bytes.
 const ETHERNET: u16 = 1472;
 
-/// A size is given up after so many probes (MAX_PROBES of RFC 8899, section 5.1.2).
+/// Number of probes per size (MAX_PROBES of RFC 8899, section 5.1.2).
 const TRIES: u8 = 3;
 
-/// A search ends when so many bytes are left to be won.
+/// Search resolution, in bytes.
 const ENOUGH: u16 = 16;
 
-/// After a search another is made, since the path may have changed (PMTU_RAISE_TIMER of RFC 8899, section 5.1.1).
+/// Interval between searches, as the path may change (PMTU_RAISE_TIMER of RFC 8899, section 5.1.1).
 const RAISE: Duration = Duration::from_secs(600);
 
-/// After a black hole the next search starts soon: perhaps the path was only gone for a while.
+/// Delay of the next search after a black hole; shorter, as the outage may have been temporary.
 const RECOVER: Duration = Duration::from_secs(5);
 
-/// While large datagrams are sent their size is confirmed at this interval.
+/// Interval at which the size in use is confirmed while large datagrams are sent.
 const CONFIRM: Duration = Duration::from_secs(2);
 
-/// A probe that is out.
+/// Outstanding probe.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     size: u16,
     tries: u8,
-    /// The time at which the probe counts as lost.
+    /// Time at which the probe counts as lost.
     deadline: Time,
 }
 
-/// The change of the size in use.
+/// Change of the size in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Larger datagrams may be sent.
     Raised,
-    /// The path does not take the size any more.
+    /// Black hole: the path no longer takes the size.
     Fallen,
 }
 
-/// The discovery on one path.
+/// Path MTU discovery on one path.
 #[derive(Clone, Debug)]
 pub struct Discovery {
     current: u16,
-    /// The largest that both ends want.
+    /// Maximum size that both ends accept, in bytes.
     limit: u16,
-    /// A search looks below this: sizes from here on do not arrive.
+    /// Exclusive upper bound of the search: sizes from here on are lost.
     above: u32,
-    /// The search is on.
+    /// True while a search is running.
     searching: bool,
     probe: Option<Probe>,
-    /// The time at which the next search begins, while none is on.
+    /// Start time of the next search.
     next_search: Time,
-    /// The time at which the size in use is confirmed, if it was used until then.
+    /// Time at which the size in use is confirmed, if used until then.
     next_confirm: Time,
     used: bool,
 }
 
 impl Discovery {
-    /// On a path of which nothing is known, with datagrams of at most `limit` bytes.
+    /// Starts discovery on an unknown path, with datagrams of at most `limit` bytes.
     pub fn new(limit: u16) -> Self {
         let limit = limit.max(SAFE_DATAGRAM);
         Self {
@@ -83,18 +82,18 @@ impl Discovery {
         }
     }
 
-    /// The largest datagram that may be sent.
+    /// Returns the maximum datagram size, in bytes.
     pub fn current(&self) -> u16 {
         self.current
     }
 
-    /// A datagram of this size was sent.
+    /// Notes that a datagram of this size was sent.
     #[inline]
     pub fn on_sent(&mut self, size: usize) {
         self.used |= size > usize::from(SAFE_DATAGRAM);
     }
 
-    /// A flow found that nothing arrives any more: is it the size?
+    /// Handles an expired retransmission timer of a flow: the size may be the cause.
     pub fn on_timeout(&mut self) {
         if self.current > SAFE_DATAGRAM {
             self.used = true;
@@ -102,7 +101,7 @@ impl Discovery {
         }
     }
 
-    /// The size of a probe to be sent now.
+    /// Returns the size of a probe to send now.
     pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> (Option<u16>, Option<Change>) {
         let mut change = None;
         if let Some(probe) = self.probe {
@@ -138,7 +137,7 @@ impl Discovery {
         (Some(size), change)
     }
 
-    /// The time at which [`Discovery::poll`] has something to do; [`Time::ZERO`] for at once.
+    /// Returns the time of the next [`Discovery::poll`]; [`Time::ZERO`] means at once.
     pub fn deadline(&self) -> Time {
         if let Some(probe) = self.probe {
             return probe.deadline;
@@ -148,23 +147,23 @@ impl Discovery {
         confirm.min(search)
     }
 
-    /// The next size that is worth a try.
+    /// Returns the next size to probe.
     fn candidate(&self) -> Option<u16> {
         let (low, high) = (self.current, self.above - 1);
-        // The limits lie within the range of sizes.
+        // The bounds lie within the range of sizes.
         let high = u16::try_from(high).unwrap_or(u16::MAX);
         if high <= low || high - low < ENOUGH && high != self.limit {
             return None;
         }
         if self.above == u32::from(self.limit) + 1 {
-            // First what nearly every path takes, so that the search has soon won most of what there is to be won.
+            // Try the size of nearly every path first; it brings most of the gain.
             return Some(if low < ETHERNET { high.min(ETHERNET) } else { high });
         }
         let common = COMMON.iter().rev().copied().find(|&size| low < size && size <= high);
         common.or(Some(low + (high - low).div_ceil(2)))
     }
 
-    /// The peer got a probe of this size.
+    /// Handles the acknowledgement of a probe of this size.
     pub fn on_answer(&mut self, now: Time, size: u16) -> Option<Change> {
         self.probe.filter(|probe| probe.size == size)?;
         self.probe = None;
@@ -176,7 +175,7 @@ impl Discovery {
         })
     }
 
-    /// The network layer of this host refused a datagram of this size.
+    /// Handles a datagram of this size that the host's network layer refused.
     pub fn on_refused(&mut self, now: Time, size: u16) -> Option<Change> {
         if self.probe.is_some_and(|probe| probe.size == size) {
             return self.give_up(now, size);
@@ -205,13 +204,13 @@ impl Discovery {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that any path's size is found, in few probes, and that a black hole is left.
+    //! Tests that discovery finds the MTU of any path with few probes, and recovers from a black hole.
     use super::*;
     use proptest::prelude::*;
 
     const RTT: Duration = Duration::from_millis(20);
 
-    /// Searches on a path that takes datagrams up to `size`; the number of probes it took.
+    /// Searches on a path with datagrams up to `size`. Returns the number of probes.
     fn search(discovery: &mut Discovery, now: &mut Time, size: u16) -> u32 {
         let mut probes = 0;
         loop {
@@ -267,7 +266,7 @@ mod tests {
         let mut now = Time::ZERO;
         search(&mut discovery, &mut now, 1472);
         assert_eq!(discovery.current(), 1472);
-        // The route changes; the flow's timer says that something is wrong.
+        // The route changes; the flow's retransmission timer expires.
         discovery.on_timeout();
         let start = now;
         let mut fallen = None;

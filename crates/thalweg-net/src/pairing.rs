@@ -1,7 +1,7 @@
-//! Pairing: two ends that have never met learn each other's keys by a short code that people pass on.
+//! Pairing: two ends learn each other's keys through a short code that people exchange.
 //!
-//! Both run SPAKE2 (Abdalla and Pointcheval 2005; RFC 9382 is a variant) over an encrypted connection to whomever they
-//! reached, with the code as password:
+//! Both run SPAKE2 (Abdalla and Pointcheval 2005; RFC 9382 is a variant) over an encrypted connection with an
+//! unauthenticated peer. The code is the password:
 //!
 //! ```text
 //! client                              server
@@ -11,11 +11,11 @@
 //!                                 <-  proof that it has the key
 //! ```
 //!
-//! The keys of both ends and the connection's [binding](crate::live::Connection::binding) are part of what SPAKE2
-//! makes its key of. Somebody in between has two connections, with two bindings and a key of its own, so that what one
-//! end says is of no use to the other. Whoever does not know the code learns with each run only whether one guess was
-//! right; the server, which may be asked often, counts them. The client proves first: whoever guesses cannot leave
-//! before the server knows.
+//! The SPAKE2 key includes the keys of both ends and the connection's [binding](crate::live::Connection::binding). A
+//! man in the middle has two connections with two bindings and a key of its own, so the messages of one end are useless
+//! to the other. Without the code, an attacker learns from each run only whether one guess was right. The server may be
+//! asked often, and counts the guesses. The client proves first, so an attacker cannot disconnect before the server has
+//! counted its guess.
 
 use crate::cookie::constant_time_eq;
 use crate::identity::{Entropy, PublicKey, SystemEntropy};
@@ -24,17 +24,17 @@ use core::str::FromStr;
 use spake2::{Ed25519Group, Identity, Password, Spake2};
 use std::io::{self, Read, Write};
 
-/// The digits of a code: one guess is right once in 10^8.
+/// Number of digits of a code: one guess is right with probability 10^-8.
 const DIGITS: usize = 8;
 
-/// A half of SPAKE2: which one, and a point of the group.
+/// Length of a SPAKE2 message, in bytes: the side, and a group element.
 const HALF: usize = 33;
 
-/// A code that is good for one pairing. It is printed in two groups of four digits.
+/// One-time pairing code, printed in two groups of four digits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code([u8; DIGITS]);
 
-/// Text that is no code.
+/// Text that is not a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotACode;
 
@@ -47,11 +47,11 @@ impl fmt::Display for NotACode {
 impl std::error::Error for NotACode {}
 
 impl Code {
-    /// A new code.
+    /// Generates a new code.
     pub fn generate(entropy: &mut dyn Entropy) -> Self {
         let mut bytes = [0; 16];
         entropy.fill(&mut bytes);
-        // 2^128 is no multiple of 10^8: some codes are likelier by one in 10^30.
+        // 2^128 is not a multiple of 10^8: some codes are more likely by one in 10^30.
         let mut number = u128::from_be_bytes(bytes);
         Self([0; DIGITS].map(|_| {
             let digit = (number % 10) as u8;
@@ -80,7 +80,7 @@ impl fmt::Debug for Code {
 impl FromStr for Code {
     type Err = NotACode;
 
-    /// Reads a code as people write it: dashes and spaces do not count.
+    /// Parses a code; dashes and spaces are ignored.
     fn from_str(text: &str) -> Result<Self, NotACode> {
         let digits: Vec<u8> = text.bytes().filter(|byte| !b"- ".contains(byte)).collect();
         let digits: [u8; DIGITS] = digits.try_into().map_err(|_| NotACode)?;
@@ -88,28 +88,28 @@ impl FromStr for Code {
     }
 }
 
-/// Between whom, over which connection.
+/// Keys of both ends, and the binding of their connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    /// The client's key.
+    /// Key of the client.
     pub client: PublicKey,
-    /// The server's key.
+    /// Key of the server.
     pub server: PublicKey,
-    /// The bytes that only these two ends have in common.
+    /// Channel binding: bytes that only these two ends share.
     pub binding: [u8; 32],
 }
 
-/// The reason for which two ends are not paired.
+/// Reason for a failed pairing.
 #[derive(Debug)]
 pub enum PairingError {
-    /// The connection ended. Before [`serve`] has read the peer's half this is no guess.
+    /// The connection ended. Before [`serve`] has read the peer's half this does not count as a guess.
     Stream {
-        /// The error of the stream.
+        /// Error of the stream.
         error: io::Error,
-        /// The peer can have learnt whether its guess was right.
+        /// True if the peer may have learned whether its guess was right.
         guessed: bool,
     },
-    /// The other one does not know the code, or somebody is in between.
+    /// The peer does not know the code, or a man in the middle interferes.
     Wrong,
 }
 
@@ -124,18 +124,18 @@ impl fmt::Display for PairingError {
 
 impl std::error::Error for PairingError {}
 
-/// The client's side, over a connection's streams.
+/// Runs the client side over a connection's streams.
 ///
 /// # Errors
-/// The server does not know the code, or the connection ended.
+/// Returns an error if the server does not know the code, or if the connection ended.
 pub fn ask(code: &Code, ends: &Ends, from: &mut impl Read, to: &mut impl Write) -> Result<(), PairingError> {
     ask_with(&mut SystemEntropy::new(), code, ends, from, to)
 }
 
-/// The same with random bytes that are handed in.
+/// Runs the client side with caller-supplied random bytes.
 ///
 /// # Errors
-/// Those of [`ask`].
+/// Returns the errors of [`ask`].
 pub fn ask_with(
     entropy: &mut dyn Entropy,
     code: &Code,
@@ -154,10 +154,10 @@ pub fn ask_with(
     if constant_time_eq(&proof, &proofs.server) { Ok(()) } else { Err(PairingError::Wrong) }
 }
 
-/// The server's side. An error is a guess that was wrong, unless it says otherwise.
+/// Runs the server side. An error is a wrong guess, unless it states otherwise.
 ///
 /// # Errors
-/// The client does not know the code, or the connection ended.
+/// Returns an error if the client does not know the code, or if the connection ended.
 pub fn serve(
     code: &Code,
     ends: &Ends,
@@ -167,10 +167,10 @@ pub fn serve(
     serve_with(&mut SystemEntropy::new(), code, ends, from, to)
 }
 
-/// The same with random bytes that are handed in.
+/// Runs the server side with caller-supplied random bytes.
 ///
 /// # Errors
-/// Those of [`serve`].
+/// Returns the errors of [`serve`].
 pub fn serve_with(
     entropy: &mut dyn Entropy,
     code: &Code,
@@ -191,23 +191,23 @@ pub fn serve_with(
     to.write_all(&proofs.server).map_err(stream)
 }
 
-/// Wrong guesses after which a code is worthless.
+/// Number of wrong guesses that invalidates a code.
 const GUESSES: u32 = 3;
 
-/// The wrong guesses that a code can still take.
+/// Remaining wrong guesses of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guesses(u32);
 
-/// The meaning of an attempt for its code.
+/// Effect of an attempt on the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The peer knows it, which uses it up.
+    /// Successful pairing; the code is used up.
     Paired,
-    /// It was no guess.
+    /// Not counted as a guess.
     Nothing,
-    /// It was a wrong guess, and so many may follow.
+    /// Wrong guess, with the number of remaining ones.
     Wrong(u32),
-    /// It was the last wrong guess: the code is worthless.
+    /// Last wrong guess: the code is invalid.
     Over,
 }
 
@@ -218,7 +218,7 @@ impl Default for Guesses {
 }
 
 impl Guesses {
-    /// An attempt has ended so, at the end that [serves](serve).
+    /// Updates the count after an attempt, at the end that [serves](serve).
     pub fn after(&mut self, attempt: &Result<(), PairingError>) -> Verdict {
         match attempt {
             Ok(()) => Verdict::Paired,
@@ -231,7 +231,7 @@ impl Guesses {
     }
 }
 
-/// Random bytes as `spake2` wants them.
+/// Adapter of the entropy source for `spake2`.
 struct Draws<'a>(&'a mut dyn Entropy);
 
 impl rand_core_06::RngCore for Draws<'_> {
@@ -256,14 +256,14 @@ impl rand_core_06::RngCore for Draws<'_> {
 impl rand_core_06::CryptoRng for Draws<'_> {}
 
 impl Ends {
-    /// Both, as SPAKE2 knows them.
+    /// Returns both identities in SPAKE2's form.
     fn identities(&self) -> [Identity; 2] {
         [(&b"client"[..], &self.client), (b"server", &self.server)]
             .map(|(role, key)| Identity::new(&[role, &key.0, &self.binding].concat()))
     }
 }
 
-/// The proofs by which each end shows to have SPAKE2's key.
+/// Key-confirmation messages of both ends.
 struct Proofs {
     client: [u8; 32],
     server: [u8; 32],
@@ -284,7 +284,7 @@ fn read<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that the right code pairs, and that neither a wrong one nor somebody in between does.
+    //! Tests that the right code pairs, and that a wrong code or a man in the middle fails.
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
@@ -296,7 +296,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Two ends of a stream, each way.
+    /// Returns the two ends of a duplex stream.
     fn streams() -> [TcpStream; 2] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -335,14 +335,14 @@ mod tests {
     #[test]
     fn a_wrong_code_is_a_guess() {
         let (here, there) = pair(("1234-5678", ends()), ("1234-5679", ends()));
-        // The server tells by ending the stream; neither proof was right.
+        // The server signals failure by ending the stream; neither proof was right.
         assert!(matches!(here, Err(PairingError::Stream { guessed: true, .. })), "{here:?}");
         assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
     }
 
     #[test]
     fn who_passes_on_what_both_say_gains_nothing() {
-        // Two connections of one in between: another binding, and its own key in place of either end's.
+        // A man in the middle has two connections: another binding, and its own key in place of either end's.
         let changes: [fn(&mut Ends); 3] = [
             |ends| ends.binding = [4; 32],
             |ends| ends.client = PublicKey([9; 32]),
@@ -375,7 +375,7 @@ mod tests {
         drop(ours);
         let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Stream { guessed: false, .. })), "{result:?}");
-        // A half, and then silence.
+        // A valid half, then silence.
         let [ours, theirs] = streams();
         let password = Password::new(b"00000000");
         let [client, server] = ends().identities();
@@ -384,7 +384,7 @@ mod tests {
         ours.shutdown(std::net::Shutdown::Write).unwrap();
         let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Stream { guessed: true, .. })), "{result:?}");
-        // Anything that is no half.
+        // An invalid half.
         let [ours, theirs] = streams();
         (&ours).write_all(&[0xff; HALF]).unwrap();
         let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);

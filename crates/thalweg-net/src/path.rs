@@ -1,4 +1,4 @@
-//! The path to the peer: where it is, whether it is known to be there, and what may be sent before that is known.
+//! Path to the peer: its address, address validation, and limits before validation.
 
 use crate::identity::Entropy;
 use crate::mtu::Discovery;
@@ -8,43 +8,42 @@ use std::net::SocketAddr;
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
-/// To an address that has not proved to be the peer's at most so many bytes are sent for each that came from it
-/// (RFC 9000, section 8).
+/// Amplification limit: bytes sent to an unvalidated address per byte received from it (RFC 9000, section 8).
 pub const AMPLIFICATION: u64 = 3;
 
-/// Challenges sent before an address is given up. Where three of ten packets are lost each way, one of two challenges is
-/// answered: four would fail every sixteenth time, and a peer that is given up is sought at its old address until it speaks
-/// again.
+/// Number of challenges before an address is given up. With 30 % loss in each direction, one of two challenges is
+/// answered, so four would fail every sixteenth time. A peer that is given up is sent to at its old address until its
+/// next packet.
 const TRIES: u8 = 8;
 
-/// The wait for an answer doubles so often at most.
+/// Maximum number of doublings of the challenge timeout.
 const DOUBLINGS: u8 = 2;
 
-/// And it is no longer than this: almost nothing else goes to the peer meanwhile, and a challenge is short.
+/// Maximum challenge timeout. It is short, because almost nothing else may be sent meanwhile and a challenge is small.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Expiries of a flow's timer without news after which the path counts as one that loses what is ECN-capable.
+/// Number of retransmission timeouts without an answer after which the path is assumed to drop ECN-capable packets.
 const SILENT_EXPIRIES: u8 = 3;
 
-/// A path.
+/// Path to a peer address.
 #[derive(Debug)]
 pub struct Path {
-    /// The peer's address.
+    /// Address of the peer.
     pub remote: SocketAddr,
-    /// The search for the largest datagram that the path carries.
+    /// Path MTU discovery.
     pub mtu: Discovery,
-    /// Data may leave as ECN-capable: such datagrams are not known to be lost here.
+    /// ECT state: data may be sent as ECN-capable unless the path is known to drop it.
     ect: Ect,
-    /// A flow that sends has heard of its data here.
+    /// True once a sending flow received an answer on this path.
     answered: bool,
-    /// Expiries of its retransmission timer since.
+    /// Retransmission timeouts since the last answer.
     silent: u8,
     challenge: Option<Challenge>,
     received: u64,
     sent: u64,
 }
 
-/// The proof of a path that is asked for.
+/// Pending address validation.
 #[derive(Clone, Copy, Debug)]
 struct Challenge {
     token: [u8; 8],
@@ -52,51 +51,51 @@ struct Challenge {
     due: Time,
 }
 
-/// The action that a path that is not proved wants.
+/// Next action of an unvalidated path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Nothing now.
+    /// No action now.
     Nothing,
-    /// Send this challenge.
+    /// Challenge to send.
     Challenge([u8; 8]),
-    /// It was asked often enough.
+    /// Validation failed after the maximum number of challenges.
     GiveUp,
 }
 
-/// The sending of data as ECN-capable.
+/// Use of ECN-capable transport (ECT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ect {
-    /// It is.
+    /// ECT in use.
     Used,
-    /// Not until something is heard: perhaps nothing passes at all.
+    /// ECT paused until an answer arrives: the path may drop everything.
     Paused,
-    /// It is, once more, until so many answers have come.
+    /// ECT retried, until this many more answers arrive.
     Again(u8),
-    /// Not any more. It is the sign that was lost, and not much of all, once `left` answers more have come without an expiry;
-    /// with each expiry it takes twice as many.
+    /// ECT disabled. The path is known to drop ECT, rather than most packets, after `left` more answers without a
+    /// timeout; each timeout doubles the number.
     Failed { left: u8, of: u8 },
 }
 
-/// So many answers cannot all be to what was sent while ECT was paused.
+/// Number of answers that cannot all be to packets sent while ECT was paused.
 const ENOUGH_ANSWERS: u8 = 32;
 
-/// Nothing is known yet of what leaves without the sign.
+/// Initial failed state: nothing is known yet about packets without ECT.
 const DOUBTED: Ect = Ect::Failed { left: 4, of: 4 };
 
-/// So many answers in a row are asked for at most.
+/// Maximum number of consecutive answers required.
 const MOST_ANSWERS: u8 = 128;
 
 impl Digest for Path {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         self.remote.hash(into);
         self.challenge.map(|asked| (asked.token, asked.tries, asked.due.since(now))).hash(into);
-        // What more may be sent matters only while the path is not proved.
+        // The limit matters only while the path is unvalidated.
         self.allowance().hash(into);
     }
 }
 
 impl Path {
-    /// A path whose far end is known to receive.
+    /// Creates a validated path.
     pub fn proved(remote: SocketAddr, limit: u16) -> Self {
         Self {
             remote,
@@ -110,7 +109,7 @@ impl Path {
         }
     }
 
-    /// A path to an address from which the peer was heard for the first time.
+    /// Creates an unvalidated path to an address from which the peer sent its first packet.
     pub fn unproved(remote: SocketAddr, limit: u16, now: Time, entropy: &mut dyn Entropy) -> Self {
         let mut token = [0; 8];
         entropy.fill(&mut token);
@@ -118,12 +117,12 @@ impl Path {
         Self { challenge: Some(challenge), ..Self::proved(remote, limit) }
     }
 
-    /// True if the peer has shown that it receives here.
+    /// Returns true if the address is validated.
     pub fn is_proved(&self) -> bool {
         self.challenge.is_none()
     }
 
-    /// The same, where the path before it was known to carry what is ECN-capable: silence is more likely that of the move.
+    /// Inherits ECN capability from the previous path: silence is more likely due to the migration.
     #[must_use]
     pub fn after(self, last: &Self) -> Self {
         match last.ect {
@@ -133,12 +132,12 @@ impl Path {
         }
     }
 
-    /// True if data may leave as ECN-capable.
+    /// Returns true if data may be sent as ECN-capable.
     pub fn ecn_capable(&self) -> bool {
         matches!(self.ect, Ect::Used | Ect::Again(_))
     }
 
-    /// The state of ECN on this path, for flows that use it.
+    /// Returns the ECN state of this path, for flows that use ECN.
     pub fn ecn(&self) -> EcnState {
         match (self.ect, self.answered) {
             (Ect::Failed { left: 0, .. }, _) => EcnState::Failed,
@@ -147,7 +146,7 @@ impl Path {
         }
     }
 
-    /// A flow that sends has heard of its data.
+    /// Notes an answer to a sending flow.
     #[inline]
     pub fn on_answered(&mut self) {
         (self.answered, self.silent) = (true, 0);
@@ -160,10 +159,11 @@ impl Path {
         };
     }
 
-    /// The retransmission timer of a flow expired. Where the flow had heard of nothing before the first expiry, the path may lose
-    /// all that is ECN-capable: none is sent any more (RFC 9000, section 13.4.2 and appendix A.4, with the flow's own signs).
-    /// Where it had, and heard of nothing between three, nothing may pass at all: none is sent until something is heard, then
-    /// it is tried once more. What is not ECN-capable may be lost as well: the sign is blamed only where it is not. A path that erases the sign is not looked for: it drops in place of marking.
+    /// Handles an expired retransmission timer of a flow. If the flow had no answer before the first timeout, the path
+    /// may drop all ECN-capable packets: ECT is disabled (RFC 9000, section 13.4.2 and appendix A.4, with the flow's
+    /// own signals). If it had, and no answer arrives between three timeouts, the path may drop everything: ECT is
+    /// paused until an answer arrives, then retried. Packets without ECT may be lost as well; ECT is blamed only if
+    /// they are not. A path that clears ECT is not detected: it drops instead of marking.
     pub fn on_timeout(&mut self) {
         self.mtu.on_timeout();
         self.silent = self.silent.saturating_add(1);
@@ -181,25 +181,25 @@ impl Path {
         }
     }
 
-    /// So many bytes came.
+    /// Counts received bytes.
     #[inline]
     pub fn on_received(&mut self, bytes: usize) {
         self.received += bytes as u64;
     }
 
-    /// So many bytes were sent.
+    /// Counts sent bytes.
     #[inline]
     pub fn on_sent(&mut self, bytes: usize) {
         self.sent += bytes as u64;
     }
 
-    /// The number of bytes that may be sent now.
+    /// Returns the number of bytes that may be sent now.
     #[inline]
     pub fn allowance(&self) -> u64 {
         if self.is_proved() { u64::MAX } else { (self.received * AMPLIFICATION).saturating_sub(self.sent) }
     }
 
-    /// The challenge, when one is due.
+    /// Returns the challenge, when one is due.
     pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> Ask {
         let Some(challenge) = &mut self.challenge else { return Ask::Nothing };
         if now < challenge.due {
@@ -214,12 +214,12 @@ impl Path {
         Ask::Challenge(challenge.token)
     }
 
-    /// The time at which [`Path::poll`] has something to do.
+    /// Returns the time of the next [`Path::poll`].
     pub fn deadline(&self) -> Time {
         self.challenge.map_or(Time::MAX, |challenge| challenge.due)
     }
 
-    /// The peer answered a challenge. True if that proves this path.
+    /// Handles the response to a challenge. Returns true if it validates this path.
     pub fn on_response(&mut self, token: [u8; 8]) -> bool {
         let is_proof = self.challenge.is_some_and(|challenge| challenge.token == token);
         if is_proof {
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!((path.allowance(), path.deadline()), (u64::MAX, Time::MAX));
     }
 
-    /// A round trip that was measured while almost nothing could be sent may be seconds.
+    /// A round trip measured under the amplification limit may take seconds.
     #[test]
     fn challenges_are_never_far_apart() {
         let remote = "192.0.2.1:9".parse().unwrap();
@@ -268,7 +268,7 @@ mod tests {
     /// Holds RFC 9000, section 13.4.2.
     #[test]
     fn three_silent_expiries_end_ecn_and_so_does_one_before_any() {
-        // `a` for an answer, `t` for an expiry of the timer.
+        // `a` is an answer, `t` a timeout.
         for (what, ecn_capable) in
             [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false), ("attta", true)]
         {
@@ -289,22 +289,22 @@ mod tests {
             }
             path
         };
-        // An outage, and one after it that has not ended; what passes shows that all passes.
+        // One outage, and another that has not ended; the answers show that all packets pass.
         let answers = "a".repeat(100);
         let outage = format!("{answers}tttttt");
         assert_eq!(play(&outage).ecn(), EcnState::Untested);
         assert_eq!(play(&format!("{outage}{answers}")).ecn(), EcnState::Capable);
         assert_eq!(play(&format!("{outage}{answers}{outage}{answers}")).ecn(), EcnState::Capable);
-        // What is Not-ECT passes, and nothing else, twice.
+        // Twice, only Not-ECT packets pass.
         assert_eq!(play("attta").ecn(), EcnState::Untested);
         let lost = play(&format!("atttaattt{answers}"));
         assert_eq!((lost.ecn(), lost.ecn_capable()), (EcnState::Failed, false));
-        // Nothing passes well, with the sign and without: it is not sent, and not blamed.
+        // The path is lossy with and without ECT: ECT is not sent, but not blamed.
         let lossy = play(&format!("atttaattt{}", "atataattaaaa".repeat(20)));
         assert_eq!((lossy.ecn(), lossy.ecn_capable()), (EcnState::Untested, false));
         assert_eq!(play(&format!("t{}", "aat".repeat(100))).ecn(), EcnState::Untested);
         assert_eq!(play(&format!("t{answers}")).ecn(), EcnState::Failed);
-        // A new address is given the benefit of what was known, which is more than a new connection has.
+        // A new address inherits the ECN capability; a new connection has none.
         let moved = |last: &Path| {
             let mut path = Path::proved("192.0.2.1:10".parse().unwrap(), 1500).after(last);
             path.on_timeout();

@@ -1,22 +1,23 @@
-//! The packet numbers that have been seen, so that a packet counts once.
+//! Replay protection: packet numbers already received.
 
 use core::hash::{Hash, Hasher};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::Time;
 
-/// The most that a packet may come behind the highest number and still be taken, in packets.
+/// Size of the replay window, in packets; older packets are dropped.
 ///
-/// At a million packets a second these are 8 ms of reordering, at 10 000 a second 0.8 s. One KiB a connection.
+/// At a million packets a second the window covers 8 ms of reordering, at 10 000 a second 0.8 s. It takes one KiB per
+/// connection.
 pub const WINDOW: u64 = 8192;
 
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// A sliding window of packet numbers (RFC 6479: a ring of words, so that moving on clears words and shifts nothing).
+/// Sliding window of packet numbers (RFC 6479: a ring of words; sliding clears words and shifts nothing).
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
-    /// One bit a number, at the number's remainder.
+    /// One bit per number, at its remainder.
     seen: Box<[u64; WORDS]>,
-    /// The number after the highest seen.
+    /// Number after the highest seen.
     next: u64,
 }
 
@@ -27,28 +28,28 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// The number after the highest seen.
+    /// Returns the number after the highest seen.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// True for a number that has not been seen and is not too old to tell.
+    /// Returns true for a number that was not seen and is within the window.
     #[inline]
     pub fn is_new(&self, number: u64) -> bool {
         if number >= self.next {
             return true;
         }
-        // The word of the newest number is shared with numbers one window earlier, which are gone.
+        // The word of the newest number is shared with numbers one window earlier, which are no longer tracked.
         let oldest = (self.next - 1) / 64 * 64 + 64;
         number + WINDOW >= oldest && self.seen[word(number)] & bit(number) == 0
     }
 
-    /// Remembers a number. To be called only for packets that are authentic: a forged number would move the window.
+    /// Marks a number as seen. Call it only for authentic packets: a forged number would move the window.
     #[inline]
     pub fn mark(&mut self, number: u64) {
         if number >= self.next {
             let (last, new) = (self.next.div_ceil(64), number / 64 + 1);
-            // Words that come into use for the first time in this turn of the ring.
+            // Clear the words that the window newly enters.
             for fresh in last..new.min(last + WORDS as u64) {
                 self.seen[(fresh % WORDS as u64) as usize] = 0;
             }
@@ -75,7 +76,7 @@ fn bit(number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the window against a plain set of all numbers.
+    //! Tests the window against a plain set of all numbers.
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -98,7 +99,7 @@ mod tests {
                 let is_new = window.is_new(number);
                 // Never twice.
                 prop_assert!(!(is_new && seen.contains(&number)));
-                // Nothing is refused that is not far behind.
+                // No number within the window is refused.
                 if !seen.contains(&number) && number + (WINDOW - 64) >= window.next() {
                     prop_assert!(is_new, "{} refused at {}", number, window.next());
                 }

@@ -1,15 +1,15 @@
-//! Text of peers, as it can be shown.
+//! Safe display of peers' text.
 
 use core::fmt::Write as _;
 
-/// A name or text of a peer as it can be shown: written as escapes are control characters, what is not UTF-8, and characters
-/// that are not to be seen themselves and change how others are (general categories Cf, Zl and Zp of Unicode 16): with those
-/// that turn the direction of writing `txt.exe` looks like `exe.txt`.
+/// Returns a peer's text with unsafe characters escaped: control characters, invalid UTF-8, and invisible format
+/// characters (general categories Cf, Zl and Zp of Unicode 16). Bidirectional controls, for example, make `txt.exe`
+/// look like `exe.txt`.
 pub fn printable(bytes: &[u8]) -> String {
     printable_within(bytes, usize::MAX)
 }
 
-/// [`printable`], cut so that it is no longer than `most` bytes. No escape is cut in two.
+/// Returns [`printable`] text, truncated to at most `most` bytes. No escape is split.
 pub fn printable_within(bytes: &[u8], most: usize) -> String {
     let mut shown = String::with_capacity(bytes.len().min(most));
     for chunk in bytes.utf8_chunks() {
@@ -29,14 +29,14 @@ pub fn printable_within(bytes: &[u8], most: usize) -> String {
             if shown.len() + 4 > most {
                 return shown;
             }
-            // A string takes whatever is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(shown, "\\x{byte:02x}");
         }
     }
     shown
 }
 
-/// Characters of the categories Cf (format), Zl and Zp (separators of lines and paragraphs), in ascending order.
+/// Characters of the categories Cf (format), Zl and Zp (line and paragraph separators), in ascending order.
 const FORMATS: [(char, char); 20] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -60,13 +60,14 @@ const FORMATS: [(char, char); 20] = [
     ('\u{e0020}', '\u{e007f}'),
 ];
 
-/// True for characters that are not to be seen themselves and drive a terminal or change how others are: controls and those of the
+/// Returns true for invisible characters that drive a terminal or change the display of others: controls and the
 /// categories Cf, Zl and Zp.
 pub fn is_hidden(character: char) -> bool {
     character.is_control() || is_format(character)
 }
 
-/// The position of the first hidden character of a text, apart from ends of lines and tabs. All that a program prints is searched.
+/// Returns the position of the first hidden character of a text, except line ends and tabs. All program output is
+/// checked.
 pub fn first_hidden(text: &str) -> Option<usize> {
     text.find(|character| !matches!(character, '\n' | '\t') && is_hidden(character))
 }
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn nothing_turns_the_direction_of_writing() {
         assert_eq!(printable("\u{202e}txt.exe".as_bytes()), "\\u{202e}txt.exe");
-        // All that have the property Bidi_Control.
+        // All characters with the property Bidi_Control.
         let all =
             "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
         assert!(printable(all.as_bytes()).is_ascii());

@@ -1,4 +1,4 @@
-//! The advice of senders, over whole connections in simulated time: when it is so, and never when it is not.
+//! Advice of senders over whole connections in simulated time: given when it is right, and never when it is wrong.
 
 mod pair;
 
@@ -8,13 +8,13 @@ use thalweg_net::advice::{Advice, Advisor, BETTER};
 use thalweg_net::impair::{DirectionSpec, Line};
 use thalweg_proto::units::Duration;
 
-/// A sender that has been watched for so many seconds of a transfer through this line and 50 ms back; `held` gives it so
-/// many bytes every 100 ms only.
+/// Returns the observations of a sender after some seconds of a transfer through this line, with 50 ms back. With
+/// `held` it gets that many bytes every 100 ms only.
 fn watched(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> Advisor {
     carried(scheme, line, seconds, held).0
 }
 
-/// The same, and how many bytes it carried.
+/// Returns the observations and the number of bytes carried.
 fn carried(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> (Advisor, usize) {
     let channel = Channel { delay: Duration::from_millis(50), ..Channel::default() };
     let mut pair = Pair::new(3, channel);
@@ -52,8 +52,8 @@ fn carried(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> (Advi
     (advisor, bytes)
 }
 
-/// The scheme that is advised carries the most, or nearly, on each of a grid of the paths for which it is: of other schemes none
-/// carries half as much again, and the one that was asked about a fraction.
+/// On each path of a grid for which it is advised, the scheme has the highest throughput, or nearly: no other scheme
+/// exceeds it by half, and the advised user's scheme reaches a fraction of it.
 #[test]
 fn the_scheme_that_is_advised_is_the_best_one() {
     for (loss, rest) in [
@@ -106,7 +106,7 @@ fn losses_of_the_wire_are_told_from_congestion() {
 #[test]
 fn nothing_is_said_of_queues_that_overflow() {
     for line in [
-        // Of one product of rate and round trip, of a twentieth and a tenth, and ones that are kept short.
+        // Buffers of one bandwidth-delay product, of a twentieth and a tenth, and with AQM.
         "rate=20Mbit/s,delay=50ms,buffer=250kB",
         "rate=20Mbit/s,delay=50ms,buffer=12kB",
         "rate=20Mbit/s,delay=50ms,buffer=24kB",
@@ -142,7 +142,7 @@ fn a_rate_above_the_paths_is_told_and_one_below_is_not() {
         assert!((0.85..=1.0).contains(&(carried.as_f64() / 20e6)) && share > 0.1 && queued, "{advice:?}");
     }
     assert_eq!(watched("sstp:rate=18Mbit/s", line, 10, None).of_rate(), None);
-    // A wire that loses so much has no queue.
+    // At this loss rate no queue builds up.
     let line = "rate=20Mbit/s,delay=50ms,loss=15%,buffer=250kB";
     let advice = watched("sstp:rate=10Mbit/s", line, 10, None).of_rate();
     assert!(matches!(advice, Some(Advice::TooFast { queued: false, .. })), "{advice:?}");

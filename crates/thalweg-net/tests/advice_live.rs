@@ -1,4 +1,4 @@
-//! The advice of senders over real sockets and the relay, on hosts that may be busy.
+//! Advice of senders over real sockets and the relay, on hosts that may be busy.
 
 mod relay;
 
@@ -14,7 +14,7 @@ fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
-/// A sender without end through this line and 50 ms back, watched until it has advice or so much time is over.
+/// Runs an endless sender through this line with 50 ms back, until it has advice or `most` has passed.
 fn advice(up: &str, most: Duration) -> (Option<Advice>, Advisor) {
     let bind = "127.0.0.1:0".parse().unwrap();
     let listen = Some(Listen::new(Trust::only(identity(1).public()), ["test"]));
@@ -60,7 +60,7 @@ fn losses_of_a_relay_are_told_from_congestion() {
     assert!((0.002..0.03).contains(&share), "{share}");
 }
 
-/// A queue that overflows on the same path at 10 Mbit/s is no such thing, however late hosts are.
+/// A queue that overflows on the same path at 10 Mbit/s causes no such advice, however late hosts are.
 #[test]
 fn a_queue_that_overflows_is_told_from_losses() {
     let line = "rate=10Mbit/s,delay=50ms,buffer=125kB,mtu=1500B";

@@ -1,4 +1,4 @@
-//! Application-limited transfers, in simulated time over a long path: the scheme does not make them slow.
+//! Application-limited transfers over a long path in simulated time: the scheme must not slow them down.
 
 mod pair;
 
@@ -13,12 +13,13 @@ use thalweg_proto::units::{Duration, Time};
 const SCHEMES: [&str; 9] =
     ["newreno", "vegas", "cubic", "dctcp", "prague", "copa", "ledbat-plus-plus", "bbr", "thalweg"];
 
-/// Those of them that start from ten segments and more, and double in each round trip: 140 kB take others several round trips of slow start.
+/// Schemes that start from at least ten segments and double in each round trip. Others need several round trips of slow
+/// start for 140 kB.
 const QUICK: [&str; 7] = ["newreno", "cubic", "dctcp", "prague", "copa", "bbr", "thalweg"];
 
 /// Largest completion time of a scheme, as a multiple of the fastest.
 const SLOWEST: f64 = 1.3;
-/// The same where schemes differ by their initial windows, of 10 and of 32 segments.
+/// Factor for comparisons of schemes with different initial windows, of 10 and of 32 segments.
 const SLOWEST_START: f64 = 1.6;
 
 /// Connected ends, 300 ms apart, over 20 Mbit/s each way.
@@ -40,7 +41,8 @@ fn answer(end: &mut pair::End, answered: &mut usize, question: usize, answer: us
     }
 }
 
-/// The seconds that a tree of small files takes: names are offered together, each is wanted, sent and confirmed by itself.
+/// Returns the duration of a transfer of small files, in seconds. Names are offered together; each file is requested,
+/// sent and confirmed separately.
 fn tree(scheme: &str, files: usize) -> f64 {
     let mut pair = connected(scheme);
     let start = pair.now;
@@ -69,7 +71,7 @@ fn tree(scheme: &str, files: usize) -> f64 {
     pair.now.since(start).as_secs_f64()
 }
 
-/// The seconds that a hundred questions take, each asked when the answer to the one before has come.
+/// Returns the duration of a hundred requests, in seconds, each sent after the previous response.
 fn dialogue(scheme: &str, question: usize, length: usize) -> f64 {
     const QUESTIONS: usize = 100;
     let mut pair = connected(scheme);
@@ -88,7 +90,7 @@ fn dialogue(scheme: &str, question: usize, length: usize) -> f64 {
     pair.now.since(start).as_secs_f64()
 }
 
-/// The mean time in seconds that messages of `length` bytes take, of which one is written each `interval` for a minute.
+/// Returns the mean latency, in seconds, of messages of `length` bytes written every `interval` for a minute.
 fn messages(scheme: &str, length: usize, interval: Duration) -> f64 {
     let count = (60.0 / interval.as_secs_f64()) as usize;
     let mut pair = connected(scheme);
@@ -123,8 +125,8 @@ fn compare(what: &str, schemes: &[&str], most: f64, took: impl Fn(&str) -> f64) 
     assert!(took.iter().all(|(_, took)| *took <= most * fastest), "{what}: {took:.2?}");
 }
 
-/// Each small message was a packet of its own, of which a window allows some dozen a round trip, and which were paced as full ones: `thalweg` and `bbr`
-/// took minutes.
+/// Each small message was a packet of its own. A window allows some dozen of those per round trip, and they were paced
+/// like full ones: `thalweg` and `bbr` took minutes.
 #[test]
 fn trees_of_small_files() {
     compare("a tree of 2000", &QUICK, SLOWEST_START, |scheme| tree(scheme, 2000));

@@ -1,4 +1,4 @@
-//! The bytes that an application may be ahead of the network follow what the network takes.
+//! Send-buffer autotuning: the buffered bytes follow the rate of the network.
 
 mod relay;
 
@@ -9,15 +9,15 @@ use thalweg_net::identity::Identity;
 use thalweg_net::live::{Socket, SocketConfig};
 use thalweg_proto::payload::{Payload as _, Slice};
 
-/// Writes as fast as it can for a second, over a path of this rate: how many bytes were written and had not been delivered by
-/// then, and how long it took until they were.
+/// Writes at full speed for a second, over a path of this rate. Returns the number of bytes written but undelivered by
+/// then, and the time until their delivery.
 fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
     let identity = |number| Identity::from_secret([number; 32]);
     let bind = |endpoint| Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap();
     let listen = Listen::new(Trust::Anyone, ["test"]);
     let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
     let client = bind(EndpointConfig::client(identity(1)));
-    // What waits in the network is not meant here.
+    // Data in the network is not counted.
     let up = direction(&format!("rate={rate},delay=10ms,buffer=20pkt,mtu=1500B"));
     let relay = Running::start(config(server.local(), up, direction("delay=10ms")));
     let connect = Connect {

@@ -1,4 +1,4 @@
-//! Companions of a stream that is whole: datagrams, and streams with holes.
+//! Traffic beside a reliable stream: datagrams, and unreliable streams.
 
 mod relay;
 
@@ -51,9 +51,9 @@ fn datagrams_go_both_ways_beside_a_stream() {
     receive.read_to_end(&mut read).unwrap();
     assert!(read == [7; 1_000_000]);
     stream.join().unwrap();
-    // What has come can still be taken when the connection has ended.
+    // Received data can still be read after the connection has ended.
     ours_too.send_datagram(b"last").unwrap();
-    // The peer may hear of it before this end's own handles do.
+    // The peer may learn of it before this end's own handles do.
     while theirs_too.closed().is_none() || ours_too.closed().is_none() {
         std::thread::sleep(Duration::from_millis(20));
         ours_too.close(0, "");
@@ -74,12 +74,12 @@ fn a_connection_that_nobody_waits_for_is_given_up() {
         scheme: "cubic".parse().unwrap(),
         recorder: None,
     };
-    // One that has been made by then, and one that nobody answers.
+    // One established connection, and one attempt without an answer.
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     for remote in [server.local(), nobody.local_addr().unwrap()] {
         let mut future = Box::pin(client.connect_async(wanted(remote)));
         let mut context = Context::from_waker(Waker::noop());
-        // Ready at once if this thread was slow: then what is dropped is the connection.
+        // If this thread was slow it is ready at once; then the connection is dropped.
         drop(future.as_mut().poll(&mut context));
         std::thread::sleep(Duration::from_millis(300));
         drop(future);
@@ -87,13 +87,13 @@ fn a_connection_that_nobody_waits_for_is_given_up() {
     let theirs = server.accept().unwrap();
     let error = theirs.recv_datagram().unwrap_err();
     assert!(matches!(&error, NetError::Closed(thalweg_net::session::Closed::Peer { .. })), "{error}");
-    // Nothing more is sent to who did not answer.
+    // No more packets go to the address without an answer.
     nobody.set_nonblocking(true).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     while nobody.recv(&mut [0; 2000]).is_ok() {}
     std::thread::sleep(Duration::from_millis(1500));
     assert!(nobody.recv(&mut [0; 2000]).is_err());
-    // The socket goes on.
+    // The socket stays usable.
     let mut again = Box::pin(client.connect_async(wanted(server.local())));
     while !matches!(again.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))) {
         std::thread::sleep(Duration::from_millis(5));
@@ -127,7 +127,7 @@ fn a_reader_that_is_late_gets_the_newest_datagrams() {
     assert!(numbers.iter().all(|&number| number >= SENT / 2), "{numbers:?}");
 }
 
-/// Sends pieces of a packet each, numbered, over a path that loses some, and hands the stream that comes to `read`.
+/// Sends numbered pieces of one packet each over a lossy path, and passes the received stream to `read`.
 fn numbered(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::RecvStream)) {
     let (server, client) = (socket(1), socket(2));
     let relay = Running::start(config(server.local(), direction("loss=5%"), direction("")));
@@ -169,7 +169,7 @@ fn a_stream_that_may_lose_packets_tells_where() {
             }
         }
     });
-    // Some 150 are lost; what is lost behind the last packet that came needs no hole.
+    // Some 150 are lost; losses after the last received packet need no hole.
     assert!((60..300).contains(&holes), "{holes} packets are missing");
     assert!((PIECES - 8..=PIECES).contains(&next), "{next} of {PIECES}");
 }
@@ -193,7 +193,7 @@ fn other_ways_to_read_pass_over_holes() {
     numbered(1000, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
         while let Some(piece) = receive.read_slice().unwrap() {
             numbers.push(number(&piece));
-            // A hole that has been passed over does not come up again behind other bytes.
+            // A skipped hole is not reported again after later bytes.
             if numbers.len() % 10 == 0
                 && let Some(part) = receive.read_part().unwrap()
             {

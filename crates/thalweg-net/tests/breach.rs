@@ -1,4 +1,4 @@
-//! A controller of another crate that breaks its contract ends its connection, and the peer hears of it at once.
+//! An external controller that violates its contract ends its connection, and the peer is notified at once.
 
 mod pair;
 

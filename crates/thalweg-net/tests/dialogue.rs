@@ -1,4 +1,4 @@
-//! Small messages to and fro, as protocols above have them, over every reliable scheme.
+//! Request-response exchanges of small messages over every reliable scheme.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use thalweg_net::flow::Scheme;
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Socket, SocketConfig};
 
-/// A client asks; the server answers each 100 bytes with 30.
+/// Runs a client that sends requests of 100 bytes; the server answers each with 30.
 fn talk(scheme: Scheme) {
     let identity = |number: u8| Identity::from_secret([number; 32]);
     let listen = Listen::new(Trust::Anyone, ["talk"]);
@@ -40,7 +40,7 @@ fn talk(scheme: Scheme) {
     answering.join().unwrap();
 }
 
-/// A window that is full of what the application has long read must open again, however small it is.
+/// A window filled by data that the application has read since must open again, however small it is.
 #[test]
 fn nobody_waits_for_more_than_was_said() {
     let mut stuck = Vec::new();

@@ -1,6 +1,6 @@
-//! One body of a test for both drivers of the engines: endpoints in simulated time, and real sockets with a relay between
-//! them. Every scheme moves streams both ways at once through the same trouble: each byte arrives, in order and once, and
-//! both ends learn of the end.
+//! One test body for both drivers of the engines: endpoints in simulated time, and real sockets with a relay between
+//! them. Every scheme moves streams in both directions at once through the same impairments. Each byte arrives once and
+//! in order, and both ends learn of the end.
 
 mod pair;
 mod relay;
@@ -23,13 +23,13 @@ struct Trouble {
     loss: f64,
     duplication: f64,
     corruption: f64,
-    /// The share of datagrams that others overtake, by up to 3 ms.
+    /// Share of datagrams overtaken by others, by up to 3 ms.
     reordering: f64,
     /// After this the client has another address, where the driver can do that.
     rebind: Option<Duration>,
 }
 
-/// The outcome of an exchange: what client and server read up to the end of the other's stream.
+/// Outcome of an exchange: all data read by client and server.
 type Read = [Vec<u8>; 2];
 
 /// Something that runs two ends of a connection.
@@ -38,7 +38,7 @@ trait Driver {
     fn exchange(&self, scheme: &Scheme, trouble: &Trouble, streams: &[Vec<u8>; 2]) -> Read;
 }
 
-/// The body.
+/// Runs the test body.
 fn streams_arrive_whole(driver: &impl Driver, scheme: &Scheme) {
     let calm = Trouble {
         seed: 1,
@@ -68,12 +68,12 @@ fn streams_arrive_whole(driver: &impl Driver, scheme: &Scheme) {
     }
 }
 
-/// Those that promise every byte.
+/// Returns the reliable schemes.
 fn schemes() -> impl Iterator<Item = Scheme> {
     Scheme::names().map(|name| name.parse::<Scheme>().unwrap()).filter(Scheme::is_reliable)
 }
 
-/// Both ends in one thread, in time that is made.
+/// Both ends in one thread, in simulated time.
 struct Simulated;
 
 impl Driver for Simulated {

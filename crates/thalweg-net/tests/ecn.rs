@@ -1,5 +1,5 @@
-//! Explicit congestion notification (RFC 3168) end to end: marks spare losses, and a path that loses what is ECN-capable
-//! carries the stream all the same.
+//! Explicit congestion notification (RFC 3168) end to end: marks avoid losses, and a path that drops ECN-capable
+//! packets still carries the stream.
 
 mod pair;
 
@@ -11,16 +11,16 @@ use thalweg_proto::units::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The schemes that take a mark for a loss.
+/// Schemes that react to a mark like to a loss.
 const SCHEMES: [&str; 4] = ["slow-start", "newreno", "vegas", "cubic"];
 
-/// The counters of the client.
+/// Returns the counters of the client.
 fn stats(pair: &mut Pair) -> SessionStats {
     let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
     pair.ends[0].endpoint.session(handle).unwrap().stats(now)
 }
 
-/// The counters of the server.
+/// Returns the counters of the server.
 fn receiver_stats(pair: &mut Pair) -> SessionStats {
     let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
     pair.ends[1].endpoint.session(handle).unwrap().stats(now)
@@ -96,7 +96,7 @@ fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
             pair.transfer(scheme, 34, lengths, MINUTE);
             let expected = if lengths[0] == 0 { EcnState::Untested } else { EcnState::Failed };
             assert_eq!(stats(&mut pair).ecn, expected, "{scheme}");
-            // The first time-out, and then it goes on as if nothing had been.
+            // After the first time-out the transfer proceeds normally.
             let took = pair.now.since(start);
             assert!(took < Duration::from_secs(4), "{scheme}: {took}");
         }

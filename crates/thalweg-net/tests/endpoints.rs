@@ -1,5 +1,5 @@
-//! Two endpoints over a channel that loses, reorders, duplicates and corrupts datagrams, changes addresses and swallows
-//! large ones: no byte may be wrong, and nothing may hang.
+//! Two endpoints over a channel that loses, reorders, duplicates and corrupts datagrams, changes addresses and drops
+//! large datagrams. No byte may be wrong, and nothing may hang.
 
 mod pair;
 
@@ -60,8 +60,8 @@ fn largest_sent(pair: &Pair) -> usize {
     pair.log.iter().map(|(_, _, size)| *size).max().unwrap_or(0)
 }
 
-/// Timestamps take room in datagrams, which become no larger for them, whatever the path takes; both directions have them, and
-/// the peer was told.
+/// Timestamps take room in datagrams, whose maximum size stays the same for any path MTU. Both directions use them, and
+/// the peer was informed.
 #[test]
 fn timestamps_fit_into_datagrams() {
     let largest = |scheme: &str| {
@@ -109,8 +109,8 @@ fn a_black_hole_for_large_datagrams_does_not_end_the_stream() {
     assert!(pair.ends[1].received == data);
 }
 
-/// Datagrams that this host's own network layer refuses are known at once: the connection that sent it goes on with smaller datagrams, and
-/// another with the same peer, which sent none, keeps its size.
+/// Datagrams refused by this host's own network layer are detected at once. The connection that sent one continues with
+/// smaller datagrams; another with the same peer, which sent none, keeps its size.
 #[test]
 fn a_refused_datagram_concerns_its_own_connection() {
     let mut pair = Pair::new(5, Channel::default());
@@ -195,14 +195,14 @@ fn the_client_may_change_its_address() {
     // After some round trips nothing goes to the old address any more.
     let late = &pair.log[before + (pair.log.len() - before) / 2..];
     assert!(late.iter().all(|(_, to, _)| *to != old));
-    // To the new one no more than three bytes went for each that came from it, until it was proved.
+    // The new address got at most three bytes per received byte until its validation.
     let (mut from_new, mut to_new, mut checked) = (0, 0, 0);
     for (from, to, size) in &pair.log[before..] {
         if *from == new {
             from_new += size;
         } else if *to == new {
             to_new += size;
-            // What came from there is counted when it was sent, which is earlier than it arrived: a bound, not more.
+            // Packets from there are counted when sent, before their arrival: an upper bound only.
             if checked < 3 {
                 assert!(to_new <= 3 * from_new, "{to_new} bytes for {from_new}");
             }
@@ -212,8 +212,8 @@ fn the_client_may_change_its_address() {
     assert!(checked > 3);
 }
 
-/// A server sends, and the client's address becomes this on a path of a longer round trip. The shortest round trip that the
-/// server believes in at the end, and the smallest size of datagrams that it fell back to.
+/// A server sends while the client's address changes to a path with a longer round trip. Returns the server's final
+/// minimum round-trip time, and the smallest datagram size that it fell back to.
 fn shortest_after_move(scheme: &str, new: &str) -> (Duration, u16) {
     let mut pair = Pair::new(24, Channel::default());
     let data = pattern(24, 9_000_000);
@@ -253,7 +253,7 @@ fn what_was_learnt_of_a_path_is_forgotten_on_another() {
     }
 }
 
-/// The client has heard the server's response; what it sends from now on is lost, and then its address changes.
+/// The client has received the server's response. Its packets from then on are lost, then its address changes.
 fn moved_before_it_was_heard(seed: u64, dark: impl FnOnce(&mut Pair)) -> (Pair, SocketAddr) {
     let mut pair = Pair::new(seed, Channel::default());
     pair.connect("cubic");
@@ -294,8 +294,8 @@ fn a_client_that_moves_before_its_confirm_arrives_is_accepted() {
     }
     pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.finished && end.ended));
     assert!(pair.ends[1].received == data[0] && pair.ends[0].received == data[1]);
-    // The cookie proved the old address. The new one gets three bytes for one until it is proved by a challenge, which takes
-    // a round trip and is the third packet that it gets, if not before.
+    // The cookie validated the old address. The new one gets three bytes per received byte until a challenge validates
+    // it, which takes one round trip. The challenge is the third packet to it at the latest.
     let (mut from_new, mut to_new) = (0, Vec::new());
     for (from, to, size) in &pair.log[before..] {
         from_new += if *from == new { *size } else { 0 };
@@ -309,7 +309,7 @@ fn a_client_that_moves_before_its_confirm_arrives_is_accepted() {
 
 #[test]
 fn a_client_that_moves_before_it_hears_the_server_is_found_soon() {
-    // The confirm arrives, what the server says does not. The client has nothing to say.
+    // The confirm arrives, the server's packets do not. The client has nothing to send.
     let (mut pair, _) = moved_before_it_was_heard(23, |pair| {
         pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
         pair.channel.dark_until = pair.now + Duration::from_millis(100);
@@ -322,7 +322,7 @@ fn a_client_that_moves_before_it_hears_the_server_is_found_soon() {
     assert!(pair.now.since(start) < Duration::from_secs(2), "{}", pair.now.since(start));
 }
 
-/// A server that is about to leave would only leave a client with half a handshake.
+/// A stopping server would leave a client with an incomplete handshake.
 #[test]
 fn who_listens_no_more_answers_no_new_client_and_keeps_the_old() {
     let mut pair = Pair::new(26, Channel::default());
@@ -355,7 +355,7 @@ fn packets_copied_from_another_address_do_not_take_the_connection_away() {
     pair.thief = Some("203.0.113.66:666".parse().unwrap());
     let start = pair.now;
     pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(2));
-    // While it goes on it holds the connection up, as anybody on the path can. It does not outlive it.
+    // The attacker delays the connection while active, like any on-path attacker, but not longer.
     pair.thief = None;
     pair.run(MINUTE * 2, |pair| pair.ends.iter().all(|end| end.finished));
     assert!(pair.ends[1].received == data);
@@ -398,7 +398,7 @@ fn a_peer_that_was_started_anew_says_so() {
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
     assert_eq!(pair.ends[0].closed, Some(Closed::Reset));
     assert!(pair.now.since(start) < Duration::from_secs(2));
-    // Somebody else cannot end a connection in this way: only the holder of the key knows the token.
+    // A third party cannot end a connection this way: only the holder of the key knows the token.
     let mut pair = Pair::new(13, Channel::default());
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 1_000_000));
@@ -470,13 +470,14 @@ fn who_was_closed_by_the_peer_may_go_as_soon_as_it_has_answered() {
     assert!(!pair.ends[1].endpoint.is_silent(), "the peer has not been told");
     pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.endpoint.is_silent()));
     assert!(pair.now.since(now) < Duration::from_secs(1), "{}", pair.now.since(now));
-    // Where it may it stays, so that what is still on the way is not taken for a stranger's.
+    // The other end may keep the connection for a while, so late packets are not counted as unknown.
     pair.run(MINUTE, |pair| pair.ends[1].endpoint.connections() == 0);
     assert_eq!(pair.ends[0].endpoint.connections(), 1);
 }
 
-/// Both directions at once over a path that was dark and then copies and reorders, so that much is asked for again and again: what
-/// one direction repeats keeps the other from nothing, and requests that are long answered are not answered once more.
+/// Both directions at once over a path with an outage, then with duplicates and reordering, which cause many requests
+/// for retransmission. Retransmissions of one direction do not block the other, and old requests are not answered
+/// again.
 /// Holds RFC 9000, section 21.9.
 #[test]
 fn repeats_of_one_direction_do_not_starve_the_other() {

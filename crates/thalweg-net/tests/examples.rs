@@ -1,4 +1,4 @@
-//! Runs the examples, which check what they get.
+//! Runs the examples, which check their own results.
 #![allow(dead_code, reason = "each is a program")]
 
 #[path = "../examples/echo.rs"]

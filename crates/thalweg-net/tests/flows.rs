@@ -24,8 +24,8 @@ fn every_scheme_moves_bytes_over_a_calm_path() {
         );
         println!("{name}: {report:?}");
         assert_eq!((report.retransmissions, report.dropped), (0, 0), "{name}");
-        // At 10 Mbit/s, the rate of schemes that need one, 300 kB take 0.24 s; a window of one packet grows to 270 in nine
-        // round trips, one that adds a packet a round trip in 22. None needs a time-out.
+        // At 10 Mbit/s, the rate of schemes that need one, 300 kB take 0.24 s. A window of one packet grows to 270 in
+        // nine round trips; one that adds a packet per round trip in 22. None needs a time-out.
         assert!(report.time < Duration::from_millis(1300), "{name}: {report:?}");
         assert!(report.sent < 700, "{name}: {report:?}");
     }
@@ -39,8 +39,8 @@ fn an_empty_stream_ends_too() {
     }
 }
 
-/// Options that bring rules into play that the usual ones never do: windows that are too small, every way of repair, buffers
-/// smaller than windows.
+/// Options that exercise rules unused with the defaults: windows that are too small, every kind of loss recovery,
+/// buffers smaller than windows.
 const VARIANTS: &[&str] = &[
     "cubic:receive-window=8KiB",
     "cubic:recovery=newreno,counting=bytes,delayed-ack=false",
@@ -63,8 +63,9 @@ fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Schedules of loss, bursts, reordering, copies, damage and blackouts by seed. THALWEG_SEED and THALWEG_SCHEDULES say where
-/// they begin and how many there are: `THALWEG_SCHEDULES=10000 cargo test -p thalweg-net --test flows random` soaks.
+/// Random schedules of loss, bursts, reordering, duplicates, corruption and blackouts. THALWEG_SEED and
+/// THALWEG_SCHEDULES set the first seed and the number: `THALWEG_SCHEDULES=10000 cargo test -p thalweg-net --test flows
+/// random` soaks.
 #[test]
 fn random_schedules_change_no_byte() {
     let (first, schedules) = (number("THALWEG_SEED", 1), number("THALWEG_SCHEDULES", 200));
@@ -84,7 +85,7 @@ fn random_schedules_change_no_byte() {
     }
 }
 
-/// The path takes datagrams of 1200 bytes, then only of 600: what was sent before is cut and goes again.
+/// The path takes datagrams of 1200 bytes, then only of 600: earlier data is split and retransmitted.
 #[test]
 fn window_transports_survive_a_black_hole() {
     let bytes = data(2_000_000);
@@ -112,8 +113,8 @@ fn a_lossy_path_costs_no_more_than_its_losses() {
     }
 }
 
-/// Measurements of the handshake are hints, and the path may be slower or faster than they say: windows and timers that
-/// follow from them are never so wrong that a stream stops.
+/// Handshake measurements are hints, and the path may be slower or faster. Windows and timers derived from them are
+/// never so wrong that a stream stops.
 #[test]
 fn hints_may_be_wrong() {
     let bytes = data(300_000);

@@ -1,5 +1,4 @@
-//! Handshakes, and their findings about the path and the other end: round trips, packets that are too large, other
-//! versions.
+//! Handshakes, and their measurements of path and peer: round trips, lost large packets, other versions.
 
 mod pair;
 
@@ -14,7 +13,7 @@ use thalweg_proto::units::{Duration, Time};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A round trip until the client is connected, with two datagrams, and another where the server wants a cookie.
+/// One round trip until the client is connected, with two datagrams; another one if the server requires a cookie.
 #[test]
 fn a_server_that_is_asked_for_little_wants_no_cookie() {
     let connected = |config| {
@@ -31,8 +30,8 @@ fn a_server_that_is_asked_for_little_wants_no_cookie() {
     assert_eq!(connected(wants_cookies(server_config())), (vec![1, 2, 1, 3], Duration::from_millis(40)));
 }
 
-/// Hellos are repeated after 300 ms and then every 600 ms, so that round trips a little longer than these are answered just
-/// after a repeat (Karn and Partridge 1987: what an answer to a repeated message says of the round trip).
+/// Hellos are retransmitted after 300 ms and then every 600 ms. With slightly longer round trips, answers arrive just
+/// after a retransmission (Karn and Partridge 1987: ambiguity of round-trip samples with retransmissions).
 #[test]
 fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
     const BYTES: usize = 5_000_000;
@@ -47,8 +46,8 @@ fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
         pair.run(MINUTE, |pair| pair.ends[1].received.len() == BYTES);
         pair.now.since(Time::ZERO)
     };
-    // At the rate it takes 2 s, and longer as pieces that are written end within packets. A longer round trip adds no more than
-    // itself, for handshake and first data, and a cookie before, and what is left of the time between two hellos.
+    // At the rate it takes 2 s, and longer as written pieces end within packets. A longer round trip adds itself for
+    // the handshake, the first data and a preceding cookie, and the rest of the time between two hellos.
     let near = took(2, server_config());
     assert!(near < Duration::from_millis(3500), "{near}");
     for (trips, config) in [(2, server_config()), (3, wants_cookies(server_config()))] {
@@ -59,7 +58,7 @@ fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
     }
 }
 
-/// The path takes what is small, and so somebody is there.
+/// The path delivers small packets, so the host is known to be reachable.
 /// Holds RFC 9000, section 14.1.
 #[test]
 fn a_path_too_narrow_for_a_handshake_is_told_of() {
@@ -69,7 +68,7 @@ fn a_path_too_narrow_for_a_handshake_is_told_of() {
     assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(ConnectError::Narrow)]);
     let text = thalweg_net::live::NetError::Connect(ConnectError::Narrow).to_string();
     assert!(text.contains("1228 bytes") && text.contains("1248 over IPv6"), "{text}");
-    // Nobody at all is something else.
+    // An unreachable host is reported differently.
     let mut pair = Pair::new(73, Channel { loss: 1.0, ..Channel::default() });
     pair.connect("cubic");
     pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
@@ -120,7 +119,7 @@ fn two_versions(other: u8) {
             let error = ConnectError::Version(other);
             assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(error)]);
         } else {
-            // Somebody had made it up.
+            // A forged version reply.
             assert!(matches!(pair.ends[0].events[0], EndpointEvent::Connected { .. }));
         }
     }
@@ -131,7 +130,7 @@ fn two_versions(other: u8) {
     );
 }
 
-/// A path that becomes narrower than it may: small packets go on, so that no silence ends the connection.
+/// A path MTU below the minimum: small packets still arrive, so no idle time-out ends the connection.
 /// Holds RFC 9000, section 14.4.
 #[test]
 fn a_path_that_becomes_too_narrow_ends_the_connection_with_a_reason() {
@@ -147,12 +146,12 @@ fn a_path_that_becomes_too_narrow_ends_the_connection_with_a_reason() {
         assert_eq!(pair.ends[0].closed, Some(Closed::Narrow), "{scheme}");
         let told = matches!(&pair.ends[1].closed, Some(Closed::Peer { code: code::NARROW, reason }) if reason.contains("1228"));
         assert!(told, "{scheme}: {:?}", pair.ends[1].closed);
-        // Five seconds without progress, and twenty of probes; one of them sends what is new for a while before.
+        // Five seconds without progress, and twenty of probes; one of the ends sends new data for a while before.
         assert!(pair.now.since(narrowed) < Duration::from_secs(50), "{scheme}: {}", pair.now.since(narrowed));
     }
 }
 
-/// An application that does not read for minutes, behind a path that loses a tenth of all packets.
+/// An application that does not read for minutes, behind a path with 10 % loss.
 #[test]
 fn waiting_for_a_reader_is_no_narrow_path() {
     for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {

@@ -1,4 +1,4 @@
-//! Windows that grow with the path, over whole connections in simulated time.
+//! Receive-window autotuning over whole connections in simulated time.
 
 mod pair;
 
@@ -10,7 +10,8 @@ use thalweg_proto::units::{Duration, Time};
 
 const ROUND_TRIP: Duration = Duration::from_millis(300);
 
-/// The client's congestion window after each round trip from its first data on, with an application that always has more.
+/// Returns the client's congestion window after each round trip from its first data on, with an application that always
+/// has data.
 fn windows(scheme: &str, round_trips: u64) -> Vec<f64> {
     let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
     let mut pair = Pair::new(1, channel);
@@ -35,8 +36,8 @@ fn windows(scheme: &str, round_trips: u64) -> Vec<f64> {
     windows
 }
 
-/// RFC 5681, section 3.1: slow start doubles the window in a round trip. Hosts that batch answer a whole batch with one
-/// acknowledgement, and receivers every second segment, so that what counts is what is acknowledged (RFC 3465).
+/// RFC 5681, section 3.1: slow start doubles the window per round trip. Hosts with batching acknowledge a whole batch
+/// at once, and receivers acknowledge every second segment, so growth counts acknowledged bytes (RFC 3465).
 #[test]
 fn slow_start_doubles_the_window_in_a_round_trip() {
     for scheme in ["cubic", "newreno"] {
@@ -62,7 +63,8 @@ fn most_memory_until_ended(pair: &mut Pair) -> u64 {
     memory
 }
 
-/// The seconds that 100 MB take at 800 Mbit/s and 300 ms, where a receiver may keep so much, and what it had in the end.
+/// Returns the duration of 100 MB at 800 Mbit/s and 300 ms in seconds with this receive memory limit, and the final
+/// receive memory.
 fn far(most_memory: u64) -> (f64, u64) {
     let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
     let session = SessionConfig { most_memory, ..SessionConfig::default() };
@@ -80,8 +82,8 @@ fn far(most_memory: u64) -> (f64, u64) {
     (pair.now.since(begun).as_secs_f64(), memory)
 }
 
-/// 30 MB are on the way there. Slow start takes 12 round trips to that from 10 packets of 1200 bytes, and fills the path from then on:
-/// about 4.9 s in all with the handshake. A window of 16 MiB lets 447 Mbit/s through at most.
+/// 30 MB are in flight in one direction. Slow start from 10 packets of 1200 bytes reaches that in 12 round trips, and
+/// fills the path from then on: about 4.9 s in all with the handshake. A window of 16 MiB allows at most 447 Mbit/s.
 #[test]
 fn receive_windows_grow_with_the_path() {
     let (grown, memory) = far(64 << 20);
@@ -102,6 +104,6 @@ fn windows_grow_within_the_memory_of_all() {
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 60_000_000));
     let memory = most_memory_until_ended(&mut pair);
-    // An eighth of three quarters at first, and half of what is left each time.
+    // An eighth of three quarters initially, then half of the rest each time.
     assert!(memory > 4 << 20 && memory < 30 << 20, "{memory}");
 }

@@ -1,5 +1,5 @@
-//! Memory that hostile peers make an endpoint keep, whatever scheme and options they choose: as it was allocated. A process of its
-//! own, so that nothing else is counted, with its tests one after the other.
+//! Memory that hostile peers make an endpoint keep, with any scheme and options, measured as allocations. The tests run
+//! in a process of their own, one after the other, so nothing else is counted.
 
 mod counted;
 #[path = "attacks/hostile.rs"]
@@ -30,7 +30,7 @@ fn segment_bytes(segment: window::Segment<Slice>) -> Vec<u8> {
     bytes
 }
 
-/// A scheme, the PDU that its sender begins with, if any, and the one of a given number, none of which can be delivered.
+/// Scheme with its initial PDU, if any, and a generator of numbered PDUs, none of which can be delivered.
 struct Family {
     scheme: &'static str,
     first: Option<fn() -> Vec<u8>>,
@@ -59,7 +59,7 @@ fn sscop_begin() -> Vec<u8> {
     bytes
 }
 
-/// A packet of a segment, and the number of packets that were sent before.
+/// Returns a packet of a segment; `packet` counts the packets sent before.
 fn sstp_data(segment: u32, packet: u16, shipment: u32, length: usize) -> Vec<u8> {
     let payload = Slice::new(vec![b'x'; length]);
     let (segment, last) = (segment as u16, packet == 3);
@@ -96,7 +96,7 @@ const FAMILIES: [Family; 7] = [
         pdu: |number| sscop_data(number + 1, 1000),
         counts: [2000, 200],
     },
-    // All of the second segment and those behind it.
+    // The second segment and all later ones.
     Family {
         scheme: "sstp:segment-packets=4pkt,window=32767,buffer=32767,segment=1000B,rate=1Gbit/s",
         first: None,
@@ -119,7 +119,7 @@ const FAMILIES: [Family; 7] = [
     },
 ];
 
-/// Data that cannot be delivered comes out of the same purse as what waits for the application.
+/// Undeliverable data counts against the same limit as data queued for the application.
 #[test]
 fn what_comes_out_of_order_is_bounded_for_a_socket_whatever_the_scheme() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,11 +149,12 @@ fn what_comes_out_of_order_is_bounded_for_a_socket_whatever_the_scheme() {
     }
 }
 
-/// A packet that is kept does not keep the others that came with it, where those are no use or there are many such.
+/// A retained packet does not keep other packets of its buffer alive, if those are useless or there are many such
+/// buffers.
 #[test]
 fn what_is_kept_of_datagrams_that_came_together_holds_on_to_little_else() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Garbage, which needs no key; and what is authentic, where the driver says that there is no memory for whole buffers.
+    // Garbage, which needs no key; and authentic packets while the driver reports no memory for whole buffers.
     for is_garbage in [true, false] {
         let mut endpoint = server(server_config());
         let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets on scripts that are the same every time.
+//! Fuzz targets run on fixed scripts.
 
 mod octets;
 

@@ -1,5 +1,5 @@
-//! Hours of many connections in simulated time, which open, idle, move bytes, change their addresses and close: the memory that they
-//! take stays what it was. A process of its own, so that nothing else is counted.
+//! Hours of many connections in simulated time that open, idle, move bytes, migrate and close: memory use stays
+//! constant. The test is a process of its own, so nothing else is counted.
 
 mod counted;
 mod pair;
@@ -22,30 +22,30 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// One packet of a hundred is lost.
 const LOSS: f64 = 0.01;
 
-/// The bytes that wait for the application of a connection at most.
+/// Maximum receive memory of a connection, in bytes.
 const EACH_MEMORY: u64 = 128 << 10;
 
 /// Connections of a host.
 const EACH: usize = 100;
 
-/// The time between two acts of a client is up to this, and one of six is its last.
+/// Maximum time between two actions of a client; every sixth action is its last.
 const PAUSE: Duration = Duration::from_secs(1200);
 
-/// Another connection takes the place of one that was closed within this time.
+/// Maximum time until a closed connection is replaced.
 const SOON: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Open,
     Write(Handle),
-    /// The host has another address from now on.
+    /// Change of the host's address.
     Move,
 }
 
 struct Host {
     endpoint: Endpoint,
     address: SocketAddr,
-    /// The number under which it is to be woken; earlier ones are void.
+    /// Wake-up time, and its number; earlier ones are void.
     wake: (Time, u64),
 }
 
@@ -66,7 +66,7 @@ enum Event {
     Acts(usize, Act),
 }
 
-/// The server, which is the first host, and its clients.
+/// Server, which is the first host, and its clients.
 struct World {
     now: Time,
     hosts: Vec<Host>,
@@ -99,7 +99,7 @@ impl World {
             wake: (Time::MAX, 0),
         };
         let server = server_config();
-        // All have room, and those that were closed lately.
+        // Room for all connections, including recently closed ones.
         let limits = Limits { memory: 2 * EACH_MEMORY * (connections as u64 + 100), ..server.limits };
         let mut world = Self {
             now: Time::ZERO + Duration::from_secs(1),
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// The next thing that happens; false when nothing ever will.
+    /// Processes the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
         let Some((key, event)) = self.events.pop_first() else { return false };
         self.now = key.0;
@@ -267,12 +267,12 @@ impl World {
     }
 }
 
-/// Plays so many hours of so many connections.
+/// Simulates `hours` of `connections`.
 fn play(hours: u64, connections: usize, seed: u64) {
     let empty = held();
     let begun = Time::ZERO + Duration::from_secs(1);
     let mut world = World::new(connections, begun + HOUR * hours, seed);
-    // What is left of an endpoint without connections is what it had at first.
+    // An endpoint without connections has its initial memory use.
     let mut samples = Vec::new();
     let mut most_connections = 0;
     // In quarters of an hour.

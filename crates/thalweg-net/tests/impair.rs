@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::impair::RelayConfig;
 use thalweg_proto::Ecn;
 
-/// A relay with these options, where clients have new addresses after so many milliseconds.
+/// Starts a relay with these options that rebinds clients after this many milliseconds.
 fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> Running {
     let rebinds = rebinds.iter().map(|&millis| thalweg_proto::units::Duration::from_millis(millis)).collect();
     Running::start(RelayConfig { rebinds, ..config(to, direction(up), direction(down)) })
@@ -74,7 +74,7 @@ fn the_rate_is_kept() {
     for _ in 0..100 {
         client.send_to(&[7; 972], relay.address).unwrap();
     }
-    // 1000 bytes on the line are 1 ms. One is sent while fifty wait, and those that left while others came.
+    // 1000 bytes take 1 ms on the line. One is in service while fifty are queued, and some left while others arrived.
     let mut buffer = [0; 2000];
     server.recv(&mut buffer).unwrap();
     let mut received = 1;

@@ -1,4 +1,4 @@
-//! Known answers: a fault that both ends share would pass every test that joins two of them.
+//! Known-answer tests: they find errors that both ends share, unlike tests that connect two of them.
 //!
 //! The handshake and the packets were computed by the client in Python that was written from `docs/protocol.md`
 //! (`tests/independent`), with keys of equal bytes. The vectors are published ones of the primitives.
@@ -23,7 +23,7 @@ const CONFIRM: &str = "b619d80cb0582b095ff541a2fc71deb1049d14a03e02325090f32ee6c
     354e0a28f54067b9603a1c5529d99b2cdeb71e13a0fbac60b071092305fe36d74ff7659e2ffac5bba5ddf5abb2ec05";
 const BINDING: &str = "89085b57b6866165247464ab3b06834f596f140d51f038fbb1c0324229dd66f2";
 
-/// The client's packets 0, 1 and 2, where keys change after two packets: a ping, a segment of five bytes, a ping.
+/// Packets 0, 1 and 2 of the client, with a key update after two packets: a ping, a segment of five bytes, a ping.
 const FROM_CLIENT: [&str; 3] = [
     "08a1a2a3a4a5a6a7a80000000096c0afc3838094b17d29837589c701c761ff8d260a304f6806",
     "08a1a2a3a4a5a6a7a800000001ef4cd5a094e82990a07cf17e071720fa49715814b145156a2ef0401746fab664e5f5",
@@ -194,7 +194,7 @@ fn noise_xx_of_the_published_vector() {
         hex("1b7aefb1125762aa21a252890d00af54519638b76437444538f9a52f21e2e0dc")
     );
     let mut ends = ends.map(|end| end.into_transport_mode().unwrap());
-    // The responder speaks next, and then they take turns.
+    // The responder sends next, then both alternate.
     for (turn, [plain, sealed]) in NOISE_XX[3..].iter().enumerate() {
         let length = ends[(turn + 1) % 2].write_message(&hex(plain), &mut message).unwrap();
         assert_eq!(message[..length], hex(sealed), "transport message {turn}");

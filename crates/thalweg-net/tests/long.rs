@@ -1,4 +1,4 @@
-//! A server that runs for years: its clock is handed in, and moved ahead by more than a clock has room for.
+//! A server that runs for years: the test advances its clock beyond the clock's range.
 
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
@@ -24,7 +24,7 @@ fn connect(server: &Socket) -> Connection {
     socket.connect(connect).unwrap()
 }
 
-/// A connection brings what it is to bring.
+/// Opens a connection and transfers data.
 fn talk(server: &Socket) {
     let ours = connect(server);
     let theirs = server.accept().unwrap();
@@ -63,7 +63,7 @@ fn a_server_answers_after_any_number_of_days() {
     }
 }
 
-/// It cannot wait for ever for a moment without connections.
+/// The restart cannot wait indefinitely for an idle server.
 #[test]
 fn connections_make_way_for_the_clock_after_200_days() {
     // For this server no silence is too long.

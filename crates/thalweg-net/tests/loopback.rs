@@ -1,5 +1,5 @@
-//! Two hosts that are only as far apart as their processors are busy: what is sent waits in the buffer of the other's socket, and what
-//! that has no room for is lost.
+//! Two hosts separated only by processing delays: packets wait in the receiver's socket buffer, and are lost when it is
+//! full.
 
 mod pair;
 
@@ -14,13 +14,13 @@ use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// The bytes that a socket holds.
+/// Socket buffer size, in bytes.
 const BUFFER: usize = 8 << 20;
 
-/// The time that a pass of a host takes, in which it sends a batch of 64 KiB: 3.2 GB a second.
+/// Duration of one pass of a host, which sends a batch of 64 KiB: 3.2 GB per second.
 const PASS: Duration = Duration::from_micros(20);
 
-/// The bytes that are moved.
+/// Transfer size, in bytes.
 const LENGTH: u64 = 100_000_000;
 
 struct Host {
@@ -51,7 +51,7 @@ impl Host {
         }
     }
 
-    /// Takes what waits in the socket, deals with the application, and sends a batch to the other.
+    /// Receives from the socket buffer, serves the application, and sends a batch to the other.
     fn pass(&mut self, now: Time, other: &mut Self) {
         while let Some((ecn, mut bytes)) = self.buffer.pop_front() {
             self.held -= bytes.len();
@@ -60,7 +60,7 @@ impl Host {
         }
         self.application(now);
         let mut batch = Batch::new();
-        // Whatever it says, the next pass comes soon.
+        // The next pass follows soon in any case.
         let _ = self.endpoint.poll(now, &mut batch);
         for (run, bytes) in batch.datagrams() {
             if other.held + bytes.len() > BUFFER {
@@ -103,8 +103,8 @@ impl Host {
     }
 }
 
-/// RFC 9002, section 7.8, and what it is for: a window that grew although only the sender's processor held it back would let all of
-/// it go while the receiver waits for its own, far more than a socket holds.
+/// RFC 9002, section 7.8, and its purpose: if the window grew while only the sender's processor was the limit, all of
+/// it would be sent while the receiver waits for its processor, far more than a socket buffer holds.
 #[test]
 fn a_receiver_that_waits_for_its_processor_loses_nothing() {
     let mut client = Host::new(client_config(), pair::CLIENT);

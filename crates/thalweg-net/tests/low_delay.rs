@@ -1,4 +1,4 @@
-//! Controllers that watch delays, end to end over a relay whose buffer holds seconds.
+//! Delay-based controllers end to end, over a relay with a buffer of several seconds.
 
 mod pair;
 mod relay;
@@ -11,8 +11,8 @@ use thalweg_net::identity::Identity;
 use thalweg_net::impair::RelayStats;
 use thalweg_net::live::{Socket, SocketConfig};
 
-/// Moves `megabytes` over real sockets through a relay with this path towards the server, and gives the seconds that it took, with
-/// the counters of the relay.
+/// Moves `megabytes` over real sockets through a relay with this path towards the server. Returns the duration in
+/// seconds and the counters of the relay.
 fn through(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
     let bind = |listen| {
         let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
@@ -47,7 +47,7 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
     (took, relay.stop())
 }
 
-/// The line of 20 Mbit/s is used, and of the 3000 packets of its buffer few ever hold one.
+/// The line of 20 Mbit/s is fully used, and only a few of the 3000 buffer slots are.
 #[test]
 fn the_buffer_of_the_path_stays_nearly_empty() {
     let path = "rate=20Mbit/s,delay=20ms,mtu=1500B,buffer=3000pkt";
@@ -58,7 +58,7 @@ fn the_buffer_of_the_path_stays_nearly_empty() {
         let what = format!("{scheme}: {took} s, {relay:?}");
         assert!(relay.up.longest_queue < most, "{what}");
         assert_eq!(relay.up.full, 0, "{what}");
-        // 8 MB take 3.2 s at the line's rate; hosts that are busy take longer.
+        // 8 MB take 3.2 s at the line's rate; busy hosts take longer.
         assert!(took < 8.0, "{what}");
     }
 }

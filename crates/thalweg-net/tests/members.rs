@@ -1,5 +1,5 @@
-//! Proves that a socket with several threads is one: whatever brings a packet to which of them, it reaches its connection, and
-//! bounds hold over all of them together.
+//! Tests that a socket with several shards acts as one: each packet reaches its connection, whatever shard receives it,
+//! and limits apply to all shards together.
 
 mod pair;
 
@@ -31,7 +31,7 @@ impl Entropy for Random {
     }
 }
 
-/// The way in which a system picks the member that gets a packet.
+/// Rule by which a system steers packets to shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Brought {
     ByConnectionId,
@@ -54,7 +54,7 @@ struct World {
     members: Vec<Endpoint>,
     wire: BTreeMap<(Time, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     count: u64,
-    /// Bytes that members delivered, and connections that each accepted.
+    /// Bytes delivered by the shards, and connections accepted by each.
     delivered: u64,
     accepted: Vec<Vec<Handle>>,
     closed: usize,
@@ -106,7 +106,7 @@ impl World {
         self.wire.insert((self.now + DELAY, self.count), (from, to, bytes));
     }
 
-    /// The member to which the system brings a packet.
+    /// Returns the shard to which the system steers a packet.
     fn member(&mut self, from: SocketAddr, bytes: &[u8]) -> usize {
         match self.brought {
             Brought::ByConnectionId => usize::from(bytes[STEERED_BY]) % MEMBERS,
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// Does what is due now, and says the time at which something is next.
+    /// Does the work due now, and returns the time of the next poll.
     fn poll(&mut self) -> Time {
         let mut wake = Time::MAX;
         let mut batch = Batch::new();
@@ -228,7 +228,7 @@ fn packets_reach_their_connection_however_they_are_brought() {
         world.run(Duration::from_secs(2));
         assert_eq!(world.delivered, 270_000, "{brought:?}");
         let strays = world.stats().strays;
-        // All of them move.
+        // All clients migrate.
         for client in &mut world.clients {
             client.address.set_port(client.address.port() + 5000);
         }
@@ -250,7 +250,7 @@ fn packets_reach_their_connection_however_they_are_brought() {
 #[test]
 fn half_open_handshakes_are_bounded_over_all_members() {
     let mut world = World::new(2, Brought::AtRandom, &short(server_config()));
-    // Who says hello and nothing more.
+    // Clients that send a hello and nothing more.
     for _ in 0..300 {
         world.connect(client_config());
     }
@@ -262,7 +262,7 @@ fn half_open_handshakes_are_bounded_over_all_members() {
         assert!(half_open <= 8, "{half_open} at a time");
     }
     let stats = world.stats();
-    // A hundred at once and a hundred a second.
+    // A burst of a hundred, and a hundred per second.
     assert!((90..=105).contains(&stats.handshakes), "{stats:?}");
     assert!(stats.turned_away >= 80 && stats.forgotten + 8 == stats.handshakes, "{stats:?}");
     world.clients.clear();
@@ -270,7 +270,7 @@ fn half_open_handshakes_are_bounded_over_all_members() {
     assert!(world.members.iter().all(|member| member.connections() == 0), "their time is over");
 }
 
-/// Whichever members hellos without cookies come to, and late copies of one.
+/// Hellos without cookies reach arbitrary shards, and so do late copies of one.
 #[test]
 fn handshakes_without_cookies_are_few_over_all_members() {
     let mut world = World::new(6, Brought::AtRandom, &trusting(server_config()));
@@ -287,7 +287,7 @@ fn handshakes_without_cookies_are_few_over_all_members() {
     }
     for _ in 0..40 {
         world.run(Duration::from_millis(1));
-        // Nothing that the server says comes to anybody.
+        // No packet of the server is delivered.
         world.wire.retain(|_, (_, to, _)| *to == SERVER.parse().unwrap());
     }
     assert_eq!((world.stats().handshakes, world.stats().unproved), (17, 17));
@@ -302,7 +302,7 @@ fn strangers_and_memory_are_bounded_over_all_members() {
         world.connect(client_config());
         world.run(Duration::from_millis(50));
     }
-    // The oldest made room, on whichever thread it was.
+    // The oldest one was evicted, whatever its thread.
     assert_eq!((world.closed, world.stats().forgotten), (8, 8));
     let open: usize = world.members.iter().map(Endpoint::connections).sum();
     assert!(open <= 12, "{open}");
@@ -318,12 +318,12 @@ fn strangers_and_memory_are_bounded_over_all_members() {
     for (member, handles) in world.members.iter_mut().zip(&world.accepted) {
         promised += handles.iter().map(|handle| member.session(*handle).unwrap().memory()).sum::<u64>();
     }
-    // Each has an eighth of what is left of three quarters, in whatever order they came.
+    // Each has an eighth of what is left of three quarters, in any order of arrival.
     let expected = (0..12).fold(0, |sum, _| sum + ((3 << 20) - sum) / 8);
     assert!(promised.abs_diff(expected) < 64 << 10, "{promised} and not {expected}");
 }
 
-/// With one key for all of them a member must not tell the token of another's connection.
+/// With one key for all shards, no shard must reveal the token of another's connection.
 ///
 /// Holds RFC 9000, section 21.11.
 #[test]

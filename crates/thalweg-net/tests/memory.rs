@@ -1,4 +1,4 @@
-//! The memory that connections take. A process of its own, so that nothing else is measured.
+//! Memory use of connections. The test is a process of its own, so nothing else is measured.
 
 mod pair;
 
@@ -14,7 +14,7 @@ use thalweg_proto::units::Duration;
 
 const CONNECTIONS: usize = 1000;
 
-/// The memory of this process in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -29,7 +29,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn a_million_packets_leave_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let host: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    // Small datagrams, of which loopback would take large ones.
+    // Small datagrams, although loopback would take large ones.
     let config = EndpointConfig { largest: 1200, ..server_config() };
     let server = Socket::bind(SocketConfig::new(host, config)).unwrap();
     let client = Socket::bind(SocketConfig::new(host, client_config())).unwrap();
@@ -65,7 +65,7 @@ fn a_million_packets_leave_nothing_behind() {
         (early.unwrap(), resident())
     });
     println!("{early} bytes after 500 000 packets, {late} after {}", packets());
-    // Each end may hold 16 MiB, and the pipes between threads some more. Packets that were kept would be a gigabyte.
+    // Each end may hold 16 MiB, and the pipes between threads some more. Retained packets would take a gigabyte.
     assert!(late < early + (48 << 20), "memory grew from {early} to {late} bytes");
 }
 

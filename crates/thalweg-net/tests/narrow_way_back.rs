@@ -1,4 +1,4 @@
-//! Acknowledgements leave a way back that is much narrower than the way there to others, in simulated time.
+//! Asymmetric paths: acknowledgements on a much narrower return path leave room for other traffic, in simulated time.
 
 mod pair;
 
@@ -8,26 +8,27 @@ use thalweg_net::impair::{DirectionSpec, Line, LineStats};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Duration;
 
-/// The figures of a transfer, behind its first second.
+/// Measurements of a transfer after its first second.
 #[derive(Debug)]
 struct Figures {
     /// Of the stream, in Mbit/s.
     goodput: f64,
-    /// The smoothed round trip at its end, in milliseconds.
+    /// Smoothed round-trip time at its end, in milliseconds.
     rtt: f64,
-    /// The share of the way back that was used, in percent.
+    /// Utilisation of the return path, in percent.
     share: f64,
-    /// Acknowledgements, and those of them that the way back dropped.
+    /// Acknowledgements sent, and those dropped on the return path.
     acks: u64,
     dropped: u64,
 }
 
-/// Five seconds over paths of `there` and `back` Mbit/s with a round trip of `rtt` ms, and a hundred packets of queue before the way back.
+/// Runs a transfer for five seconds over paths of `there` and `back` Mbit/s with a round trip of `rtt` ms, and a queue
+/// of a hundred packets before the return path.
 fn transfer(scheme: &str, there: f64, back: f64, rtt: u64) -> Figures {
     transfer_with(scheme, there, back, rtt, "")
 }
 
-/// The same with `more` of the forward path.
+/// Runs the transfer with `more` options of the forward path.
 fn transfer_with(scheme: &str, there: f64, back: f64, rtt: u64, more: &str) -> Figures {
     let line = |direction, rate: f64, buffer: &str| {
         let mut spec = DirectionSpec::default();
@@ -70,7 +71,7 @@ fn transfer_with(scheme: &str, there: f64, back: f64, rtt: u64, more: &str) -> F
     }
 }
 
-/// The scheme, without requests for acknowledgements.
+/// Returns the scheme without requests for acknowledgements.
 fn plain(scheme: &str) -> String {
     format!("{scheme}:delayed-ack.adaptive=false")
 }

@@ -1,4 +1,5 @@
-//! DCTCP and Prague end to end: the codepoint that goes out, and windows that follow the marks of a relay's queue.
+//! DCTCP and Prague end to end: the ECN codepoint of their packets, and windows that follow the marks of a relay's
+//! queue.
 
 mod pair;
 mod relay;
@@ -16,8 +17,8 @@ use thalweg_proto::units::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// RFC 9331, section 4.1, and RFC 8257, section 3.3: what of a transfer may be marked has the codepoint of its scheme, in both
-/// directions and when it is sent again.
+/// RFC 9331, section 4.1, and RFC 8257, section 3.3: ECN-capable packets of a transfer carry the codepoint of its
+/// scheme, in both directions and in retransmissions.
 #[test]
 fn data_has_the_codepoint_of_its_scheme() {
     for (scheme, codepoint) in [("dctcp", Ecn::Ect0), ("prague", Ecn::Ect1)] {
@@ -49,8 +50,8 @@ fn marks_slow_a_transfer_down() {
     }
 }
 
-/// Moves `megabytes` over real sockets through a relay with this path towards the server, and gives the client's counters near
-/// the end with those of the relay.
+/// Moves `megabytes` over real sockets through a relay with this path towards the server. Returns the client's counters
+/// near the end and those of the relay.
 fn through(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelayStats) {
     let bind = |listen| {
         let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
@@ -88,8 +89,9 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelaySt
     (stats, relay.stop())
 }
 
-/// Over real sockets: a relay marks at a step for DCTCP and at the low-latency queue of DualPI2 for Prague; the rate is the line's,
-/// nothing is lost, and the queue stays far below the buffer, which holds more than a second.
+/// Over real sockets, a relay marks at a step for DCTCP and at the low-latency queue of DualPI2 for Prague. The
+/// throughput is the rate of the line, nothing is lost, and the queue stays far below the buffer, which holds more than
+/// a second.
 #[test]
 fn a_relay_that_marks_keeps_the_rate_without_a_loss() {
     let path = |queue: &str| format!("rate=20Mbit/s,delay=5ms,mtu=1500B,buffer=2000pkt,queue={queue}");

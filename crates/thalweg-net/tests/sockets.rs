@@ -85,7 +85,7 @@ fn a_socket_for_all_addresses_serves_both_families() {
     }
 }
 
-/// So many connections from one socket to the other, all of which exchange data at once.
+/// Opens many connections from one socket to the other, which all exchange data at once.
 fn exchange_all(server: &Socket, client: &Socket, count: usize) {
     let pairs: Vec<_> = (0..count)
         .map(|_| {
@@ -148,7 +148,7 @@ fn a_client_that_may_not_connect_learns_it() {
     let server = server("127.0.0.1:0", Offload::Auto);
     let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(9)));
     let stranger = Socket::bind(config).unwrap();
-    // The handshake is over before the server knows who it is.
+    // The handshake completes before the server has authenticated the client.
     let connection = stranger.connect(request(server.local())).unwrap();
     let (_, mut receive) = connection.another().split();
     let error = receive.read_slice().unwrap_err();
@@ -217,7 +217,7 @@ fn a_reader_that_waits_holds_the_writer_back() {
     writer.join().unwrap();
 }
 
-/// Somebody answers in place of the server, and passes on what both ends of a pairing say.
+/// A man in the middle answers in place of the server, and forwards the messages of both ends of a pairing.
 #[test]
 fn who_is_between_two_that_pair_by_a_code_gains_nothing() {
     use thalweg_net::pairing::{self, Code, Ends, PairingError};

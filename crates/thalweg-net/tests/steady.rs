@@ -1,5 +1,5 @@
-//! A long transfer over real sockets allocates nothing for its packets and keeps nothing of them. A process of its own, so
-//! that nothing else is counted.
+//! A long transfer over real sockets allocates nothing per packet and keeps no packets. The test is a process of its
+//! own, so nothing else is counted.
 
 mod counted;
 
@@ -47,7 +47,7 @@ struct Counted {
     packets: u64,
 }
 
-/// Moves so many bytes; what is counted after each of the marks, which are bytes that have arrived.
+/// Moves a number of bytes, and returns the counts after each mark, in received bytes.
 fn counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
     let (_socket, ours, theirs) = connection(offload);
     let watch = ours.another();

@@ -1,4 +1,4 @@
-//! Writes `scenarios/cellular.trace` anew: 30 s of a made-up cellular link, always the same.
+//! Regenerates `scenarios/cellular.trace`: 30 s of a synthetic cellular link, always the same.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,48 +1,48 @@
-//! Wires that carry packets in batches, as Wi-Fi and cable do.
+//! Wires that deliver packets in batches, like Wi-Fi and cable.
 
 use crate::SpecError;
 use crate::spec::above_zero;
 use thalweg_proto::units::{Duration, Time};
 
-/// The batches of a wire.
+/// Frame aggregation of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AggregationSpec {
-    /// The time from one batch to the next.
+    /// Interval between batches.
     pub every: Duration,
-    /// The most packets of a batch.
+    /// Maximum number of packets per batch.
     pub packets: Option<u64>,
 }
 
 impl AggregationSpec {
-    /// Checks that batches have packets and some time between them.
+    /// Checks that interval and batch size are above zero.
     ///
     /// # Errors
-    /// [`SpecError::NotAboveZero`].
+    /// Returns [`SpecError::NotAboveZero`].
     pub fn check(&self) -> Result<(), SpecError> {
         above_zero("every", self.every.as_secs_f64())?;
         above_zero("packets", self.packets.map_or(1.0, |packets| packets as f64))
     }
 }
 
-/// Puts packets off until their batch arrives: at the next multiple of the interval, or a later one where that is full.
+/// Delays packets to the next batch, at a multiple of the interval, or to a later one if that is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregation {
     spec: AggregationSpec,
-    /// The batch that is being filled, and the packets in it.
+    /// Time of the current batch, and number of packets in it.
     batch: Time,
     count: u64,
 }
 
 impl Aggregation {
-    /// A wire whose batches arrive at multiples of the interval.
+    /// Creates a wire with batches at multiples of the interval.
     pub const fn new(spec: AggregationSpec) -> Self {
         Self { spec, batch: Time::ZERO, count: 0 }
     }
 
-    /// The time at which a packet arrives that would do so at `arrives` by itself.
+    /// Returns the arrival time of a packet that would arrive at `arrives` without aggregation.
     pub fn put_off(&mut self, arrives: Time) -> Time {
         let next = Time::ZERO + arrives.since(Time::ZERO).round_up_to(self.spec.every);
-        // Where the wire has become shorter, packets pass what is in a later batch.
+        // If the wire's delay has shrunk, packets may overtake those of a later batch.
         let Some(packets) = self.spec.packets else { return next };
         if next > self.batch {
             (self.batch, self.count) = (next, 0);
@@ -79,7 +79,7 @@ mod tests {
             Aggregation::new(AggregationSpec { every: Duration::from_millis(4), packets: Some(64) });
         let arrive: Vec<Time> = (0..100).map(|_| wire.put_off(at(100))).collect();
         assert_eq!((arrive[63], arrive[64], arrive[99]), (at(4000), at(8000), at(8000)));
-        // Those behind them do not pass them.
+        // Later packets do not overtake them.
         assert_eq!(wire.put_off(at(5000)), at(8000));
         assert_eq!(wire.put_off(at(8001)), at(12_000));
     }

@@ -1,4 +1,4 @@
-//! One type for every discipline.
+//! Common type for all disciplines.
 
 use crate::configure::Made;
 use crate::{AckFilter, Breach, Discipline, DisciplineSpec, Dropped, Entry, Limit};
@@ -7,13 +7,13 @@ use thalweg_proto::units::{Rate, Time};
 
 /// Any discipline, of this crate or another.
 ///
-/// Only `Fcfs` stands in the value itself and is called without dynamic dispatch: it is what most queues of a large
-/// network are, and mostly they are empty. Another is boxed, so that it does not make every queue larger.
+/// Only `Fcfs` is stored inline and called without dynamic dispatch: most queues of a large network use it, and most of
+/// them are empty. Other disciplines are boxed, so they do not enlarge every queue.
 #[derive(Debug)]
 pub struct Any(Made);
 
-/// Calls a method of the discipline, whichever it is. First come, first served stands in the caller, as most queues are
-/// that; the others stay out of its way.
+/// Calls a method of the discipline. FIFO, the most common one, is inlined in the caller; the others are kept out of
+/// its way.
 macro_rules! each {
     ($any:expr, $queue:ident => $call:expr) => {
         match $any {
@@ -25,16 +25,17 @@ macro_rules! each {
 }
 
 impl Any {
-    /// The discipline that `spec` describes, empty.
+    /// Creates an empty queue with the discipline described by `spec`.
     ///
-    /// `stream` makes the random stream for a purpose; it is called only for a discipline that draws. The purposes
-    /// are part of what makes a run repeatable: `random-drop`, `sfq`, `drr` (where flows are hashed), `red`, `fq-codel`,
+    /// `stream` makes the random stream for a purpose. It is called only for a discipline that draws random numbers.
+    /// The purposes are part of reproducible runs: `random-drop`, `sfq`, `drr` (with hashed flows), `red`, `fq-codel`,
     /// `pie`.
     pub fn new(spec: &DisciplineSpec, mut stream: impl FnMut(&'static str) -> Stream) -> Self {
         Self(spec.make(&mut stream))
     }
 
-    /// The first fault of a discipline of another crate, which does no more since. Whoever drives a queue asks after each call.
+    /// Returns the first contract violation of an external discipline, which is disabled from then on. Callers check it
+    /// after each call.
     #[inline]
     pub fn breach(&self) -> Option<Breach> {
         match &self.0 {
@@ -45,8 +46,8 @@ impl Any {
 }
 
 impl Any {
-    /// Takes out acknowledgements, as `filter` says, of those that are `superfluous` now that `entry` is here. True if `entry` has
-    /// taken the place of one of them, so that it waits already. Only first come, first served lets that be done to it.
+    /// Removes `superfluous` acknowledgements, as `filter` selects, now that `entry` arrived. Returns true if `entry`
+    /// has replaced one of them and so is already queued. Only FIFO supports this.
     #[cold]
     pub fn filter(
         &mut self,
@@ -99,7 +100,7 @@ impl Discipline for Any {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that the common type adds nothing: no memory, no stream that is not needed.
+    //! Tests that the common type adds no memory and requests no unneeded stream.
     use super::*;
     use crate::{
         CoDelConfig, DrrConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig,

@@ -2,7 +2,7 @@
 
 use thalweg_proto::random::Stream;
 
-/// A hash of flows to a fixed number of buckets, which chance chooses and may choose anew.
+/// Random hash of flows to a fixed number of buckets; it can be perturbed.
 #[derive(Clone, Debug)]
 pub(crate) struct Buckets {
     count: u32,
@@ -11,17 +11,17 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// `count` buckets, at least one.
+    /// Creates a hash with `count` buckets, at least one.
     pub(crate) fn new(count: u32, mut stream: Stream) -> Self {
         Self { count: count.max(1), salt: stream.bits(), stream }
     }
 
-    /// Another hash from now on.
+    /// Perturbs the hash.
     pub(crate) fn perturb(&mut self) {
         self.salt = self.stream.bits();
     }
 
-    /// The bucket of `flow`.
+    /// Returns the bucket of `flow`.
     pub(crate) fn of(&self, flow: u32) -> u32 {
         // The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads neighbours all over the range.
         let mut hash = (self.salt ^ u64::from(flow)).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -34,7 +34,7 @@ impl Buckets {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that buckets are used evenly, and anew after a perturbation.
+    //! Tests that buckets are used evenly, and anew after a perturbation.
     use super::*;
 
     #[test]

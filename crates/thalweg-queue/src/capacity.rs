@@ -1,29 +1,29 @@
-//! Capacity that varies over time, as a trace of opportunities to send.
+//! Time-varying capacity, as a trace of delivery opportunities.
 
 use std::fmt;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-/// The times at which so much may leave a transmitter, as the trace files of mahimahi tell them.
+/// Delivery opportunities of a transmitter, as in mahimahi's trace files.
 ///
-/// Each opportunity lets up to a fixed number of bytes go; what is not used is lost. The trace repeats when it ends:
-/// opportunity i of repetition k, both from 0, is at `k * period + opportunities[i]`.
-/// [`CapacityClock`](crate::CapacityClock) plays it, [`read`](Self::read) and [`write`](Self::write) exchange it with
-/// mahimahi, and [`synthesise`](Self::synthesise) makes one up.
+/// Each opportunity carries up to a fixed number of bytes; unused bytes are lost. The trace repeats when it ends:
+/// opportunity i of repetition k, both from 0, is at `k * period + opportunities[i]`. A
+/// [`CapacityClock`](crate::CapacityClock) replays it. [`read`](Self::read) and [`write`](Self::write) use mahimahi's
+/// format; [`synthesise`](Self::synthesise) generates a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityTrace {
-    /// The opportunities' times within one period; not descending, as several may be at the same time.
+    /// Times of the opportunities within one period, in non-descending order; several may coincide.
     pub opportunities: Vec<Time>,
-    /// The length of one period, at least the last opportunity's time and above zero.
+    /// Length of one period; above zero, and at least the time of the last opportunity.
     pub period: Duration,
-    /// Bytes an opportunity (1500 for mahimahi), above zero.
+    /// Bytes per opportunity (1500 in mahimahi), above zero.
     pub bytes: u32,
 }
 
 impl CapacityTrace {
-    /// Checks that a transmitter can run by the trace.
+    /// Checks that the trace is usable.
     ///
     /// # Errors
-    /// [`CapacityError`] tells the first thing that is wrong.
+    /// Returns the first error as a [`CapacityError`].
     pub fn check(&self) -> Result<(), CapacityError> {
         if self.opportunities.is_empty() {
             return Err(CapacityError::Empty);
@@ -47,35 +47,35 @@ impl CapacityTrace {
         Ok(())
     }
 
-    /// The mean rate over one period, rounded down; the maximum for a period of zero, which a check refuses.
+    /// Returns the mean rate over one period, rounded down; the maximum for a period of zero, which a check refuses.
     pub fn mean_rate(&self) -> Rate {
         Rate::from_transfer(Bytes::new(u64::from(self.bytes)) * self.opportunities.len() as u64, self.period)
     }
 }
 
-/// The reason for which a trace cannot be used.
+/// Reason for an invalid trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapacityError {
-    /// There is no opportunity.
+    /// Trace without opportunities.
     Empty,
-    /// An opportunity carries no bytes.
+    /// Opportunities of zero bytes.
     NoBytes,
-    /// The period is zero.
+    /// Period of zero.
     NoPeriod,
-    /// An opportunity is earlier than the one before it.
+    /// Opportunity earlier than the previous one.
     Descending {
-        /// Its position, from 0.
+        /// Position of the opportunity, from 0.
         position: usize,
-        /// Its time.
+        /// Time of the opportunity.
         found: Time,
-        /// The time before it.
+        /// Time of the previous opportunity.
         last: Time,
     },
-    /// The last opportunity is after the period's end.
+    /// Last opportunity after the end of the period.
     BeyondPeriod {
-        /// The last opportunity's time.
+        /// Time of the last opportunity.
         last: Time,
-        /// The period.
+        /// Length of the period.
         period: Duration,
     },
 }
@@ -102,7 +102,7 @@ impl std::error::Error for CapacityError {}
 
 #[cfg(test)]
 mod tests {
-    //! Proves that a trace which a transmitter cannot follow is refused.
+    //! Tests that unusable traces are refused.
     use super::*;
 
     fn trace(millis: &[u64], period: u64, bytes: u32) -> CapacityTrace {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_rule_is_checked() {
-        // One trace breaks each rule; those at the borders are fine.
+        // One trace violates each rule; boundary values are valid.
         assert_eq!(trace(&[0, 3, 3, 7], 7, 1).check(), Ok(()));
         assert_eq!(trace(&[0], 1, 1500).check(), Ok(()));
         assert_eq!(trace(&[], 7, 1500).check(), Err(CapacityError::Empty));

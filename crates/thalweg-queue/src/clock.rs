@@ -1,34 +1,34 @@
-//! A transmitter that runs by a capacity trace.
+//! Transmitter that follows a capacity trace.
 
 use crate::{CapacityError, CapacityTrace};
 use std::sync::Arc;
 use thalweg_proto::units::Time;
 
-/// Plays a [`CapacityTrace`] for one transmitter: tells when each packet will have left it.
+/// Replays a [`CapacityTrace`] for one transmitter, and returns the departure time of each packet.
 ///
-/// The rules are mahimahi's (its `mm-link`):
-/// - a packet uses opportunities later than the moment at which it was ready; one at that very moment has passed;
-/// - what an opportunity has left when a packet is done goes to the next packet, if one waits; otherwise it is lost;
-/// - a packet larger than what is left goes on in the opportunities that follow, and has left with the last of them.
+/// The rules are mahimahi's (`mm-link`):
+/// - A packet uses opportunities later than the time at which it was ready; one at that very time has passed.
+/// - The rest of an opportunity after a packet goes to the next packet, if one is queued; otherwise it is lost.
+/// - A packet larger than the rest continues in the following opportunities, and departs with the last of them.
 ///
-/// All of it is exact integer arithmetic in constant time (a binary search after an idle period), over any number of
-/// repetitions, and whatever the size of the packet. Times beyond [`Time::MAX`] are [`Time::MAX`]: never.
+/// All arithmetic is exact on integers and takes constant time (a binary search after an idle period), over any number
+/// of repetitions and for any packet size. Times beyond [`Time::MAX`] saturate to [`Time::MAX`], which means never.
 #[derive(Clone, Debug)]
 pub struct CapacityClock {
     trace: Arc<CapacityTrace>,
-    /// The next opportunity that no packet has used: its repetition and its position in the trace.
+    /// Next unused opportunity: its repetition and its position in the trace.
     next: (u64, u64),
     /// Bytes left of the opportunity at `last`.
     left: u64,
-    /// The time at which the last packet left.
+    /// Departure time of the last packet.
     last: Time,
 }
 
 impl CapacityClock {
-    /// A transmitter that has been idle, with the trace beginning at [`Time::ZERO`].
+    /// Creates an idle transmitter; the trace begins at [`Time::ZERO`].
     ///
     /// # Errors
-    /// Those of [`CapacityTrace::check`].
+    /// Returns the errors of [`CapacityTrace::check`].
     pub fn new(trace: Arc<CapacityTrace>) -> Result<Self, CapacityError> {
         trace.check()?;
         let mut clock = Self { trace, next: (0, 0), left: 0, last: Time::ZERO };
@@ -36,22 +36,21 @@ impl CapacityClock {
         Ok(clock)
     }
 
-    /// The trace that it plays.
+    /// Returns the trace.
     pub const fn trace(&self) -> &Arc<CapacityTrace> {
         &self.trace
     }
 
-    /// The time of the first opportunity later than `after`, used or not.
+    /// Returns the time of the first opportunity later than `after`, used or not.
     pub fn next_opportunity(&self, after: Time) -> Time {
         self.time_of(self.first_after(after))
     }
 
-    /// The time at which a packet of `size` bytes that is ready at `now` will have left completely, if it is the next
-    /// one sent.
+    /// Returns the departure time of the next packet, of `size` bytes and ready at `now`.
     ///
-    /// Answers never go back. A packet that was ready before or at the moment of the answer before has waited, so
-    /// that it follows on at once; callers may therefore ask when the line is free, or for a whole queue in advance.
-    /// A packet without bytes leaves with the next byte that could.
+    /// Returned times never decrease. A packet that was ready before or at the previous departure was queued, and
+    /// follows at once. Callers may therefore ask when the transmitter is free, or for a whole queue in advance. A
+    /// packet of zero bytes departs with the next byte that could.
     pub fn departure(&mut self, now: Time, size: u32) -> Time {
         if now > self.last {
             self.left = 0;
@@ -73,7 +72,7 @@ impl CapacityClock {
         self.last
     }
 
-    /// The first opportunity later than `after`.
+    /// Returns the first opportunity later than `after`.
     fn first_after(&self, after: Time) -> (u64, u64) {
         let period = self.trace.period.as_picos();
         let (repetition, within) = (after.as_picos() / period, Time::from_picos(after.as_picos() % period));
@@ -81,12 +80,12 @@ impl CapacityClock {
         self.wrapped(repetition, position)
     }
 
-    /// The opportunity `count` after the next.
+    /// Returns the opportunity `count` after the next.
     fn advanced(&self, count: u64) -> (u64, u64) {
         self.wrapped(self.next.0, self.next.1 + count)
     }
 
-    /// Carries positions beyond the trace's end over to later repetitions.
+    /// Carries positions beyond the end of the trace over to later repetitions.
     fn wrapped(&self, repetition: u64, position: u64) -> (u64, u64) {
         let length = self.trace.opportunities.len() as u64;
         if position < length {
@@ -105,7 +104,7 @@ impl CapacityClock {
 
 #[cfg(test)]
 mod tests {
-    //! Proves mahimahi's rules for the bytes of an opportunity, and arithmetic over repetitions.
+    //! Tests mahimahi's rules for the bytes of an opportunity, and arithmetic over repetitions.
     use super::*;
     use thalweg_proto::units::Duration;
 

@@ -5,14 +5,14 @@ use crate::stamped::Stamped;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
-/// The parameters of [`CoDel`].
+/// Parameters of [`CoDel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelConfig {
-    /// The wait that is acceptable as a standing queue.
+    /// Acceptable delay of a standing queue.
     pub target: Duration,
-    /// For how long waits must be above the target before anything is dropped: a usual round-trip time, above zero.
+    /// Time for which the delay must exceed the target before drops start: a typical round-trip time, above zero.
     pub interval: Duration,
-    /// A queue of no more than this is never too long: the largest packet.
+    /// Queue size below which nothing is dropped: the largest packet.
     pub max_packet: Bytes,
     /// Sets CE in ECN-capable packets, and drops others.
     pub ecn: bool,
@@ -29,14 +29,14 @@ impl Default for CoDelConfig {
     }
 }
 
-/// Controlled Delay (Nichols and Jacobson 2012, RFC 8289): watches how long packets wait. Once all packets of an interval
-/// have waited for longer than the target, one is dropped as it leaves, and then more at intervals that shrink with the
-/// square root of their number, until waits are below the target again.
+/// Controlled Delay (Nichols and Jacobson 2012, RFC 8289): measures the sojourn time of packets. Once all packets of an
+/// interval have exceeded the target, one is dropped at dequeue. Further drops follow at intervals that shrink with the
+/// square root of their number, until sojourn times are below the target again.
 ///
 /// Urgent packets leave before all others and are never dropped early. An arrival without room is dropped.
 ///
-/// Follows the pseudocode of RFC 8289, section 5, with no differences but this: with `ecn`, an ECN-capable packet gets
-/// CE where another would be dropped, and leaves (as section 4.2 of RFC 8290 has it).
+/// Follows the pseudocode of RFC 8289, section 5, with one difference: with `ecn`, an ECN-capable packet gets CE
+/// instead of a drop, and leaves (as in section 4.2 of RFC 8290).
 #[derive(Clone, Debug)]
 pub struct CoDel {
     queue: Stamped,
@@ -44,7 +44,7 @@ pub struct CoDel {
 }
 
 impl CoDel {
-    /// An empty queue that holds no more than `limit`.
+    /// Creates an empty queue with this limit.
     pub const fn new(limit: Limit, config: CoDelConfig) -> Self {
         Self { queue: Stamped::new(limit), control: Control::new(config) }
     }
@@ -79,11 +79,11 @@ impl Discipline for CoDel {
     }
 }
 
-/// A line of packets that CoDel watches.
+/// Queue under CoDel's control.
 pub(crate) trait Backlog {
-    /// The first packet, and when it came.
+    /// Dequeues the first packet, with its arrival time.
     fn pop(&mut self) -> Option<(Entry, Time)>;
-    /// Bytes that wait.
+    /// Returns the number of queued bytes.
     fn bytes(&self) -> u64;
 }
 
@@ -96,17 +96,17 @@ impl Backlog for Stamped {
     }
 }
 
-/// The state of CoDel for one line of packets.
+/// CoDel state of one queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
-    /// The time at which waits will have been above the target for an interval; `None` while they are not.
+    /// Time at which sojourn times will have exceeded the target for an interval; `None` while they are below it.
     first_above: Option<Time>,
-    /// The time at which the next packet is to be dropped, while dropping.
+    /// Time of the next drop, while dropping.
     drop_next: Time,
-    /// Drops since this dropping began.
+    /// Drops since entering the dropping state.
     count: u32,
-    /// That of the dropping before.
+    /// Drops in the previous dropping state.
     last_count: u32,
     is_dropping: bool,
 }
@@ -116,7 +116,7 @@ impl Control {
         Self { config, first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, is_dropping: false }
     }
 
-    /// The next packet to send, after those that are dropped before it.
+    /// Returns the next packet to send, after dropping packets before it.
     pub(crate) fn dequeue(
         &mut self,
         now: Time,
@@ -157,7 +157,7 @@ impl Control {
                 next = self.pop(now, queue).map(|(entry, _)| entry);
             }
             self.is_dropping = next.is_some();
-            // Where dropping ended not long ago, it goes on at about the rate that it had.
+            // Soon after the last dropping state, resume at about its drop rate.
             let more = self.count.saturating_sub(self.last_count);
             let is_recent = now.since(self.drop_next) < self.config.interval * 16;
             self.count = if more > 1 && is_recent { more } else { 1 };
@@ -168,7 +168,7 @@ impl Control {
         Some(entry)
     }
 
-    /// Takes the first packet, and tells whether it may be dropped.
+    /// Takes the first packet, and returns true with it if it may be dropped.
     fn pop(&mut self, now: Time, queue: &mut impl Backlog) -> Option<(Entry, bool)> {
         let Some((entry, since)) = queue.pop() else {
             self.first_above = None;
@@ -183,7 +183,7 @@ impl Control {
         Some((entry, now >= at))
     }
 
-    /// The time of the next drop after one at `at`: section 5.4 of the RFC.
+    /// Returns the time of the next drop after one at `at`: the control law of section 5.4 of the RFC.
     fn law(&self, at: Time) -> Time {
         at + self.config.interval.mul_f64(1.0 / f64::from(self.count).sqrt())
     }
@@ -219,7 +219,7 @@ impl Configure for CoDelConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves CoDel's rules on a queue whose waits are known.
+    //! Tests CoDel's rules on a queue with known sojourn times.
     use super::*;
     use crate::testing::ordinary;
     use thalweg_proto::Ecn;
@@ -245,7 +245,7 @@ mod tests {
         for now in 0..until {
             offer(&mut queue, ms(now));
             let left = queue.dequeue(ms(now), &mut dropped);
-            // What is dropped comes again, so that the queue stays.
+            // Dropped packets are enqueued again, so the queue stays.
             for _ in 0..dropped.len() {
                 times.push(now);
                 offer(&mut queue, ms(now));

@@ -7,60 +7,62 @@ use core::fmt::Debug;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 
-/// Makes the random stream for a purpose. The purposes are part of what makes a run repeatable, so a discipline keeps to
-/// the one that it began with.
+/// Factory of the random stream for a purpose. Purposes are part of reproducible runs, so a discipline must not change
+/// its purpose.
 pub type Streams<'a> = &'a mut dyn FnMut(&'static str) -> Stream;
 
-/// The configuration of a discipline: all that there is to know of a discipline before it is made.
+/// Configuration of a discipline, including everything known before a queue is created.
 pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
-    /// The discipline.
+    /// Type of the discipline.
     type Queue: Discipline + Debug + Send + 'static;
 
-    /// The name, in errors and in scenario files.
+    /// Name in errors and scenario files.
     const NAME: &'static str;
 
-    /// Checks that a queue can be made of the configuration. Any limit will do, be it zero, which holds nothing.
+    /// Checks the configuration. Any limit is valid, even zero, which holds nothing.
     ///
     /// # Errors
-    /// [`SpecError`] names the first parameter that is out of its range.
+    /// Returns the first parameter out of range as a [`SpecError`].
     fn check(&self) -> Result<(), SpecError> {
         Ok(())
     }
 
-    /// An empty queue. `streams` is called only by a discipline that draws.
+    /// Creates an empty queue. `streams` is called only by a discipline that draws random numbers.
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Self::Queue;
 
-    /// The properties of the discipline that others rely on.
+    /// Returns the properties of the discipline.
     fn traits(&self) -> Traits;
 
-    /// The discipline in words, with what shapes its behaviour most.
+    /// Returns a description of the discipline with its main parameters.
     fn words(&self) -> String;
 
-    /// The token bucket without whose tokens arrivals are dropped, whatever room there is; none where there is no such thing.
+    /// Returns the token bucket of a policer, which drops arrivals without tokens whatever the room; `None` for other
+    /// disciplines.
     fn policer(&self) -> Option<TokenBucketSpec> {
         None
     }
 }
 
-/// The properties of a discipline that others rely on.
+/// Properties of a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// Ordinary packets leave in the order in which they came.
+    /// Non-urgent packets leave in arrival order.
     pub keeps_order: bool,
-    /// It drops packets for which there is room, or marks them in place of that.
+    /// Packets are dropped or marked although there is room.
     pub drops_early: bool,
-    /// It marks packets that may be marked, with CE.
+    /// ECN-capable packets are marked with CE.
     pub marks: bool,
-    /// It draws random numbers.
+    /// Random numbers are drawn.
     pub is_random: bool,
-    /// It must be shown the packets that find the line free too, as its state depends on them.
+    /// Packets that find the line idle must pass the discipline too, as its state depends on them.
     pub sees_all: bool,
-    /// The priority of a flow decides which of its packets leave first.
+    /// The priority of a flow determines the service order.
     pub serves_by_priority: bool,
 }
 
 impl Traits {
-    /// Those of one queue whose arrivals are dropped or marked at random, the more the longer it gets: RED, PIE.
+    /// Properties of a single queue that drops or marks arrivals at random, with a probability that grows with its
+    /// length: RED, PIE.
     pub const RANDOM_EARLY_DETECTION: Self = Self {
         keeps_order: true,
         drops_early: true,
@@ -71,7 +73,7 @@ impl Traits {
     };
 }
 
-/// [`Configure`] without its types.
+/// Type-erased [`Configure`].
 pub(crate) trait Configured: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
@@ -102,29 +104,29 @@ impl<C: Configure> Configured for C {
     }
 }
 
-/// A discipline that can be printed and moved to another thread.
+/// Discipline with `Debug` and `Send`.
 pub(crate) trait Queue: Discipline + Debug + Send {}
 
 impl<D: Discipline + Debug + Send> Queue for D {}
 
-/// A queue that was made.
+/// Created queue.
 #[derive(Debug)]
 pub(crate) enum Made {
-    /// First come, first served.
+    /// FIFO.
     Fcfs(Fcfs),
-    /// Another of this crate.
+    /// Other discipline of this crate.
     Other(Box<dyn Queue>),
-    /// One of another crate.
+    /// External discipline.
     Foreign(Box<Guarded>),
 }
 
-/// A queue discipline with its parameters.
+/// Queue discipline with its parameters.
 #[derive(Clone, Debug)]
 pub struct DisciplineSpec {
     limit: Limit,
     traits: Traits,
     name: &'static str,
-    /// It is of another crate, and so not trusted.
+    /// True for a discipline of another crate, which is untrusted.
     is_foreign: bool,
     config: Arc<dyn Configured>,
 }
@@ -136,94 +138,95 @@ impl PartialEq for DisciplineSpec {
 }
 
 impl DisciplineSpec {
-    /// The discipline of `config` that holds `limit`.
+    /// Creates a description from `limit` and `config`.
     pub fn new<C: Configure>(limit: Limit, config: C) -> Self {
-        // A name of a type that were told otherwise would cost a discipline of this crate some time, and nothing else.
+        // If a compiler formatted type names differently, disciplines of this crate would be guarded too: slower, but
+        // correct.
         let of_crate = module_path!().split_once("::").map_or("", |(name, _)| name);
         let is_foreign = !type_name::<C>().starts_with(of_crate);
         Self { limit, traits: config.traits(), name: C::NAME, is_foreign, config: Arc::new(config) }
     }
 
-    /// First come, first served.
+    /// Returns a FIFO.
     pub fn fcfs(limit: Limit) -> Self {
         Self::new(limit, crate::FcfsConfig)
     }
 
-    /// The configuration, if it is one of type `C`.
+    /// Returns the configuration, if it is of type `C`.
     pub fn config<C: Configure>(&self) -> Option<&C> {
         self.config.as_any().downcast_ref()
     }
 
-    /// Checks that a queue can be made of the configuration. Any limit will do, be it zero, which holds nothing.
+    /// Checks the configuration. Any limit is valid, even zero, which holds nothing.
     ///
     /// # Errors
-    /// [`SpecError`] names the first parameter that is out of its range.
+    /// Returns the first parameter out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         self.config.check()
     }
 
-    /// True for a discipline of another crate.
+    /// Returns true for a discipline of another crate.
     pub const fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// The discipline's name.
+    /// Returns the name of the discipline.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The most that is held.
+    /// Returns the queue limit.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// The same with another limit.
+    /// Sets the queue limit.
     pub const fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
     }
 
-    /// The discipline in words, with what shapes its behaviour most.
+    /// Returns a description of the discipline with its main parameters.
     pub fn words(&self) -> String {
         self.config.words()
     }
 
-    /// The token bucket without whose tokens arrivals are dropped, whatever room there is.
+    /// Returns the token bucket of a policer, which drops arrivals without tokens whatever the room.
     pub fn policer(&self) -> Option<TokenBucketSpec> {
         self.config.policer()
     }
 
-    /// True if ordinary packets leave in the order in which they came.
+    /// Returns true if non-urgent packets leave in arrival order.
     pub const fn keeps_order(&self) -> bool {
         self.traits.keeps_order
     }
 
-    /// True if the discipline drops packets for which there is room, or marks them in place of that.
+    /// Returns true if packets are dropped or marked although there is room.
     pub const fn drops_early(&self) -> bool {
         self.traits.drops_early
     }
 
-    /// True if the discipline marks packets that may be marked, with CE.
+    /// Returns true if ECN-capable packets are marked with CE.
     pub const fn marks(&self) -> bool {
         self.traits.marks
     }
 
-    /// True if the discipline draws random numbers.
+    /// Returns true if the discipline draws random numbers.
     pub const fn is_random(&self) -> bool {
         self.traits.is_random
     }
 
-    /// True if the discipline must be shown the packets that find the line free too, as its state depends on them.
+    /// Returns true if packets that find the line idle must pass the discipline too, as its state depends on them.
     #[inline]
     pub const fn sees_all(&self) -> bool {
         self.traits.sees_all
     }
 
-    /// True if the priority of a flow decides which of its packets leave first.
+    /// Returns true if the priority of a flow determines the service order.
     pub const fn serves_by_priority(&self) -> bool {
         self.traits.serves_by_priority
     }
 
-    /// The queue, empty. First come, first served has no state but its packets, and so needs no configuration.
+    /// Creates an empty queue. FIFO has no state but its packets, and needs no configuration.
     pub(crate) fn make(&self, streams: Streams<'_>) -> Made {
         match self.config::<crate::FcfsConfig>() {
             Some(_) => Made::Fcfs(Fcfs::new(self.limit)),
@@ -237,14 +240,14 @@ impl DisciplineSpec {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that values out of range are refused and named.
+    //! Tests that values out of range are refused by name.
     use super::*;
     use crate::{FqCoDelConfig, PieConfig, RandomDropConfig, RedConfig, SfqConfig};
     use thalweg_proto::units::Duration;
 
     #[test]
     fn parameters_have_their_ranges() {
-        // One that is wrong for each rule; the defaults are fine.
+        // One invalid value for each rule; the defaults are valid.
         let limit = Limit::Packets(10);
         let what = |spec: DisciplineSpec| spec.check().unwrap_err().to_string();
         let red = |config| DisciplineSpec::new(limit, config);

@@ -1,100 +1,100 @@
-//! Random delays: distributions of times, drawn for each packet of a wire or once for each flow that crosses it.
+//! Random delays: distributions of times, drawn per packet of a wire or per flow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// The longest time that may be drawn: what is longer is taken for a mistake.
+/// Maximum time in a distribution; a longer one is refused as a mistake.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
-/// A distribution of times. Draws above a `max` are cut to it, draws below zero to zero.
+/// Distribution of times. Draws are clamped to zero and `max`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TimeSpec {
-    /// Every time from `min` to `max` is as likely.
+    /// Uniform distribution from `min` to `max`.
     Uniform {
-        /// The shortest time.
+        /// Minimum.
         min: Duration,
-        /// The longest time.
+        /// Maximum.
         max: Duration,
     },
-    /// Exponential.
+    /// Exponential distribution.
     Exponential {
-        /// The mean before the cut.
+        /// Mean before clamping.
         mean: Duration,
-        /// The longest time.
+        /// Maximum.
         max: Option<Duration>,
     },
-    /// Normal.
+    /// Normal distribution.
     Normal {
-        /// The mean before the cuts.
+        /// Mean before clamping.
         mean: Duration,
-        /// The standard deviation before the cuts.
+        /// Standard deviation before clamping.
         deviation: Duration,
-        /// The longest time.
+        /// Maximum.
         max: Option<Duration>,
     },
-    /// The logarithm is normal.
+    /// Log-normal distribution.
     LogNormal {
-        /// The median.
+        /// Median.
         median: Duration,
-        /// The standard deviation of the natural logarithm.
+        /// Standard deviation of the natural logarithm.
         sigma: f64,
-        /// The longest time.
+        /// Maximum.
         max: Option<Duration>,
     },
-    /// Pareto: heavy-tailed.
+    /// Pareto distribution: heavy-tailed.
     Pareto {
-        /// The shortest time.
+        /// Minimum.
         min: Duration,
-        /// The shape; below 2 the variance is infinite but for the cut, below 1 the mean.
+        /// Shape. Without `max`, the variance is infinite below 2 and the mean below 1.
         shape: f64,
-        /// The longest time.
+        /// Maximum.
         max: Option<Duration>,
     },
-    /// Quantiles at equal steps from 0 to 1, ascending, with straight lines between them: measured delays, sorted.
+    /// Empirical distribution: sorted delays as quantiles at equal steps from 0 to 1, with linear interpolation.
     Quantiles(Arc<[Duration]>),
-    /// Wi-Fi that shares its channel with other networks (draft-huitema-ccwg-c4-test, section on high jitter): some milliseconds of
-    /// deferral for all packets, and for a share of them retransmissions of 7.5 ms each, 12 on average.
+    /// Wi-Fi that shares its channel with other networks (draft-huitema-ccwg-c4-test, section on high jitter): some
+    /// milliseconds of deferral for all packets, and for a share of them retransmissions of 7.5 ms each, 12 on average.
     Wifi {
-        /// The jitter by the draft's name: the share that is sent again is what it has above 1 ms, over 90 ms. The mean of all
-        /// draws is 0.32 ms less.
+        /// Jitter in the sense of the draft. The share of retransmitted packets is its excess over 1 ms, divided by 90
+        /// ms. The mean of all draws is 0.32 ms less.
         average: Duration,
     },
 }
 
-/// The things that share a draw.
+/// Scope of one draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Each {
-    /// None: every packet has its own.
+    /// One draw per packet.
     #[default]
     Packet,
-    /// All packets of a flow, in both directions of a line.
+    /// One draw per flow, for both directions of a line.
     Flow,
 }
 
-/// A random time for which packets are on a wire beside its delay.
+/// Random delay of a wire in addition to its fixed delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariationSpec {
-    /// The distribution of that time.
+    /// Distribution of the delay.
     pub distribution: TimeSpec,
-    /// The packets that share a draw.
+    /// Scope of one draw.
     pub each: Each,
-    /// A packet that would pass the one before arrives together with it. Packets of different flows may pass each other where
-    /// each flow has a draw of its own.
+    /// Preserves order: a packet that would overtake the previous one arrives together with it. With one draw per flow,
+    /// packets of different flows may overtake each other.
     pub keeps_order: bool,
-    /// The share of the packet before in the number whose quantile the time is, 0 to 1: netem's correlation of delays. Only where each
-    /// packet has a draw, of distributions that have [quantiles](TimeSpec::quantile).
+    /// Share of the previous packet's random number in the current one, 0 to 1: netem's delay correlation. Only with
+    /// one draw per packet, from distributions with [quantiles](TimeSpec::quantile).
     pub correlation: f64,
 }
 
 impl VariationSpec {
-    /// A time for each packet, in order, each drawn by itself.
+    /// Creates an independent draw per packet, in order.
     pub const fn new(distribution: TimeSpec) -> Self {
         Self { distribution, each: Each::Packet, keeps_order: true, correlation: 0.0 }
     }
 
-    /// Returns why the times cannot be drawn so, if they cannot.
+    /// Returns the reason why the variation is invalid, if it is.
     pub fn fault(&self) -> Option<&'static str> {
         let is_correlated = self.correlation != 0.0;
         match () {
@@ -110,26 +110,26 @@ impl VariationSpec {
     }
 }
 
-/// The most that 53 random bits make of a standard exponential, and of a standard normal by Box and Muller's transform.
+/// Maxima of a standard exponential and of a Box-Muller standard normal from 53 random bits.
 const MOST_EXPONENTIAL: f64 = 36.75;
 const MOST_NORMAL: f64 = 8.58;
 
-/// Wi-Fi's deferrals: their unit, and their mean number.
+/// Wi-Fi deferrals: unit and mean number.
 const DEFERRAL: (Duration, f64) = (Duration::from_millis(1), 1.0);
-/// Wi-Fi's retransmissions, where there are any: the time of one, and their mean number.
+/// Wi-Fi retransmissions, where there are any: duration of one, and mean number.
 const RETRANSMISSION: (Duration, f64) = (Duration::from_micros(7500), 12.0);
-/// The most deferrals and retransmissions that 53 random bits make.
+/// Maximum numbers of deferrals and retransmissions from 53 random bits.
 const MOST_DEFERRALS: u64 = 17;
 const MOST_RETRANSMISSIONS: u64 = 52;
 
-/// The share of packets that Wi-Fi of that jitter sends again.
+/// Returns the share of packets that Wi-Fi of that jitter retransmits.
 fn sent_again(average: Duration) -> f64 {
     let (unit, mean) = RETRANSMISSION;
     let above = average.saturating_sub(DEFERRAL.0).as_secs_f64();
     (above / (unit.as_secs_f64() * mean)).min(1.0)
 }
 
-/// A Poisson number of that mean, by inversion, of a draw that is uniform in 0 to 1.
+/// Returns a Poisson variate by inversion; `draw` is uniform in 0 to 1.
 fn poisson(mean: f64, most: u64, draw: f64) -> u64 {
     let mut probability = libm::exp(-mean);
     let (mut below, mut count) = (probability, 0);
@@ -141,7 +141,7 @@ fn poisson(mean: f64, most: u64, draw: f64) -> u64 {
     count
 }
 
-/// The time at a share of the way through sorted times, with straight lines between them.
+/// Returns the quantile at `share` of sorted times, with linear interpolation.
 fn between(times: &[Duration], share: f64) -> Duration {
     let place = share * times.len().saturating_sub(1) as f64;
     let below = times.get(place as usize).copied().unwrap_or_default();
@@ -149,18 +149,19 @@ fn between(times: &[Duration], share: f64) -> Duration {
     below + above.saturating_sub(below).mul_f64(place - libm::floor(place))
 }
 
-/// The least share of draws that a quantile is asked for: a half of the last of 53 random bits.
+/// Minimum argument of a quantile: half of the last of 53 random bits.
 const SMALLEST_SHARE: f64 = 5.551_115_123_125_783e-17;
-/// The greatest below one that a number can be.
+/// Maximum argument: the largest number below one.
 const LARGEST_SHARE: f64 = 1.0 - f64::EPSILON / 2.0;
 
-/// The standard normal quantile: the rational approximation 26.2.23 of Abramowitz and Stegun (1964), and two of Newton's steps.
+/// Returns the standard normal quantile: the rational approximation 26.2.23 of Abramowitz and Stegun (1964), and two
+/// Newton steps.
 fn normal_quantile(share: f64) -> f64 {
     let tail = share.min(1.0 - share).max(SMALLEST_SHARE);
     let t = libm::sqrt(-2.0 * libm::log(tail));
     let above = (0.010_328 * t + 0.802_853) * t + 2.515_517;
     let below = ((0.001_308 * t + 0.189_269) * t + 1.432_788) * t + 1.0;
-    // In the lower tail, where no digit of a share is lost.
+    // Computed in the lower tail, which keeps the precision of the share.
     let mut z = above / below - t;
     for _ in 0..2 {
         let density = libm::exp(-0.5 * z * z) / libm::sqrt(2.0 * core::f64::consts::PI);
@@ -186,7 +187,8 @@ impl TimeSpec {
             Self::Pareto { min, shape, max } => at_most(min.mul_f64(stream.pareto(*shape)), *max),
             Self::Quantiles(times) => between(times, stream.unit()),
             Self::Wifi { average } => {
-                // As many draws for each packet, whatever they are, so that scenarios of other jitter meet the same chances.
+                // Every packet uses the same number of draws, so scenarios with other jitter get the same random
+                // numbers.
                 let [deferrals, less, again, times] = core::array::from_fn(|_| stream.unit());
                 let count = poisson(DEFERRAL.1, MOST_DEFERRALS, deferrals);
                 let deferred = DEFERRAL.0 * count;
@@ -200,7 +202,7 @@ impl TimeSpec {
         }
     }
 
-    /// Returns the time that this share of draws, 0 to 1, does not exceed; none where a draw takes several numbers.
+    /// Returns the quantile at this share of draws, 0 to 1; `None` if a draw takes several random numbers.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let share = share.clamp(SMALLEST_SHARE, LARGEST_SHARE);
         let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
@@ -222,7 +224,7 @@ impl TimeSpec {
         })
     }
 
-    /// No draw is longer.
+    /// Returns the maximum of all draws.
     pub fn longest(&self) -> Duration {
         let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
         match self {
@@ -243,8 +245,8 @@ impl TimeSpec {
         }
     }
 
-    /// The mean, for what is said of a path before it is used: of all draws for exponential, Pareto and uniform times and for
-    /// quantiles, cuts included; of normal and log-normal ones before the cuts, and at most [`longest`](Self::longest).
+    /// Returns the mean, for path estimates before use. Clamping is included for exponential, Pareto and uniform times
+    /// and for quantiles. Normal and log-normal means are before clamping, and at most [`longest`](Self::longest).
     pub fn mean(&self) -> Duration {
         let mean = match self {
             Self::Uniform { min, max } => (*min + *max) / 2,
@@ -275,7 +277,7 @@ impl TimeSpec {
         mean.min(self.longest())
     }
 
-    /// The reason for which the distribution makes no sense, if it does not.
+    /// Returns the reason why the distribution is invalid, if it is.
     pub fn fault(&self) -> Option<&'static str> {
         let is_bad = |number: f64| !(number.is_finite() && number > 0.0);
         match self {
@@ -293,7 +295,7 @@ impl TimeSpec {
     }
 }
 
-/// The mean of a Pareto distribution from 1 on whose draws above `most` are cut to it.
+/// Returns the mean of a Pareto distribution from 1 on, clamped at `most`.
 fn cut_pareto_mean(shape: f64, most: f64) -> f64 {
     let beyond = libm::pow(most, -shape);
     let below = if (shape - 1.0).abs() < 1e-9 {
@@ -304,30 +306,30 @@ fn cut_pareto_mean(shape: f64, most: f64) -> f64 {
     below + most * beyond
 }
 
-/// The random part of a wire's delay.
+/// State of a wire's random delay.
 #[derive(Debug)]
 pub struct Variation {
     stream: Stream,
-    /// The time at which the packet before arrives.
+    /// Arrival time of the previous packet.
     last: Time,
-    /// The number that decided on the packet before, where packets are correlated.
+    /// Random number of the previous packet, with correlated packets.
     share: Option<f64>,
-    /// The draws of flows that have crossed the wire, where each has one.
+    /// Draws per flow, where each flow has one.
     flows: BTreeMap<u32, Duration>,
 }
 
 impl Variation {
-    /// One whose packets draw from `stream`.
+    /// Creates the state; packets draw from `stream`.
     pub const fn new(stream: Stream) -> Self {
         Self { stream, last: Time::ZERO, share: None, flows: BTreeMap::new() }
     }
 
-    /// Has flows draw anew, as their delays have another distribution.
+    /// Discards the draws per flow after a change of the distribution.
     pub fn forget_flows(&mut self) {
         self.flows.clear();
     }
 
-    /// Draws the time of a packet.
+    /// Draws the delay of a packet.
     fn draw(&mut self, spec: &VariationSpec) -> Duration {
         if spec.correlation <= 0.0 {
             return spec.distribution.draw(&mut self.stream);
@@ -338,7 +340,8 @@ impl Variation {
         spec.distribution.quantile(share).unwrap_or_default()
     }
 
-    /// The time at which a packet of `flow` arrives that would do so at `arrives` without it; `of_flow` draws for a flow.
+    /// Returns the arrival time of a packet of `flow` that would arrive at `arrives` without the delay. `of_flow` draws
+    /// for a flow.
     pub fn put_off(
         &mut self,
         spec: &VariationSpec,
@@ -353,7 +356,8 @@ impl Variation {
                 if !spec.keeps_order {
                     return drawn;
                 }
-                // Where the wire has become shorter than the longest draw, what was sent before may be passed nevertheless.
+                // If the fixed delay shrank by more than the maximum draw, packets may overtake earlier ones
+                // nevertheless.
                 let behind = self.last.min(arrives + spec.distribution.longest());
                 self.last = behind.max(drawn);
                 self.last

@@ -10,17 +10,17 @@ use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
 
-/// The parameters of [`Drr`].
+/// Parameters of [`Drr`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrrConfig {
-    /// The bytes that a queue may send more in each round, above zero. With at least the largest packet, every queue
-    /// sends in every round.
+    /// Quantum per queue and round, above zero. With at least the maximum packet size, every queue sends in every
+    /// round.
     pub quantum: Bytes,
-    /// The number of queues that flows are hashed to, at least 1. `None` gives every flow a queue of its own.
+    /// Number of hash queues, at least 1. `None` gives every flow its own queue.
     pub buckets: Option<u32>,
-    /// The rule for whose packet is lost when there is no room.
+    /// Rule for drops without room.
     pub overflow: Overflow,
-    /// The weights of flows by their priority.
+    /// Weights of flows by their priority.
     pub weights: Weights,
 }
 
@@ -35,9 +35,9 @@ impl Default for DrrConfig {
     }
 }
 
-/// Deficit Round Robin (Shreedhar and Varghese 1995): queues take turns, and in each turn a queue may send a quantum of
-/// bytes more than before. What it may not use because its next packet is larger is kept for its next turn, unless the
-/// queue becomes empty.
+/// Deficit Round Robin (Shreedhar and Varghese 1995): queues take turns, and each turn adds a quantum of bytes to the
+/// queue's deficit counter. If the next packet is larger than the deficit, the deficit carries over to the next turn,
+/// unless the queue becomes empty.
 ///
 /// Urgent packets leave before all others.
 ///
@@ -53,22 +53,22 @@ pub struct Drr {
     room: Room,
     urgent: VecDeque<Entry>,
     lanes: Lanes<Turn, ()>,
-    /// The queues with packets; the first has the turn.
+    /// Queues with packets; the first has the turn.
     turns: VecDeque<u32>,
     buckets: Option<Buckets>,
 }
 
-/// The notes on a queue.
+/// State of a queue.
 #[derive(Clone, Debug, Default)]
 struct Turn {
-    /// The bytes that the queue may send still.
+    /// Deficit counter, in bytes.
     deficit: u64,
-    /// Its turn has begun: its quantum has been added.
+    /// True once the quantum of this turn was added.
     has_begun: bool,
 }
 
 impl Drr {
-    /// An empty queue that holds no more than `limit`; a hash, if there is one, is drawn from `stream`.
+    /// Creates an empty queue with this limit; a hash, if any, is drawn from `stream`.
     pub fn new(limit: Limit, config: DrrConfig, stream: impl FnOnce() -> Stream) -> Self {
         Self {
             config,
@@ -84,18 +84,18 @@ impl Drr {
         self.buckets.as_ref().map_or(flow, |buckets| buckets.of(flow))
     }
 
-    /// The size of a queue's first packet.
+    /// Returns the size of a queue's first packet.
     fn head(&self, lane: u32) -> u64 {
         self.lanes.get(lane).front().map_or(0, |(entry, ())| u64::from(entry.size))
     }
 
-    /// The bytes that a queue may send more in each round.
+    /// Returns the weighted quantum of a queue.
     fn quantum(&self, lane: u32) -> u64 {
         let weight = self.lanes.get(lane).front().map_or(1, |(entry, ())| self.config.weights.of(entry));
         self.config.quantum.get().max(1).saturating_mul(u64::from(weight))
     }
 
-    /// Gives turns until a queue may send, and returns it.
+    /// Advances turns until a queue may send, and returns it.
     fn next_turn(&mut self) -> Option<u32> {
         loop {
             for _ in 0..self.turns.len() {
@@ -112,7 +112,7 @@ impl Drr {
                 turn.has_begun = false;
                 self.turns.rotate_left(1);
             }
-            // Nobody could send in this round: the rounds up to the next in which somebody can are passed over.
+            // No queue may send in this round: skip to the next round in which one may.
             let missing = |lane: u32| self.head(lane).saturating_sub(self.lanes.get(lane).state.deficit);
             let rounds = self.turns.iter().map(|&lane| missing(lane).div_ceil(self.quantum(lane))).min()?;
             for &lane in &self.turns {
@@ -123,7 +123,7 @@ impl Drr {
         }
     }
 
-    /// Forgets a queue without packets, and what it might have sent.
+    /// Removes an empty queue with its deficit.
     fn close_if_empty(&mut self, lane: u32) {
         if self.lanes.get(lane).is_empty() {
             self.turns.retain(|&turn| turn != lane);
@@ -229,7 +229,7 @@ impl Configure for DrrConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves DRR: the paper's example of deficits, its bound on fairness, and that small quanta are no trap.
+    //! Tests DRR: the paper's deficit example, its fairness bound, and small quanta.
     use super::*;
     use crate::testing::{drain, offer, ordinary};
 

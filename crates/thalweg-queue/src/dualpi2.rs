@@ -7,23 +7,23 @@ use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
-/// The parameters of [`DualPi2`], by the names of RFC 9332, appendix A.
+/// Parameters of [`DualPi2`], with the names of RFC 9332, appendix A.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Config {
-    /// The wait in the classic queue that is aimed at (`target`).
+    /// Target delay of the classic queue (`target`).
     pub target: Duration,
-    /// The longest round trip that is expected (`RTT_max`), above zero: how fast the controller answers.
+    /// Maximum expected round-trip time (`RTT_max`), above zero: sets the controller's responsiveness.
     pub max_rtt: Duration,
-    /// The time after which the probability is computed anew, again and again (`Tupdate`), above zero.
+    /// Update interval of the probability (`Tupdate`), above zero.
     pub update: Duration,
-    /// The coupling factor (`k`), above zero: a scalable flow is marked so many times as often as the square root of the
-    /// probability with which a classic one is dropped.
+    /// Coupling factor (`k`), above zero: the marking probability of scalable flows is `k` times the square root of the
+    /// drop probability of classic ones.
     pub coupling: f64,
-    /// Packets of the low-latency queue that wait for longer than this may be marked (`minTh`).
+    /// Delay in the low-latency queue above which packets may be marked (`minTh`).
     pub threshold: Duration,
-    /// Those that wait for so much longer still always are (`range`).
+    /// Additional delay from which on packets are always marked (`range`).
     pub range: Duration,
-    /// The share of the line that the classic queue has where both have packets, 0 to 1.
+    /// Share of the line for the classic queue while both queues have packets, 0 to 1.
     pub classic_share: f64,
 }
 
@@ -44,16 +44,18 @@ impl Default for DualPi2Config {
 /// The coupled dual queue for low latency, low loss and scalable throughput (RFC 9332) with the controller of its appendix A:
 /// PI2 for classic traffic, a ramp for the low-latency queue, and the two coupled.
 ///
-/// Packets with ECT(1) or CE go to the low-latency queue, all others to the classic one. A proportional integral controller
-/// keeps a base probability `p'` such that the classic queue waits for about the target. Classic packets are dropped, or
-/// marked if they may be, with its square; packets of the low-latency queue are marked with `k` times it, or by how long they
-/// waited, whichever is more. So a scalable flow, which halves its rate at two marks a round trip, and a classic one, whose
-/// rate falls with the square root of losses, get about the same.
+/// Packets with ECT(1) or CE go to the low-latency queue, all others to the classic one. A proportional integral
+/// controller adjusts a base probability `p'` to keep the delay of the classic queue near the target. Classic packets
+/// are dropped, or marked if ECN-capable, with probability `p'` squared. Packets of the low-latency queue are marked
+/// with the larger of `k p'` and a probability from their own delay. A scalable flow, which halves its rate at two
+/// marks a round trip, and a classic one, whose rate falls with the square root of losses, thus get about the same
+/// rate.
 ///
-/// Where `k p'` comes to one the line is overloaded: packets of both queues are dropped with the square, be they
-/// ECN-capable or not (section 4.2.2 and appendix A.2).
+/// Once `k p'` reaches one, the line is overloaded: packets of both queues are dropped with probability `p'` squared,
+/// whether ECN-capable or not (section 4.2.2 and appendix A.2).
 ///
-/// Signals are spread evenly, not drawn (`recur` of the appendix). Urgent packets leave before all others and meet none.
+/// Signals are spread evenly, not drawn (`recur` of the appendix). Urgent packets leave before all others and get no
+/// signals.
 ///
 /// Differences from the RFC:
 ///
@@ -70,20 +72,20 @@ pub struct DualPi2 {
     urgent: VecDeque<Entry>,
     low_latency: VecDeque<(Entry, Time)>,
     classic: VecDeque<(Entry, Time)>,
-    /// `p'`, 0 to 1.
+    /// Base probability `p'`, 0 to 1.
     base: f64,
-    /// `prevq`.
+    /// Delay at the last update (`prevq`).
     last_wait: Duration,
     next_update: Time,
-    /// The sums so far of the low-latency queue's marks, its drops, and the classic queue's signals.
+    /// Accumulated probabilities of the low-latency queue's marks, its drops, and the classic queue's signals.
     marks: Recur,
     drops: Recur,
     signals: Recur,
-    /// The bytes that the low-latency queue has sent beyond its share since both had packets.
+    /// Bytes sent by the low-latency queue beyond its share while both have packets.
     ahead: f64,
 }
 
-/// Signals of some probability, evenly spread.
+/// Evenly spread signals of some probability.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recur(f64);
 
@@ -98,12 +100,12 @@ impl Recur {
     }
 }
 
-/// The gains of the controller in 1/s, as multiples of what its round trip is (appendix A.1, lines 13 and 14).
+/// Controller gains in 1/s, as multiples of its round-trip parameters (appendix A.1, lines 13 and 14).
 const INTEGRAL: f64 = 0.1;
 const PROPORTIONAL: f64 = 0.3;
 
 impl DualPi2 {
-    /// Two empty queues that hold no more than `limit` together.
+    /// Creates two empty queues with a common limit.
     pub fn new(limit: Limit, config: DualPi2Config) -> Self {
         Self {
             config,
@@ -121,22 +123,22 @@ impl DualPi2 {
         }
     }
 
-    /// The probability with which classic packets are dropped or marked (`p_C`), as of the last update.
+    /// Returns the drop or mark probability of classic packets (`p_C`), as of the last update.
     pub const fn classic_probability(&self) -> f64 {
         self.base * self.base
     }
 
-    /// The probability with which packets of the low-latency queue are marked on behalf of the classic one (`p_CL`).
+    /// Returns the coupled mark probability of the low-latency queue (`p_CL`).
     pub const fn coupled_probability(&self) -> f64 {
         self.config.coupling * self.base
     }
 
-    /// Makes up for the updates that were due until now.
+    /// Performs the updates due until now.
     fn catch_up(&mut self, now: Time) {
         let every = self.config.update.max(Duration::from_picos(1));
         while self.next_update <= now {
             let wait = self.wait(self.next_update);
-            // Nothing changes from here on but by packets that come or go: an empty queue, or one that is overloaded.
+            // Only arrivals and departures change the state from here on: the queue is empty, or overloaded.
             let is_settled = wait.is_zero() && self.last_wait.is_zero() && self.base <= 0.0
                 || self.base >= 1.0 && wait > self.config.target;
             if is_settled {
@@ -153,7 +155,7 @@ impl DualPi2 {
         }
     }
 
-    /// The time for which the packet that has waited longest has waited at `at` (`curq`).
+    /// Returns the delay of the longest-queued packet at `at` (`curq`).
     fn wait(&self, at: Time) -> Duration {
         let since = |queue: &VecDeque<(Entry, Time)>| {
             queue.front().map_or(Duration::ZERO, |(_, came)| at.since(*came))
@@ -173,7 +175,8 @@ impl DualPi2 {
         self.last_wait = wait;
     }
 
-    /// The probability by how long a packet of the low-latency queue waited (`laqm`); none where it leaves nothing behind.
+    /// Returns the native mark probability from the delay of a low-latency packet (`laqm`); zero if it leaves the queue
+    /// empty.
     fn native_probability(&self, wait: Duration) -> f64 {
         let DualPi2Config { threshold, range, .. } = self.config;
         if self.low_latency.is_empty() || wait <= threshold {
@@ -185,7 +188,7 @@ impl DualPi2 {
         }
     }
 
-    /// True if it is the low-latency queue's turn.
+    /// Returns true if the low-latency queue is next.
     fn is_low_latency_next(&mut self) -> bool {
         match (self.low_latency.front(), self.classic.front()) {
             (Some((entry, _)), Some((other, _))) => {
@@ -202,7 +205,7 @@ impl DualPi2 {
         }
     }
 
-    /// A packet leaves the low-latency queue: `None` if it was dropped.
+    /// Dequeues from the low-latency queue: `None` if the packet was dropped.
     fn serve_low_latency(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let (mut entry, came) = self.low_latency.pop_front()?;
         self.room.give_back(&entry);
@@ -221,7 +224,7 @@ impl DualPi2 {
         Some(entry)
     }
 
-    /// A packet leaves the classic queue: `None` if it was dropped.
+    /// Dequeues from the classic queue: `None` if the packet was dropped.
     fn serve_classic(&mut self, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let (mut entry, _) = self.classic.pop_front()?;
         self.room.give_back(&entry);
@@ -281,7 +284,7 @@ impl Discipline for DualPi2 {
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.room.set_limit(limit);
         while self.room.is_exceeded() {
-            // Of the two lines the one whose last packet came later loses it.
+            // Of the two queues, the one with the later last arrival drops it.
             let came = |line: &VecDeque<(Entry, Time)>| line.back().map(|(_, came)| *came);
             let line = if came(&self.low_latency) > came(&self.classic) {
                 &mut self.low_latency
@@ -325,8 +328,8 @@ impl Configure for DualPi2Config {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the rules of appendix A of RFC 9332: who goes where, the controller's steps, both probabilities, overload, and
-    //! that the classic queue is not starved.
+    //! Tests the rules of appendix A of RFC 9332: classification, controller steps, both probabilities, overload, and
+    //! no starvation of the classic queue.
     use super::*;
     use crate::testing::ordinary;
 

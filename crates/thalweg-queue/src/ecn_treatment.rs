@@ -1,31 +1,30 @@
-//! The treatment of ECN codepoints by a line.
+//! Treatment of ECN codepoints by a line.
 
 use thalweg_proto::Ecn;
 
-/// The treatment of the ECN codepoints of packets by a line, its queue included.
+/// Treatment of packets' ECN codepoints by a line, including its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcnTreatment {
-    /// They arrive as they came, and marks of the queue are kept. So does a tunnel over the line do it that is one of RFC 6040, in its
-    /// normal mode.
+    /// Codepoints and marks of the queue are preserved, as by a tunnel in the normal mode of RFC 6040.
     #[default]
     Kept,
-    /// All become Not-ECT before the queue, which then drops where it would mark.
+    /// Bleaching: all packets become Not-ECT before the queue, which then drops instead of marking.
     Bleached,
     /// ECT(1) becomes ECT(0) before the queue.
     Ect1ToEct0,
-    /// Marks that the queue sets are lost: the line is in a tunnel whose end looks at the inner header alone (RFC 2003).
+    /// Marks of the queue are lost: the line is in a tunnel whose egress uses only the inner header (RFC 2003).
     MarksLost,
-    /// The line is in a tunnel in the compatibility mode of RFC 6040, section 4.3: its packets are Not-ECT outside, so the queue
-    /// drops where it would mark, and what is inside arrives as it was.
+    /// The line is in a tunnel in the compatibility mode of RFC 6040, section 4.3. Outer headers are Not-ECT, so the
+    /// queue drops instead of marking, and inner headers are unchanged.
     TunnelCompatible,
 }
 
 impl EcnTreatment {
-    /// All of them.
+    /// All treatments.
     pub const ALL: [Self; 5] =
         [Self::Kept, Self::Bleached, Self::Ect1ToEct0, Self::MarksLost, Self::TunnelCompatible];
 
-    /// The word for it, in scenario files and on command lines.
+    /// Returns the name in scenario files and on command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -36,7 +35,7 @@ impl EcnTreatment {
         }
     }
 
-    /// The codepoint that the queue sees.
+    /// Returns the codepoint seen by the queue.
     #[inline]
     pub const fn seen(self, ecn: Ecn) -> Ecn {
         match self {
@@ -46,7 +45,7 @@ impl EcnTreatment {
         }
     }
 
-    /// The codepoint with which a packet arrives that was `marked` by the queue or not.
+    /// Returns the codepoint on arrival; `marked` tells that the queue marked the packet.
     #[inline]
     pub const fn arrives(self, ecn: Ecn, marked: bool) -> Ecn {
         match self {
@@ -68,7 +67,7 @@ impl EcnTreatment {
 
 #[cfg(test)]
 mod tests {
-    //! Proves each treatment by its table: what the queue sees, and what arrives without and with a mark.
+    //! Tests each treatment against its table: the codepoint at the queue, and on arrival without and with a mark.
     use super::*;
     use Ecn::{Ce, Ect0, Ect1, NotEct};
 

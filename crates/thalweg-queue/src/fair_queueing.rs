@@ -9,27 +9,26 @@ use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError,
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
 
-/// The parameters of [`FairQueueing`].
+/// Parameters of [`FairQueueing`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FairQueueingConfig {
-    /// Promptness δ: flows that have sent less than this in the current round are served earlier for it. Zero is the
-    /// plain algorithm.
+    /// Promptness δ: flows that have sent less than this in the current round are served earlier. Zero is the plain
+    /// algorithm.
     pub promptness: Bytes,
-    /// Sets the congestion bit on packets of a flow that holds more than this many times its fair share of the
-    /// buffer, which is the limit divided by the number of flows with packets waiting. `None` sets no bits.
+    /// Sets the congestion bit on packets of a flow that holds more than this multiple of its fair share of the buffer.
+    /// The fair share is the limit divided by the number of backlogged flows. `None` sets no bits.
     pub mark_above: Option<f64>,
-    /// The weights of flows by their priority.
+    /// Weights of flows by their priority.
     pub weights: Weights,
 }
 
-/// Fair Queueing: packets leave in the order in which they would if the line served the flows bit by bit in turn
-/// (Demers, Keshav, Shenker 1989).
+/// Fair Queueing: packets leave in the order of bit-by-bit round-robin service of the flows (Demers, Keshav, Shenker
+/// 1989).
 ///
 /// A packet of P bytes that arrives in round R gets the finish number F = max(F of its flow's packet before, R) + P and
 /// the bid B = max(F of the packet before, R - δ) + P; the packet with the least bid leaves next, the one that came
-/// first if bids are equal. Packets on the line are not interrupted. When there is no room, the flow that takes most
-/// of the buffer loses its last packet, until the arrival fits; among flows that take equally much it is the
-/// arrival's own.
+/// first if bids are equal. Service is not preemptive. On overflow the flow with the largest share of the buffer drops
+/// its last packet, until the arrival fits; on a tie it is the arrival's own flow.
 ///
 /// With [`mark_above`](FairQueueingConfig::mark_above), an arrival whose flow then holds more than its share of the
 /// buffer is marked, if it may be: the variant "fqbit" of Liang (1991), for sources that react to DEC's congestion bit.
@@ -49,31 +48,31 @@ pub struct FairQueueing {
     room: Room,
     urgent: VecDeque<Entry>,
     lanes: Lanes<Conversation, Tag>,
-    /// The first packet of each flow, by bid and then by arrival.
+    /// First packet of each flow, by bid and then by arrival.
     heads: BTreeSet<(Round, u64, u32)>,
     rounds: Rounds,
     arrivals: u64,
 }
 
-/// The notes on a flow.
+/// State of a flow.
 #[derive(Clone, Debug, Default)]
 struct Conversation {
-    /// The finish number of its last packet.
+    /// Finish number of its last packet.
     finish: Round,
     weight: u32,
 }
 
-/// The notes on a packet.
+/// State of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Tag {
-    /// The flow's finish number before it.
+    /// Finish number of the flow before it.
     before: Round,
     bid: Round,
     arrival: u64,
 }
 
 impl FairQueueing {
-    /// An empty queue that holds no more than `limit`.
+    /// Creates an empty queue with this limit.
     pub const fn new(limit: Limit, config: FairQueueingConfig) -> Self {
         Self {
             config,
@@ -86,7 +85,7 @@ impl FairQueueing {
         }
     }
 
-    /// Stores an arrival, whether there is room or not, and returns its flow's lane.
+    /// Enqueues an arrival regardless of room, and returns its flow's lane.
     fn store(&mut self, mut entry: Entry) -> u32 {
         let (lane, _) = self.lanes.open(entry.flow);
         let weight = self.config.weights.of(&entry);
@@ -121,7 +120,7 @@ impl FairQueueing {
         self.config.mark_above.is_some_and(|share| used as f64 > share * limit as f64 / flows as f64)
     }
 
-    /// Takes out the last packet of a flow, as if it had never come.
+    /// Removes the last packet of a flow, and undoes its accounting.
     fn drop_last(&mut self, lane: u32) -> Option<Entry> {
         let (entry, tag) = self.lanes.pop_back(lane, |entry| self.room.cost(entry))?;
         self.room.give_back(&entry);
@@ -135,7 +134,7 @@ impl FairQueueing {
         Some(entry)
     }
 
-    /// A flow is forgotten when it neither waits nor would still be served bit by bit.
+    /// Removes a flow that neither has packets nor would still be served bit by bit.
     fn close_if_done(&mut self, lane: u32) {
         let place = self.lanes.get(lane);
         if place.is_empty() && !self.rounds.is_active(place.state.finish) {

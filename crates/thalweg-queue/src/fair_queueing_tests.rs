@@ -1,4 +1,4 @@
-//! Proves Fair Queueing: the order of bids, the bound on delay, who is dropped, who is marked.
+//! Tests Fair Queueing: the order of bids, the delay bound, drops and marks.
 
 use super::*;
 use crate::testing::ordinary;

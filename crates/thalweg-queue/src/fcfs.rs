@@ -1,41 +1,41 @@
-//! First come, first served.
+//! FIFO (first come, first served).
 
 use crate::{AckFilter, Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
-/// The configuration of [`Fcfs`], which has no parameters.
+/// Configuration of [`Fcfs`], without parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FcfsConfig;
 
-/// First come, first served; an arrival that finds no room is dropped (drop-tail).
+/// FIFO with drop-tail: an arrival without room is dropped.
 ///
-/// Urgent entries leave before all ordinary ones, in order among themselves. They need room like any other: an
-/// urgent arrival that finds the queue full is dropped, never another packet in its place (Liang 1991, 3.2.2).
+/// Urgent entries leave before all ordinary ones, in arrival order. They need room like any other: an urgent arrival at
+/// a full queue is dropped, and never displaces another packet (Liang 1991, 3.2.2).
 ///
-/// Costs no heap until something waits, so a network may have any number of queues that stay empty.
+/// An empty queue uses no heap, so a network may have any number of idle queues.
 #[derive(Clone, Debug)]
 pub struct Fcfs {
-    /// The urgent entries, then the ordinary ones. One deque rather than two keeps the value within a cache line.
+    /// Urgent entries, then ordinary ones. A single deque keeps the value within a cache line.
     queue: VecDeque<Entry>,
-    /// The number of entries at the front that are urgent.
+    /// Number of urgent entries at the front.
     urgent: usize,
     bytes: u64,
     limit: Limit,
 }
 
 impl Fcfs {
-    /// An empty queue that holds no more than `limit`. A limit of zero holds nothing.
+    /// Creates an empty queue with this limit. A limit of zero holds nothing.
     pub const fn new(limit: Limit) -> Self {
         Self { queue: VecDeque::new(), urgent: 0, bytes: 0, limit }
     }
 
-    /// The most that is held.
+    /// Returns the limit.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// True if an arrival of `size` bytes finds room.
+    /// Returns true if an arrival of `size` bytes fits.
     #[inline]
     pub(crate) fn has_room(&self, size: u32) -> bool {
         match self.limit {
@@ -45,7 +45,7 @@ impl Fcfs {
         }
     }
 
-    /// Stores `entry` without asking whether there is room.
+    /// Enqueues `entry` without checking for room.
     #[inline]
     pub(crate) fn store(&mut self, entry: Entry) {
         self.bytes += u64::from(entry.size);
@@ -56,27 +56,27 @@ impl Fcfs {
         }
     }
 
-    /// Kept out of line: few packets are urgent, and ordinary ones should not pay for the code.
+    /// Enqueues an urgent entry. Kept out of line, so ordinary packets do not pay for the code.
     #[cold]
     fn store_ahead(&mut self, entry: Entry) {
         self.queue.insert(self.urgent, entry);
         self.urgent += 1;
     }
 
-    /// The entry at `position`, 0 being the next to leave.
+    /// Returns the entry at `position`; 0 is the next to leave.
     pub(crate) fn get(&self, position: usize) -> Option<Entry> {
         self.queue.get(position).copied()
     }
 
-    /// Takes out the entry at `position`; the others keep their order.
+    /// Removes the entry at `position`; the others keep their order.
     pub(crate) fn take(&mut self, position: usize) -> Option<Entry> {
         let entry = self.queue.remove(position)?;
         self.forget(entry);
         Some(entry)
     }
 
-    /// Takes out acknowledgements, as `filter` says, of those that are `superfluous` now that `entry` is here. True if `entry` has
-    /// taken the place of one of them.
+    /// Removes `superfluous` acknowledgements, as `filter` selects, now that `entry` arrived. Returns true if `entry`
+    /// has replaced one of them.
     pub(crate) fn filter(
         &mut self,
         filter: AckFilter,
@@ -184,7 +184,7 @@ impl Configure for FcfsConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the rules of drop-tail: what is stored, what is dropped, in which order packets leave.
+    //! Tests drop-tail: accepted and dropped packets, and the service order.
     use super::*;
     use crate::testing::{drain, offer, ordinary};
 

@@ -11,18 +11,18 @@ use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
 
-/// The parameters of [`FqCoDel`].
+/// Parameters of [`FqCoDel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCoDelConfig {
-    /// The CoDel by which each queue drops its packets, or marks them.
+    /// CoDel parameters of each queue.
     pub codel: CoDelConfig,
-    /// The number of queues that flows are hashed to, 1 to 65 536.
+    /// Number of hash queues, 1 to 65 536.
     pub flows: u32,
-    /// The bytes that a queue may send in each round, above zero.
+    /// Quantum per queue and round, in bytes, above zero.
     pub quantum: Bytes,
-    /// At most this many packets are dropped at once from the largest queue when there is no room, at least 1.
+    /// Maximum number of packets dropped at once from the largest queue on overflow, at least 1.
     pub drop_batch: u32,
-    /// The weights of flows by their priority.
+    /// Weights of flows by their priority.
     pub weights: Weights,
 }
 
@@ -38,10 +38,10 @@ impl Default for FqCoDelConfig {
     }
 }
 
-/// FQ-CoDel (RFC 8290): flows are hashed to queues that take turns by a deficit round robin, queues that have just begun
-/// to send first, and each of them is kept short by [`CoDel`](crate::CoDel).
+/// FQ-CoDel (RFC 8290): flows are hashed to queues served by deficit round robin, new queues first.
+/// [`CoDel`](crate::CoDel) controls each queue.
 ///
-/// When there is no room, the largest queue loses packets from its head: half of its bytes, but no more than
+/// On overflow the largest queue drops packets from its head: half of its bytes, but at most
 /// [`drop_batch`](FqCoDelConfig::drop_batch) packets (section 4.1 of the RFC).
 ///
 /// Urgent packets leave before all others.
@@ -58,24 +58,24 @@ pub struct FqCoDel {
     config: FqCoDelConfig,
     room: Room,
     urgent: VecDeque<Entry>,
-    /// The packets, each noted with the time at which it came.
+    /// Queued packets with their arrival times.
     lanes: Lanes<Flow, Time>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     buckets: Buckets,
 }
 
-/// The notes on a queue.
+/// State of a queue.
 #[derive(Clone, Debug, Default)]
 struct Flow {
-    /// The bytes that the queue may send still; below zero after a packet larger than that.
+    /// Credits of the queue, in bytes; negative after a larger packet.
     credits: i64,
     control: Option<Control>,
     bytes: u64,
     weight: u32,
 }
 
-/// A queue as CoDel sees it.
+/// CoDel's view of a queue.
 struct View<'a> {
     lanes: &'a mut Lanes<Flow, Time>,
     room: &'a mut Room,
@@ -95,7 +95,7 @@ impl Backlog for View<'_> {
 }
 
 impl FqCoDel {
-    /// An empty queue that holds no more than `limit` and draws its hash from `stream`.
+    /// Creates an empty queue with this limit, and draws its hash from `stream`.
     pub fn new(limit: Limit, config: FqCoDelConfig, stream: Stream) -> Self {
         Self {
             config,
@@ -108,16 +108,16 @@ impl FqCoDel {
         }
     }
 
-    /// The bytes that a queue may send in each round.
+    /// Returns the weighted quantum of a queue.
     fn quantum(&self, lane: u32) -> i64 {
         let weight = u64::from(self.lanes.get(lane).state.weight.max(1));
-        // Half of the largest number leaves room for what a queue has already.
+        // Half of the largest number leaves room for a queue's present credits.
         i64::try_from(self.config.quantum.get().max(1).saturating_mul(weight))
             .unwrap_or(i64::MAX)
             .min(i64::MAX / 2)
     }
 
-    /// Makes room at the head of the largest queue.
+    /// Drops packets from the head of the largest queue.
     fn shed(&mut self, mine: u32, dropped: &mut Vec<Dropped>) {
         let Some(lane) = self.lanes.longest(mine) else { return };
         let mut view = View { lanes: &mut self.lanes, room: &mut self.room, lane };
@@ -131,7 +131,7 @@ impl FqCoDel {
         }
     }
 
-    /// Takes a packet of the queue, and gives it back to the old ones, or forgets it, if it has none.
+    /// Dequeues from a queue. An empty queue moves to the old queues or is removed.
     fn serve(&mut self, now: Time, lane: u32, is_new: bool, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let mut control =
             self.lanes.state(lane).control.take().unwrap_or_else(|| Control::new(self.config.codel));
@@ -189,7 +189,7 @@ impl Discipline for FqCoDel {
                 self.old.push_back(lane);
                 passed += 1;
                 if !is_new && passed >= self.old.len() {
-                    // Nobody has credits: pass over the rounds in which nobody will.
+                    // No queue has credits: skip to the next round in which one has.
                     let needed = |lane: &u32| (1 - self.lanes.get(*lane).state.credits).max(0) as u64;
                     let rounds = self
                         .old
@@ -230,7 +230,7 @@ impl Discipline for FqCoDel {
     }
 }
 
-/// Queues of FQ-CoDel, which may all have state: as many as its implementation in Linux has at most.
+/// Maximum number of FQ-CoDel queues, all of which may have state; the same as in Linux.
 const MAX_FLOWS: u32 = 65_536;
 
 impl Configure for FqCoDelConfig {

@@ -1,8 +1,9 @@
-//! Disciplines of other crates, held to the contract of [`Discipline`].
+//! Contract enforcement for external disciplines ([`Discipline`]).
 //!
-//! They are not trusted: what goes in and comes out is counted beside them. One that loses count, gives out what it does not
-//! hold, keeps packets from a line that is free, or panics does no more from then on, and whoever drives it is
-//! [told](crate::Any::breach). Disciplines of this crate have tests for that, and pay nothing.
+//! External disciplines are untrusted: a wrapper counts enqueued and dequeued packets. A discipline that miscounts,
+//! returns packets that it does not hold, withholds packets from a free line, or panics is disabled from then on, and
+//! the violation is [reported](crate::Any::breach) to the caller. Disciplines of this crate are tested for the
+//! contract, and have no overhead.
 
 use crate::configure::{Configured, Queue};
 use crate::{Discipline, DropReason, Dropped, Entry, Limit, Streams};
@@ -11,41 +12,41 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg_proto::units::{Rate, Time};
 
-/// A fault of a discipline from elsewhere.
+/// Contract violation of an external discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// The name of the discipline.
+    /// Name of the discipline.
     pub by: &'static str,
-    /// The kind of fault.
+    /// Kind of violation.
     pub kind: BreachKind,
 }
 
-/// A way to break the contract of [`Discipline`].
+/// Kind of violation of the [`Discipline`] contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreachKind {
-    /// It panicked.
+    /// Panic.
     Panicked,
-    /// It tells of a number of packets that is not the number of those that wait.
+    /// Wrong number of queued packets.
     Packets {
-        /// The number that it tells of.
+        /// Reported number.
         told: u64,
-        /// The number of those that came and neither left nor were dropped.
+        /// Actual number: enqueued packets that were neither dequeued nor dropped.
         held: u64,
     },
-    /// The same of bytes.
+    /// Wrong number of queued bytes.
     Bytes {
-        /// The number that it tells of.
+        /// Reported number.
         told: u64,
-        /// The size of the packets that came and neither left nor were dropped.
+        /// Actual number of bytes.
         held: u64,
     },
-    /// It let go or dropped a packet that it does not hold: one that never came, or went before.
+    /// A packet was dequeued or dropped that is not in the queue.
     NotHeld,
-    /// It let go or dropped a packet with another size than that with which it came.
+    /// A packet was dequeued or dropped with a changed size.
     Resized,
-    /// It gave no packet to a line that was free, although some wait.
+    /// No packet was returned for a free line, although the queue is not empty.
     Withheld {
-        /// The number of packets that wait.
+        /// Number of queued packets.
         held: u64,
     },
 }
@@ -64,20 +65,20 @@ impl fmt::Display for Breach {
     }
 }
 
-/// A discipline that may do anything.
+/// Untrusted discipline.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// `None` where none could be made.
+    /// Wrapped discipline; `None` if it could not be created.
     inner: Option<Box<dyn Queue>>,
     by: &'static str,
-    /// The sizes of the packets that wait.
+    /// Sizes of the queued packets.
     held: BTreeMap<u32, u32>,
     bytes: u64,
     breach: Option<Breach>,
 }
 
 impl Guarded {
-    /// The discipline of `config`, which is called `by`.
+    /// Wraps the discipline of `config`, named `by`.
     pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
         let mut guarded = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
@@ -87,7 +88,7 @@ impl Guarded {
         guarded
     }
 
-    /// The first fault.
+    /// Returns the first violation.
     pub const fn breach(&self) -> Option<Breach> {
         self.breach
     }
@@ -96,7 +97,7 @@ impl Guarded {
         self.breach = self.breach.or(Some(Breach { by: self.by, kind }));
     }
 
-    /// Does something with the discipline, unless it broke its contract before.
+    /// Calls the discipline, unless it has violated its contract before.
     fn guard<R>(&mut self, act: impl FnOnce(&mut dyn Queue) -> R) -> Option<R> {
         let inner = self.inner.as_mut().filter(|_| self.breach.is_none())?;
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut **inner))).ok();
@@ -106,7 +107,7 @@ impl Guarded {
         done
     }
 
-    /// A packet is not held any more.
+    /// Removes a packet from the records.
     fn release(&mut self, entry: &Entry) {
         match self.held.remove(&entry.packet) {
             None => self.fail(BreachKind::NotHeld),
@@ -115,7 +116,7 @@ impl Guarded {
         }
     }
 
-    /// Compares what the discipline tells with what it holds.
+    /// Compares the discipline's counts with the actual ones.
     fn look(&mut self) {
         let Some((packets, bytes)) = self.guard(|queue| (queue.packets(), queue.bytes())) else { return };
         let held = self.held.len() as u64;
@@ -126,8 +127,7 @@ impl Guarded {
         }
     }
 
-    /// Looks at what has been dropped since there were `before`. What is told of by one that broke its contract counts for
-    /// nothing.
+    /// Checks the drops after the first `before`. Discards drops reported by a discipline that violated its contract.
     fn account(&mut self, dropped: &mut Vec<Dropped>, before: usize) {
         for victim in dropped.iter().skip(before) {
             self.release(&victim.entry);
@@ -185,7 +185,7 @@ impl Discipline for Guarded {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that each breach is found when it happens and told by name, and that a sound discipline is left alone.
+    //! Tests that each violation is detected at once and attributed, and that a correct discipline is not affected.
     use super::*;
     use crate::testing::ordinary;
     use crate::{Configure, SpecError, Traits};
@@ -304,7 +304,7 @@ mod tests {
                 if what.is_empty() { String::new() } else { format!("the discipline `mine` {what}") };
             assert_eq!((found.unwrap_or(9), told), (after, expected), "{wrong:?}");
             assert_eq!(left.map(|entry| entry.packet), (wrong == Wrong::Nothing).then_some(0));
-            // Nothing that a driver would trip over: what is dropped did come.
+            // Reported drops are all of packets that were enqueued.
             assert!(dropped.iter().all(|victim| victim.entry.packet < 3), "{wrong:?}: {dropped:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! The treatment of packets by a wire beyond delay.
+//! Impairments of a wire besides delay.
 
 use crate::loss::LossProcess;
 use crate::trials::Trials;
@@ -6,34 +6,34 @@ use crate::{ImpairmentSpec, LossSpec};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
 
-/// The fate of one packet that enters a wire.
+/// Impairment outcome of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// It does not arrive. The other fields then say that nothing else happened to it.
+    /// Packet lost. The other fields then show no impairment.
     pub lost: bool,
-    /// It arrives damaged.
+    /// Packet corrupted.
     pub corrupted: bool,
-    /// A copy of it arrives as well, damaged and held back like itself.
+    /// Packet duplicated; the copy has the same corruption and delay.
     pub duplicated: bool,
-    /// The time for which the packet is held back beyond the wire's delay; packets behind it may pass.
+    /// Delay beyond that of the wire; later packets may overtake.
     pub extra_delay: Duration,
 }
 
 impl Fate {
-    /// The packet arrives, once, intact and in time.
+    /// Outcome without impairment.
     pub const UNHARMED: Self =
         Self { lost: false, corrupted: false, duplicated: false, extra_delay: Duration::ZERO };
 }
 
-/// Decides for each packet that enters a wire what becomes of it, as an [`ImpairmentSpec`] says.
+/// Draws the impairment outcome of each packet that enters a wire, from an [`ImpairmentSpec`].
 ///
-/// Loss, duplication, damage and reordering each draw from a stream of their own and see every packet, lost or not.
-/// So switching one on leaves the pattern of the others as it was. A wire without impairments costs 16 bytes and a
+/// Loss, duplication, corruption and reordering each draw from their own stream and see every packet, lost or not.
+/// Enabling one thus leaves the pattern of the others unchanged. A wire without impairments costs 16 bytes and one
 /// test.
 #[derive(Clone, Debug, Default)]
 pub struct Impairment {
     active: bool,
-    /// Made when first needed, then kept, so that the streams go on through any change.
+    /// Created on first use, then kept, so the streams continue through changes.
     parts: Option<Box<Parts>>,
 }
 
@@ -44,20 +44,20 @@ struct Parts {
     corrupt: Part,
     reorder: Part,
     hold: Duration,
-    /// The largest packet that arrives.
+    /// Maximum size of delivered packets, in bytes.
     largest: u32,
 }
 
-/// Trials with a stream of their own: independent ones, or such that follow the one before as those of netem (Linux) do.
+/// Random trials with their own stream: independent, or correlated with the previous one like in netem (Linux).
 #[derive(Clone, Debug)]
 struct Part {
     trials: Trials,
     stream: Stream,
-    /// The chain of numbers that decide, where there is one.
+    /// State of correlated trials.
     chain: Option<Chain>,
 }
 
-/// Numbers in 0 to 1 of which each is that of the trial before by the share `correlation`, and for the rest drawn.
+/// Correlated numbers in 0 to 1: each is the previous one with weight `correlation`, and for the rest uniform.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     correlation: f64,
@@ -65,18 +65,18 @@ struct Chain {
 }
 
 impl Impairment {
-    /// The impairments that `spec` describes.
+    /// Creates the impairments of `spec`.
     ///
-    /// `stream` makes the random stream for a purpose, and is called only if there is any impairment. The purposes
-    /// are part of what makes a run repeatable: `loss`, `duplicate`, `corrupt` and `reorder`.
+    /// `stream` makes the random stream for a purpose, and is called only if there is any impairment. The purposes are
+    /// part of reproducible runs: `loss`, `duplicate`, `corrupt` and `reorder`.
     pub fn new(spec: &ImpairmentSpec, stream: impl FnMut(&'static str) -> Stream) -> Self {
         let mut impairment = Self::default();
         impairment.set(spec, stream);
         impairment
     }
 
-    /// Goes over to `spec` with the next packet. Streams that were drawn from go on, and what does not change is
-    /// not disturbed; `stream` is called only if there was no impairment ever before.
+    /// Changes to `spec` from the next packet. Existing streams continue, and unchanged impairments keep their state.
+    /// `stream` is called only for the first impairment ever.
     pub fn set(&mut self, spec: &ImpairmentSpec, mut stream: impl FnMut(&'static str) -> Stream) {
         self.active = !spec.is_transparent();
         if !self.active && self.parts.is_none() {
@@ -102,13 +102,13 @@ impl Impairment {
         parts.largest = spec.largest.map_or(u32::MAX, |size| u32::try_from(size.get()).unwrap_or(u32::MAX));
     }
 
-    /// True while every packet arrives unharmed, so that [`fate`](Self::fate) need not be asked.
+    /// Returns true while no packet is impaired, so [`fate`](Self::fate) need not be called.
     #[inline]
     pub const fn is_transparent(&self) -> bool {
         !self.active
     }
 
-    /// The fate of the next packet, of so many bytes.
+    /// Returns the outcome of the next packet, of `size` bytes.
     #[inline]
     pub fn fate(&mut self, size: u32) -> Fate {
         match &mut self.parts {
@@ -143,7 +143,7 @@ impl Part {
         }
         self.chain = match (correlation > 0.0, self.chain) {
             (false, _) => None,
-            // The chain goes on from where it is.
+            // The chain keeps its state.
             (true, Some(chain)) => Some(Chain { correlation, ..chain }),
             (true, None) => Some(Chain { correlation, last: self.stream.unit() }),
         };
@@ -163,7 +163,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that impairments are independent, survive changes, and cost nothing where there are none.
+    //! Tests that impairments are independent, survive changes, and cost nothing when absent.
     use super::*;
     use crate::ReorderSpec;
 
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_lost_packet_has_no_other_fate() {
-        // With everything certain, only the loss is told.
+        // With all probabilities 1, only the loss is reported.
         let spec = ImpairmentSpec {
             loss: LossSpec::Uniform { probability: 1.0 },
             duplicate: 1.0,
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn switching_one_on_leaves_the_others_alone() {
-        // The packets damaged under loss are those damaged without loss, less those lost.
+        // The packets corrupted under loss are those corrupted without loss, minus the lost ones.
         let calm = fates(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all() }, 10_000);
         for (with, without) in fates(&all(), 10_000).iter().zip(&calm) {
             assert!(

@@ -1,13 +1,12 @@
-//! A queue for each flow that has something to keep.
+//! Per-flow queues, created on demand.
 
 use crate::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The queue of one flow, or of several that share a bucket: its packets with what the discipline notes of each, and
-/// what it notes of the flow.
+/// Queue of one flow or bucket: its packets with the discipline's per-packet state, and its per-flow state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lane<S, T> {
-    /// The flow or the bucket.
+    /// Flow or bucket.
     key: u32,
     queue: VecDeque<(Entry, T)>,
     used: u64,
@@ -15,7 +14,7 @@ pub(crate) struct Lane<S, T> {
 }
 
 impl<S, T> Lane<S, T> {
-    /// Its first packet.
+    /// Returns its first packet.
     pub(crate) fn front(&self) -> Option<&(Entry, T)> {
         self.queue.front()
     }
@@ -24,24 +23,24 @@ impl<S, T> Lane<S, T> {
         self.queue.is_empty()
     }
 
-    /// The part of the limit that the lane's packets take.
+    /// Returns the occupancy of the lane, in the unit of the limit.
     pub(crate) const fn used(&self) -> u64 {
         self.used
     }
 }
 
-/// Lanes by flow or by bucket. A lane is open from its first packet until it is closed, and its place is then used
-/// again: there are never more places than there were lanes open at once, whatever the flows' numbers.
+/// Lanes by flow or bucket. A lane is open from its first packet until it is closed; then its slot is reused. The
+/// number of slots is the maximum number of simultaneously open lanes, whatever the flow numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lanes<S, T> {
     lanes: Vec<Lane<S, T>>,
     vacant: Vec<u32>,
     by_key: BTreeMap<u32, u32>,
-    /// Lanes that hold something, by how much they use.
+    /// Non-empty lanes by occupancy.
     by_use: BTreeSet<(u64, u32)>,
 }
 
-/// A closed lane keeps memory for this many packets.
+/// Packet capacity kept by a closed lane.
 const KEPT: usize = 16;
 
 impl<S: Default, T> Lanes<S, T> {
@@ -49,7 +48,7 @@ impl<S: Default, T> Lanes<S, T> {
         Self { lanes: Vec::new(), vacant: Vec::new(), by_key: BTreeMap::new(), by_use: BTreeSet::new() }
     }
 
-    /// The lane of `key`, a flow or a bucket, opened if it was not, and whether it was opened.
+    /// Returns the lane of `key`, a flow or bucket, opened if necessary, and true if it was opened.
     pub(crate) fn open(&mut self, key: u32) -> (u32, bool) {
         if let Some(&lane) = self.by_key.get(&key) {
             return (lane, false);
@@ -63,12 +62,12 @@ impl<S: Default, T> Lanes<S, T> {
         (lane, true)
     }
 
-    /// The lane of `key`, if it is open.
+    /// Returns the lane of `key`, if open.
     pub(crate) fn find(&self, key: u32) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
 
-    /// Forgets an empty lane.
+    /// Closes an empty lane.
     pub(crate) fn close(&mut self, lane: u32) {
         let place = &mut self.lanes[lane as usize];
         debug_assert!(place.is_empty());
@@ -82,32 +81,32 @@ impl<S: Default, T> Lanes<S, T> {
         &self.lanes[lane as usize]
     }
 
-    /// The notes of the discipline on the lane's flow.
+    /// Returns the discipline's state of the lane's flow.
     pub(crate) fn state(&mut self, lane: u32) -> &mut S {
         &mut self.lanes[lane as usize].state
     }
 
-    /// A packet joins at the end; it takes `cost` of the limit.
+    /// Enqueues a packet with occupancy `cost`.
     pub(crate) fn push(&mut self, lane: u32, entry: Entry, note: T, cost: u64) {
         self.lanes[lane as usize].queue.push_back((entry, note));
         self.use_more(lane, cost);
     }
 
-    /// The first packet leaves; `cost` tells what it took.
+    /// Dequeues the first packet; `cost` returns its occupancy.
     pub(crate) fn pop_front(&mut self, lane: u32, cost: impl Fn(&Entry) -> u64) -> Option<(Entry, T)> {
         let popped = self.lanes[lane as usize].queue.pop_front()?;
         self.use_less(lane, cost(&popped.0));
         Some(popped)
     }
 
-    /// The last packet leaves; `cost` tells what it took.
+    /// Removes the last packet; `cost` returns its occupancy.
     pub(crate) fn pop_back(&mut self, lane: u32, cost: impl Fn(&Entry) -> u64) -> Option<(Entry, T)> {
         let popped = self.lanes[lane as usize].queue.pop_back()?;
         self.use_less(lane, cost(&popped.0));
         Some(popped)
     }
 
-    /// Counts anew what packets take of the limit, as `cost` tells.
+    /// Recomputes the occupancy of all lanes with `cost`.
     pub(crate) fn recount(&mut self, cost: impl Fn(&Entry) -> u64) {
         self.by_use.clear();
         for (number, lane) in (0..).zip(&mut self.lanes) {
@@ -134,19 +133,19 @@ impl<S: Default, T> Lanes<S, T> {
         }
     }
 
-    /// The lane that uses most; `preferred` if none uses more than it.
+    /// Returns the lane with the highest occupancy; `preferred` on a tie.
     pub(crate) fn longest(&self, preferred: u32) -> Option<u32> {
         let &(most, lane) = self.by_use.last()?;
         let mine = &self.lanes[preferred as usize];
         Some(if mine.used == most && !mine.is_empty() { preferred } else { lane })
     }
 
-    /// The number of lanes that hold packets.
+    /// Returns the number of non-empty lanes.
     pub(crate) fn busy(&self) -> usize {
         self.by_use.len()
     }
 
-    /// The number of places that there are, in use or not.
+    /// Returns the number of slots, used or not.
     #[cfg(test)]
     pub(crate) fn places(&self) -> usize {
         self.lanes.len()

@@ -1,22 +1,22 @@
-//! The treatment of packets by a router or a wire: queue disciplines, loss and impairment processes, capacity traces.
+//! Packet treatment by routers and wires: queue disciplines, loss and impairment processes, capacity traces.
 //!
-//! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
-//! keeps. The simulator and live emulation use the same code.
+//! This crate does not know packet contents. A queue holds [`Entry`]s: small values that identify a packet kept by its
+//! owner. The simulator and live emulation share this code.
 //!
-//! - [`Discipline`]: the contract of a queue, and [`Configure`] that of its configuration. [`Any`] is one of those that
-//!   keep it, of this crate or another, as a [`DisciplineSpec`] chooses:
-//!   [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`], [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue
-//!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`]; for L4S [`DualPi2`]; held to a rate by a
-//!   [`Policer`].
-//! - [`feedback`]: what routers tell sources of the congestion of a queue.
-//! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
-//!   [`ImpairmentSpec`] says.
-//! - [`CapacityTrace`]: a link whose rate varies, in mahimahi's format; a [`CapacityClock`] plays it. [`Onset`]: shapers, and radios
-//!   that sleep. [`RhythmSpec`]: rates and delays that change every so often.
-//! - [`delay`]: random delays of a wire; [`Aggregation`]: one that carries packets in batches; [`EcnTreatment`]: what becomes of ECN.
+//! - [`Discipline`] is the interface of a queue, and [`Configure`] that of its configuration. [`Any`] is any discipline
+//!   of this or another crate, selected by a [`DisciplineSpec`]: [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`],
+//!   [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue management [`Red`], [`CoDel`], [`Pie`]; with both
+//!   [`FqCoDel`]; for L4S [`DualPi2`]; rate-limited by a [`Policer`].
+//! - [`feedback`]: congestion feedback from routers to sources.
+//! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, corruption and reordering on a wire, configured by an
+//!   [`ImpairmentSpec`].
+//! - [`CapacityTrace`]: a variable-rate link in mahimahi's format, replayed by a [`CapacityClock`]. [`Onset`]:
+//!   service-start delays of shapers and sleeping radios. [`RhythmSpec`]: periodic variation of rate and delay.
+//! - [`delay`]: random delays of a wire. [`Aggregation`]: delivery in batches. [`EcnTreatment`]: treatment of the ECN
+//!   field.
 //!
-//! Every random draw comes from a [`Stream`](thalweg_proto::random::Stream) that is handed in, and every description
-//! has a `check` that tells what is wrong with it. What no check has seen may act oddly, but never panics.
+//! Every random draw comes from a caller-supplied [`Stream`](thalweg_proto::random::Stream). Every description has a
+//! `check` that reports its first error. Unchecked descriptions may behave oddly, but never cause a panic.
 
 #[macro_use]
 mod list;

@@ -1,7 +1,7 @@
 //! The list of disciplines.
 
-/// Hands the list of disciplines to the macro `$hand_to`, which makes of it what it needs: their types here, their
-/// descriptions in the catalogue. A line names the file, in both places; the order is that of references.
+/// Passes the list of disciplines to the macro `$hand_to`, which generates code from it: the types here, and the
+/// descriptions in the catalogue. A line names the file, in both places; references follow its order.
 #[macro_export]
 macro_rules! disciplines {
     ($hand_to:ident) => {

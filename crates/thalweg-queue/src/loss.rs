@@ -1,17 +1,16 @@
-//! The choice of the packets that a wire loses.
+//! Packet loss processes.
 
 use crate::LossSpec;
 use crate::trials::Trials;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 
-/// Decides for each packet in turn whether it is lost, as a [`LossSpec`] says.
+/// Decides for each packet in turn whether it is lost, from a [`LossSpec`].
 ///
-/// A packet that is not lost costs no random draw but where losses are correlated or of bits. In the model of Gilbert and Elliott,
-/// - the chain starts in its stationary distribution, as if packets had always passed, so that
-///   [`LossSpec::mean_rate`] holds from the first packet on;
-/// - a packet is lost with the probability of the state that it meets, and then the chain steps;
-/// - the chain stays in a state for a geometric number of packets, in the mean `1 / bad_to_good` packets in the bad
+/// A delivered packet takes a random draw only with correlated losses or bit errors. In the Gilbert-Elliott model,
+/// - the chain starts in its stationary distribution, so [`LossSpec::mean_rate`] holds from the first packet;
+/// - a packet is lost with the probability of the current state, then the chain steps;
+/// - the chain stays in a state for a geometric number of packets: on average `1 / bad_to_good` packets in the bad
 ///   state and `1 / good_to_bad` in the good one.
 #[derive(Clone, Debug)]
 pub struct LossProcess {
@@ -34,7 +33,7 @@ enum Kind {
         every: u64,
         seen: u64,
     },
-    /// The logarithm of the probability that a byte arrives.
+    /// Bit errors, as the logarithm of the probability that a byte arrives intact.
     BitErrors(f64),
     List {
         packets: Arc<[u64]>,
@@ -44,22 +43,21 @@ enum Kind {
 }
 
 impl LossProcess {
-    /// The process that `spec` describes, drawing from `stream`.
+    /// Creates the process of `spec`, drawing from `stream`.
     ///
-    /// Whatever the numbers, nothing panics: a probability below 0 acts as 0 and above 1 as 1.
-    /// [`LossSpec::check`] refuses such numbers.
+    /// It never panics: probabilities are clamped to 0 and 1. [`LossSpec::check`] refuses values out of range.
     pub fn new(spec: &LossSpec, mut stream: Stream) -> Self {
         let kind = Kind::new(spec, &mut stream);
         Self { spec: spec.clone(), stream, kind }
     }
 
-    /// The specification that the process follows.
+    /// Returns the specification.
     pub const fn spec(&self) -> &LossSpec {
         &self.spec
     }
 
-    /// Goes over to `spec`, drawing on from the same stream. Nothing happens if that is what it does already;
-    /// otherwise a chain starts afresh, and a list counts from the next packet.
+    /// Changes to `spec`, with the same stream. An unchanged specification has no effect. Otherwise a chain restarts,
+    /// and a list counts from the next packet.
     pub fn set(&mut self, spec: &LossSpec) {
         if self.spec != *spec {
             self.spec = spec.clone();
@@ -67,7 +65,7 @@ impl LossProcess {
         }
     }
 
-    /// True if the next packet, of so many bytes, is lost.
+    /// Returns true if the next packet, of `size` bytes, is lost.
     #[inline]
     pub fn lose(&mut self, size: u32) -> bool {
         match &mut self.kind {
@@ -85,7 +83,7 @@ impl LossProcess {
             Kind::BitErrors(of_byte) => self.stream.unit() < -libm::expm1(f64::from(size) * *of_byte),
             Kind::List { packets, passed, seen } => {
                 *seen += 1;
-                // Numbers that are out of order, which a check refuses, are passed over rather than waited for.
+                // Skip numbers out of order, which a check refuses, instead of waiting for them.
                 while packets.get(*passed).is_some_and(|number| number < seen) {
                     *passed += 1;
                 }
@@ -120,26 +118,25 @@ impl Kind {
     }
 }
 
-/// The share of packets that meet the bad state in the long run. A chain that never leaves its states counts as
-/// good.
+/// Returns the stationary probability of the bad state. A chain that never changes its state counts as good.
 fn stationary_bad(good_to_bad: f64, bad_to_good: f64) -> f64 {
     if good_to_bad <= 0.0 { 0.0 } else { good_to_bad / (good_to_bad + bad_to_good) }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// The probability to leave it after a packet.
+    /// Probability to leave the state after a packet.
     leave: f64,
-    /// The probability that a packet is lost in it.
+    /// Loss probability in the state.
     loss: f64,
 }
 
-/// A two-state chain. How long a state lasts is drawn when it is entered.
+/// Two-state Markov chain. The sojourn time is drawn on entry to a state.
 #[derive(Clone, Debug)]
 struct Chain {
     here: State,
     other: State,
-    /// Packets that will meet this state after the next one.
+    /// Remaining packets in this state after the next one.
     stay: u64,
     losses: Trials,
 }
@@ -163,10 +160,10 @@ impl Chain {
 }
 
 impl LossSpec {
-    /// The share of packets that is lost in the long run, 0 to 1; zero for a list, which ends.
+    /// Returns the long-run loss rate, 0 to 1; zero for a list, which ends.
     ///
-    /// Of bit errors it is that of packets of 1500 bytes; of correlated losses the probability, which they miss the more the less
-    /// it is like one half, as their numbers are not uniform.
+    /// For bit errors it is that of packets of 1500 bytes. For correlated losses it is the nominal probability; as
+    /// their numbers are not uniform, the actual rate deviates more the further that is from one half.
     ///
     /// For the chain it is `(r·loss_good + p·loss_bad) / (p + r)` with p = `good_to_bad`, r = `bad_to_good`.
     pub fn mean_rate(&self) -> f64 {
@@ -182,17 +179,17 @@ impl LossSpec {
         }
     }
 
-    /// The mean number of packets lost in a row, counting from a loss that follows a packet that arrived; zero
-    /// where nothing is ever lost and for a list, infinite where everything is.
+    /// Returns the mean number of consecutive losses, counted from a loss after a delivered packet; zero without losses
+    /// and for a list, infinite if every packet is lost.
     ///
-    /// For a chain with `loss_good` = 0 and `loss_bad` = 1 it is the sojourn in the bad state, `1 / bad_to_good`;
+    /// For a chain with `loss_good` = 0 and `loss_bad` = 1 it is the sojourn time in the bad state, `1 / bad_to_good`;
     /// for independent losses `1 / (1 - probability)`.
     pub fn mean_burst(&self) -> f64 {
         let rate = self.mean_rate();
         if rate <= 0.0 {
             return 0.0;
         }
-        // The mean burst is the rate of losses over the rate at which bursts begin.
+        // Mean burst length = loss rate / rate of burst starts.
         let begin = match *self {
             Self::GilbertElliott { good_to_bad: p, bad_to_good: r, loss_good, loss_bad } => {
                 let bad = stationary_bad(p, r);
@@ -200,14 +197,14 @@ impl LossSpec {
                 let after_bad = r * loss_good + (1.0 - r) * loss_bad;
                 (1.0 - bad) * (1.0 - loss_good) * after_good + bad * (1.0 - loss_bad) * after_bad
             }
-            // Each is alone.
+            // Every loss is isolated.
             Self::Periodic { every } if every > 1 => rate,
             _ => rate * (1.0 - rate),
         };
         rate / begin
     }
 
-    /// True if no packet is ever lost.
+    /// Returns true if no packet is ever lost.
     pub fn is_lossless(&self) -> bool {
         match self {
             Self::List(packets) => packets.is_empty(),
@@ -218,7 +215,7 @@ impl LossSpec {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the exact rules of losses; their statistics are in `tests/losses.rs`.
+    //! Tests the exact rules of losses; their statistics are tested in `tests/losses.rs`.
     use super::*;
 
     fn lost(spec: &LossSpec, n: u64) -> Vec<u64> {
@@ -265,7 +262,7 @@ mod tests {
         let uniform = LossSpec::Uniform { probability: 0.2 };
         assert!((uniform.mean_burst() - 1.25).abs() < 1e-12);
         assert!(LossSpec::Uniform { probability: 1.0 }.mean_burst().is_infinite());
-        // A chain whose states lose alike is independent loss.
+        // A chain with equal loss in both states is independent loss.
         let same =
             LossSpec::GilbertElliott { good_to_bad: 0.3, bad_to_good: 0.4, loss_good: 0.2, loss_bad: 0.2 };
         assert!((same.mean_burst() - 1.25).abs() < 1e-12);
@@ -287,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_none_does_not_panic() {
-        // What a check refuses must still not hurt.
+        // Invalid values must not cause a panic.
         for bad in [f64::NAN, f64::INFINITY, -1.0, 2.0] {
             lost(&LossSpec::Uniform { probability: bad }, 10);
             let (a, b) = (bad, bad);

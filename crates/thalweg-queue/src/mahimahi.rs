@@ -1,46 +1,46 @@
-//! The trace files of mahimahi's `mm-link`.
+//! Trace files of mahimahi's `mm-link`.
 
 use crate::{CapacityError, CapacityTrace};
 use std::fmt;
 use std::io::{self, BufRead, BufWriter, Write};
 use thalweg_proto::units::{Duration, Time};
 
-/// Bytes that one line of a trace file lets go.
+/// Bytes per line of a trace file.
 const BYTES: u32 = 1500;
 
-/// Lines beyond which a file is refused: 400 MB of memory, ten minutes at 1 Gbit/s or 14 hours at 12 Mbit/s.
+/// Maximum number of lines of a file: 400 MB of memory, ten minutes at 1 Gbit/s or 14 hours at 12 Mbit/s.
 pub(crate) const MAX_LINES: usize = 50_000_000;
 
-/// Longer lines are refused unread; a time of 20 digits is already beyond what can be stored.
+/// Maximum line length; longer lines are refused unread. A time of 20 digits already exceeds the range.
 const MAX_LINE_LENGTH: u64 = 32;
 
 const PICOS_PER_MILLI: u64 = 1_000_000_000;
 
 impl CapacityTrace {
-    /// Reads mahimahi's format: one whole number of milliseconds a line, not descending, each line one opportunity
-    /// of 1500 bytes; the trace repeats with the last line's time as its period.
+    /// Reads mahimahi's format: one whole number of milliseconds per line, in non-descending order. Each line is one
+    /// opportunity of 1500 bytes. The trace repeats, with the last line's time as its period.
     ///
-    /// A line may end in a carriage return; beyond that, what mahimahi refuses is refused. Memory is bounded by the
-    /// greatest number of lines, 50 million, whatever the file.
+    /// A line may end in a carriage return; otherwise the reader refuses what mahimahi refuses. The maximum of 50
+    /// million lines bounds the memory.
     ///
     /// # Errors
-    /// [`TraceError`], with the line's number from 1 and what was expected.
+    /// Returns a [`TraceError`] with the line number, from 1, and the expected content.
     pub fn read(reader: impl BufRead) -> Result<Self, TraceError> {
         read(reader, MAX_LINES)
     }
 
-    /// Reads mahimahi's format from text in memory, as [`read`](Self::read) does.
+    /// Parses mahimahi's format from text in memory, like [`read`](Self::read).
     ///
     /// # Errors
-    /// As for [`read`](Self::read).
+    /// Returns the errors of [`read`](Self::read).
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         Self::read(text.as_bytes())
     }
 
-    /// Writes mahimahi's format. Reading gives the same trace back.
+    /// Writes mahimahi's format. Reading returns the same trace.
     ///
     /// # Errors
-    /// [`TraceWriteError`] if the format cannot tell this trace, in which case nothing has been written, or if
+    /// Returns a [`TraceWriteError`] if the format cannot represent this trace, in which case nothing is written, or if
     /// writing fails.
     pub fn write(&self, writer: impl Write) -> Result<(), TraceWriteError> {
         self.check().map_err(TraceWriteError::Invalid)?;
@@ -93,7 +93,7 @@ fn read(mut reader: impl BufRead, max_lines: usize) -> Result<CapacityTrace, Tra
     Ok(CapacityTrace { opportunities, period: Duration::from_millis(last), bytes: BYTES })
 }
 
-/// The number that a line consists of.
+/// Parses a line as a number.
 fn millis(text: &[u8], line: u64) -> Result<u64, TraceError> {
     if text.is_empty()
         || text.iter().any(|byte| !byte.is_ascii_digit())
@@ -110,44 +110,44 @@ fn millis(text: &[u8], line: u64) -> Result<u64, TraceError> {
         .ok_or(TraceError::TooLarge { line })
 }
 
-/// The reason for which a file is not a trace.
+/// Reason for an invalid trace file.
 #[derive(Debug)]
 pub enum TraceError {
-    /// A line is not a whole number, or is empty.
+    /// Line that is not a whole number, or empty.
     NotAnInteger {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// The text that stands there; its beginning, if it is long.
+        /// Text of the line; only its beginning if it is long.
         found: String,
     },
-    /// A time is later than 213 days, the largest that can be told.
+    /// Time above the maximum of 213 days.
     TooLarge {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
     },
-    /// A time is before that of the line above.
+    /// Time earlier than that of the previous line.
     Descending {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// Its time in milliseconds.
+        /// Time of the line, in milliseconds.
         found: u64,
-        /// The time above it.
+        /// Time of the previous line, in milliseconds.
         last: u64,
     },
-    /// The file has no line.
+    /// File without lines.
     Empty,
-    /// The last line's time, which is the period, is zero.
+    /// Period (the last line's time) of zero.
     NoPeriod,
-    /// The file has more lines than are read.
+    /// Too many lines.
     TooMany {
-        /// The most lines that are read.
+        /// Maximum number of lines.
         max: usize,
     },
-    /// Reading failed.
+    /// Read error.
     Io {
-        /// The line that was to be read, from 1.
+        /// Line number at the error, from 1.
         line: u64,
-        /// The error that the system reports.
+        /// System error.
         error: io::Error,
     },
 }
@@ -191,18 +191,18 @@ impl std::error::Error for TraceError {
     }
 }
 
-/// The reason for which a trace was not written.
+/// Reason why a trace was not written.
 #[derive(Debug)]
 pub enum TraceWriteError {
-    /// The trace itself is wrong.
+    /// Invalid trace.
     Invalid(CapacityError),
-    /// Its opportunities are not of 1500 bytes but of this many.
+    /// Opportunities of this many bytes instead of 1500.
     Bytes(u32),
-    /// Its period is not the time of its last opportunity.
+    /// Period that differs from the time of the last opportunity.
     Period(Duration),
-    /// An opportunity is not at a whole millisecond but at this time.
+    /// Opportunity that is not at a whole millisecond.
     Fraction(Time),
-    /// Writing failed.
+    /// Write error.
     Io(io::Error),
 }
 
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_refused() {
-        // Invalid UTF-8 is told as such and does no harm.
+        // Invalid UTF-8 is reported as such.
         assert!(matches!(
             CapacityTrace::read(&b"1\n\xff\xfe\n"[..]),
             Err(TraceError::NotAnInteger { line: 2, .. })

@@ -1,38 +1,38 @@
-//! The time at which a transmitter that is free may begin with a packet: shapers, and radios that sleep.
+//! Service-start delay of a free transmitter: shapers and sleeping radios.
 
 use crate::tokens::TokenBucket;
 use crate::{SpecError, TokenBucketSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 
-/// A state that a transmitter falls into when nothing is sent.
+/// Sleep state of an idle transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SleepSpec {
-    /// After so long without a packet.
+    /// Idle time before the transmitter enters the state.
     pub after: Duration,
-    /// The time that it then takes before the next packet.
+    /// Wake-up time before the next packet.
     pub wake: Duration,
 }
 
-/// The things that keep a free transmitter from beginning at once.
+/// Causes of service-start delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OnsetSpec {
-    /// The bucket that packets wait for tokens of.
+    /// Token bucket of the shaper; packets wait for its tokens.
     pub shaper: Option<TokenBucketSpec>,
-    /// The states that it falls into, from the first on.
+    /// Sleep states, from the lightest to the deepest.
     pub sleep: Arc<[SleepSpec]>,
 }
 
 impl OnsetSpec {
-    /// True if a free transmitter begins at once.
+    /// Returns true if a free transmitter starts at once.
     pub fn is_none(&self) -> bool {
         self.shaper.is_none() && self.sleep.is_empty()
     }
 
-    /// Checks that the bucket has a rate and a size, and that states come one after another, each deeper.
+    /// Checks that the bucket has a rate and a size, and that sleep states are ordered by time and depth.
     ///
     /// # Errors
-    /// [`SpecError`] names what is wrong.
+    /// Returns the first error as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         if let Some(shaper) = &self.shaper {
             shaper.check()?;
@@ -42,7 +42,7 @@ impl OnsetSpec {
     }
 }
 
-/// [`OnsetSpec`] at work.
+/// State of an [`OnsetSpec`].
 #[derive(Clone, Debug)]
 pub struct Onset {
     bucket: Option<TokenBucket>,
@@ -50,12 +50,13 @@ pub struct Onset {
 }
 
 impl Onset {
-    /// A transmitter with a full bucket.
+    /// Creates the state with a full bucket.
     pub fn new(spec: &OnsetSpec) -> Self {
         Self { bucket: spec.shaper.as_ref().map(TokenBucket::new), sleep: Arc::clone(&spec.sleep) }
     }
 
-    /// The time at which the transmitter begins with a packet of `size` bytes that is its turn at `now`, after nothing since `idle`.
+    /// Returns the start time of a packet of `size` bytes that is next at `now`; the transmitter has been idle since
+    /// `idle`.
     pub fn begin(&mut self, now: Time, idle: Time, size: u64) -> Time {
         let asleep = self.sleep.iter().rev().find(|state| now.since(idle) >= state.after);
         let awake = now + asleep.map_or(Duration::ZERO, |state| state.wake);

@@ -1,24 +1,24 @@
-//! The rule for whose packet is lost when flows share a buffer that is full.
+//! Drop rule for a full buffer shared by several flows.
 
 use crate::lanes::Lanes;
 use crate::room::Room;
 use crate::{Entry, Limit};
 
-/// The rule for whose packet is lost when a buffer that several queues share is full.
+/// Drop rule for a full buffer shared by several queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// The longest queue loses its last packet (McKenney 1991).
+    /// The longest queue drops its last packet (McKenney 1991).
     #[default]
     LongestTail,
-    /// The longest queue loses its first packet, which tells its sender earlier.
+    /// The longest queue drops its first packet, which notifies its sender earlier.
     LongestHead,
-    /// The arrival is lost once its queue holds the limit divided by the number of queues with packets, even if there
-    /// is room; otherwise the longest queue loses its last packet.
+    /// An arrival is dropped once its queue holds the limit divided by the number of backlogged queues, even if there
+    /// is room; otherwise the longest queue drops its last packet.
     Share,
 }
 
 impl Overflow {
-    /// True if an arrival for the lane of `key` is dropped without regard to how much room there is.
+    /// Returns true if an arrival for the lane of `key` is dropped regardless of room.
     pub(crate) fn refuses<S: Default, T>(
         self,
         lanes: &Lanes<S, T>,
@@ -36,7 +36,7 @@ impl Overflow {
         (used + room.cost(entry)).saturating_mul(others as u64 + 1) > limit
     }
 
-    /// Takes out the packet that is to go, and tells its lane. Among lanes that use equally much it is `mine`.
+    /// Removes the packet to drop, and returns its lane. On a tie the lane is `mine`.
     pub(crate) fn victim<S: Default, T>(
         self,
         lanes: &mut Lanes<S, T>,

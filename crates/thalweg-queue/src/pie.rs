@@ -6,22 +6,22 @@ use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError,
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
-/// The parameters of [`Pie`].
+/// Parameters of [`Pie`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// The wait that is aimed at.
+    /// Target delay.
     pub target: Duration,
-    /// The time after which the probability is computed anew, again and again, above zero.
+    /// Update interval of the probability, above zero.
     pub update: Duration,
-    /// The amount that a second above the target adds to the probability at each update, 0 or more.
+    /// Gain per second of delay above the target, per update, 0 or more.
     pub alpha: f64,
-    /// The amount that a second more than at the last update adds to the probability, 0 or more.
+    /// Gain per second of delay increase since the last update, 0 or more.
     pub beta: f64,
-    /// A burst as long as this passes a queue that was short before.
+    /// Maximum burst that passes a previously short queue.
     pub max_burst: Duration,
-    /// Marks packets that may be marked while the probability is at most this, 0 to 1; 0 never marks.
+    /// Maximum probability for marking ECN-capable packets instead of dropping them, 0 to 1; 0 never marks.
     pub ecn_threshold: f64,
-    /// A queue of two such packets or less is left alone.
+    /// Mean packet size; a queue of at most two such packets has no drops.
     pub mean_packet: Bytes,
 }
 
@@ -39,8 +39,8 @@ impl Default for PieConfig {
     }
 }
 
-/// Proportional Integral controller Enhanced (RFC 8033): arrivals are dropped at random with a probability that a
-/// controller keeps such that packets wait for about the target.
+/// Proportional Integral controller Enhanced (RFC 8033): arrivals are dropped at random. A controller adjusts the drop
+/// probability to keep the queueing delay near the target.
 ///
 /// Drops are spread by the accumulated probability (section 5.4 of the RFC), and a high probability grows by 0.02 an update
 /// at most (section 5.5).
@@ -60,18 +60,18 @@ pub struct Pie {
     queue: Stamped,
     stream: Stream,
     probability: f64,
-    /// The sum of the probabilities since the last drop.
+    /// Accumulated probability since the last drop.
     accumulated: f64,
-    /// The time for which the last packet waited.
+    /// Sojourn time of the last packet.
     wait: Duration,
-    /// That, at the last update.
+    /// Sojourn time at the last update.
     last_wait: Duration,
     burst_allowance: Duration,
     next_update: Time,
 }
 
 impl Pie {
-    /// An empty queue that holds no more than `limit` and draws from `stream`.
+    /// Creates an empty queue with this limit that draws from `stream`.
     pub const fn new(limit: Limit, config: PieConfig, stream: Stream) -> Self {
         Self {
             config,
@@ -86,12 +86,12 @@ impl Pie {
         }
     }
 
-    /// The probability of a drop, as of the last update.
+    /// Returns the drop probability, as of the last update.
     pub const fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Makes up for the updates that were due until now.
+    /// Performs the updates due until now.
     fn catch_up(&mut self, now: Time) {
         let every = self.config.update.max(Duration::from_picos(1));
         while self.next_update <= now {
@@ -141,7 +141,7 @@ impl Pie {
         self.last_wait = wait;
     }
 
-    /// True if an arrival is to be dropped: sections 4.1 and 5.4 of the RFC.
+    /// Returns true if an arrival is to be dropped: sections 4.1 and 5.4 of the RFC.
     fn drops(&mut self) -> bool {
         if self.probability <= 0.0 {
             self.accumulated = 0.0;
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn short_waits_and_small_queues_are_left_alone() {
-        // A wait below half the target with a probability below 0.2; and two packets that wait whatever the probability.
+        // A delay below half the target with a probability below 0.2; and two queued packets at any probability.
         let mut queue = queue(PieConfig { max_burst: Duration::ZERO, ..PieConfig::default() });
         (queue.probability, queue.last_wait) = (0.19, Duration::from_millis(7));
         queue.next_update = ms(1000);

@@ -7,26 +7,26 @@ use crate::{
 };
 use thalweg_proto::units::{Bytes, Rate, Time};
 
-/// The parameters of [`Policer`].
+/// Parameters of [`Policer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerConfig {
-    /// The rate that passes in the long run.
+    /// Long-term rate.
     pub rate: Rate,
-    /// The bytes that pass at once after a pause.
+    /// Burst after a pause, in bytes.
     pub burst: Bytes,
 }
 
 impl PolicerConfig {
-    /// The bucket that arrivals need tokens of.
+    /// Returns the token bucket.
     pub const fn bucket(&self) -> TokenBucketSpec {
         TokenBucketSpec { rate: self.rate, burst: self.burst }
     }
 }
 
-/// First come, first served, for what a token bucket lets in: an arrival without tokens for all of its bytes is dropped, whatever
-/// room there is (the red packets of RFC 2697 with an excess burst of 0; Flach et al. 2016).
+/// FIFO behind a token-bucket policer: an arrival without tokens for all of its bytes is dropped, whatever the room
+/// (the red packets of RFC 2697 with an excess burst of 0; Flach et al. 2016).
 ///
-/// Tokens are taken by what is let in, also where it then finds no room. Urgent packets are let in without.
+/// Admitted arrivals take tokens even if they then find no room. Urgent packets need no tokens.
 #[derive(Clone, Debug)]
 pub struct Policer {
     bucket: TokenBucket,
@@ -34,7 +34,7 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// An empty queue that holds no more than `limit`, behind a full bucket.
+    /// Creates an empty queue with this limit, behind a full bucket.
     pub fn new(limit: Limit, config: PolicerConfig) -> Self {
         Self { bucket: TokenBucket::new(&config.bucket()), queue: Fcfs::new(limit) }
     }
@@ -87,7 +87,7 @@ impl Configure for PolicerConfig {
     }
 
     fn traits(&self) -> Traits {
-        // What finds the line free takes tokens too.
+        // Packets that find the line idle take tokens too.
         Traits { marks: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 

@@ -5,10 +5,10 @@ use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, T
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
-/// The parameters of [`Priority`].
+/// Parameters of [`Priority`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityConfig {
-    /// An arrival that finds no room pushes out the last packets of lower priorities; otherwise it is dropped.
+    /// Push-out: an arrival without room displaces the last packets of lower priorities; otherwise it is dropped.
     pub push_out: bool,
 }
 
@@ -18,8 +18,8 @@ impl Default for PriorityConfig {
     }
 }
 
-/// Strict priority: a packet leaves only when none of a higher [priority](Entry::priority) waits (head-of-line priority
-/// without preemption, Cobham 1954). Packets of a priority leave in the order in which they came.
+/// Strict priority: a packet leaves only if no packet of a higher [priority](Entry::priority) is queued (head-of-line
+/// priority without preemption, Cobham 1954). Packets of one priority leave in arrival order.
 ///
 /// All priorities share the buffer. Urgent packets leave before all others; an urgent arrival without room is dropped.
 #[derive(Clone, Debug)]
@@ -27,11 +27,11 @@ pub struct Priority {
     config: PriorityConfig,
     room: Room,
     urgent: VecDeque<Entry>,
-    /// One line for each priority, the highest first.
+    /// One FIFO per priority, the highest first.
     levels: [VecDeque<Entry>; LEVELS],
 }
 
-/// Priorities from 1 to this; what is beyond is of the lowest.
+/// Number of priorities, from 1; larger numbers count as the lowest.
 const LEVELS: usize = 6;
 
 const fn level(entry: &Entry) -> usize {
@@ -40,12 +40,12 @@ const fn level(entry: &Entry) -> usize {
 }
 
 impl Priority {
-    /// An empty queue that holds no more than `limit`.
+    /// Creates an empty queue with this limit.
     pub fn new(limit: Limit, config: PriorityConfig) -> Self {
         Self { config, room: Room::new(limit), urgent: VecDeque::new(), levels: Default::default() }
     }
 
-    /// The level of the lowest priority that has packets.
+    /// Returns the level of the lowest priority with packets.
     fn lowest(&self) -> Option<usize> {
         self.levels.iter().rposition(|level| !level.is_empty())
     }
@@ -61,7 +61,7 @@ impl Discipline for Priority {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
         }
-        // The arrival is the last of its own priority: if nobody is below, it is the one that goes.
+        // The arrival is the last of its own priority: without lower priorities it is the victim.
         self.room.take(&entry);
         self.levels[level(&entry)].push_back(entry);
         while self.room.is_exceeded() {

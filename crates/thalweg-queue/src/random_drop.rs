@@ -4,19 +4,18 @@ use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Stre
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Time;
 
-/// The configuration of [`RandomDrop`], which has no parameters.
+/// Configuration of [`RandomDrop`], without parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RandomDropConfig;
 
-/// First come, first served; when the arrival finds no room, chance decides who goes (Liang 1991, after Mankin 1990).
+/// FIFO with random drop: if the arrival finds no room, a random packet is dropped (Liang 1991, after Mankin 1990).
 ///
-/// Exactly one uniform draw is made among all packets that wait, urgent ones included, and the arrival. The one
-/// drawn is dropped, except that a waiting packet smaller than the arrival is spared and the arrival dropped in its
-/// place: dropping it might not make enough room, and drawing again could go on for ever. The sizes are compared
-/// under a limit in packets too, as the rule is stated without regard to how the buffer is measured.
+/// One uniform draw is made among all queued packets, including urgent ones, and the arrival. The drawn packet is
+/// dropped. If it is queued and smaller than the arrival, the arrival is dropped instead: dropping the smaller packet
+/// might not make enough room, and repeated draws might never end. Sizes are compared under a limit in packets too, as
+/// the rule does not depend on the unit of the buffer.
 ///
-/// An urgent arrival that finds no room is dropped without a draw. Otherwise urgent packets are served as by
-/// [`Fcfs`].
+/// An urgent arrival without room is dropped without a draw. Otherwise urgent packets are served as by [`Fcfs`].
 #[derive(Clone, Debug)]
 pub struct RandomDrop {
     queue: Fcfs,
@@ -24,17 +23,17 @@ pub struct RandomDrop {
 }
 
 impl RandomDrop {
-    /// An empty queue that holds no more than `limit` and draws from `stream`.
+    /// Creates an empty queue with this limit that draws from `stream`.
     pub const fn new(limit: Limit, stream: Stream) -> Self {
         Self { queue: Fcfs::new(limit), stream }
     }
 
-    /// The most that is held.
+    /// Returns the limit.
     pub const fn limit(&self) -> Limit {
         self.queue.limit()
     }
 
-    /// Draws who goes, the arrival or a waiting packet that it then replaces, and returns the one who does.
+    /// Draws the victim, either the arrival or a queued packet that it replaces, and returns it.
     #[cold]
     fn overflow(&mut self, arrival: Entry) -> Entry {
         if arrival.urgent {
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_smaller_victim_is_spared() {
-        // All that wait are smaller than the arrival, so the arrival goes whatever is drawn.
+        // All queued packets are smaller than the arrival, so the arrival is dropped for any draw.
         for seed in 0..100 {
             let stream = Stream::new(seed, "test", 0);
             let mut queue = queue(Limit::Bytes(400), &stream, &[100, 99, 100, 100]);
@@ -179,7 +178,7 @@ mod tests {
 
     #[test]
     fn an_urgent_arrival_that_finds_no_room_is_dropped_without_a_draw() {
-        // Whatever the seed, the urgent arrival goes, and the stream has not moved.
+        // For any seed the urgent arrival is dropped, and the stream has not advanced.
         for seed in 0..50 {
             let mut stream = Stream::new(seed, "test", 0);
             let mut queue = queue(Limit::Packets(2), &stream, &[100; 2]);

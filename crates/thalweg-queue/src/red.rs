@@ -5,38 +5,39 @@ use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Spec
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
 
-/// The unit that [`Red`] measures a queue in.
+/// Unit of [`Red`]'s queue lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedUnit {
     /// Packets of any size: thresholds are numbers of packets.
     #[default]
     Packets,
-    /// Bytes: thresholds are numbers of bytes, and a packet is the more likely to be dropped the larger it is.
+    /// Bytes: thresholds are in bytes, and the drop probability grows with the packet size.
     Bytes,
 }
 
-/// The parameters of [`Red`].
+/// Parameters of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// The unit that lengths and thresholds are measured in.
+    /// Unit of lengths and thresholds.
     pub unit: RedUnit,
-    /// Below this average length nothing is dropped. 0 or more, in `unit`.
+    /// Average length below which nothing is dropped. 0 or more, in `unit`.
     pub min_threshold: f64,
-    /// At this average length the probability reaches `max_probability`. Above `min_threshold`, in `unit`.
+    /// Average length at which the probability reaches `max_probability`. Above `min_threshold`, in `unit`.
     pub max_threshold: f64,
-    /// The weight of the length in the average of lengths, above 0 and at most 1.
+    /// Weight of a new sample in the moving average, above 0 and at most 1.
     pub weight: f64,
-    /// The probability of a drop just below `max_threshold`, above 0 and at most 1.
+    /// Drop probability just below `max_threshold`, above 0 and at most 1.
     pub max_probability: f64,
-    /// From `max_threshold` on the probability grows to 1 at twice `max_threshold`; otherwise it is 1 at once.
+    /// Gentle mode: from `max_threshold` on the probability grows to 1 at twice `max_threshold`; otherwise it is 1 at
+    /// once.
     pub gentle: bool,
-    /// Marks packets that may be marked, in place of dropping them.
+    /// Marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// Drops packets that may be marked too where the probability is 1 (RFC 3168, section 7). Linux marks them unless it is told
-    /// `harddrop`.
+    /// Drops ECN-capable packets too where the probability is 1 (RFC 3168, section 7). Linux marks them unless
+    /// `harddrop` is set.
     pub hard_drop: bool,
-    /// The size of a usual packet, above zero: tells how long one takes to send, for the average in idle times, and is
-    /// the measure of sizes where `unit` is bytes.
+    /// Typical packet size, above zero. It determines the transmission time for the average in idle times, and the
+    /// reference size where `unit` is bytes.
     pub mean_packet: Bytes,
 }
 
@@ -56,13 +57,13 @@ impl Default for RedConfig {
     }
 }
 
-/// Random Early Detection (Floyd and Jacobson 1993): packets are dropped at random, the more likely the longer the queue
-/// has been on average, so that senders slow down before it is full.
+/// Random Early Detection (Floyd and Jacobson 1993): packets are dropped at random, with a probability that grows with
+/// the average queue length. Senders thus slow down before the queue is full.
 ///
-/// The average follows the queue's length at each arrival with a small weight. In idle times it falls as if small packets
-/// had met an empty queue. Between the thresholds the probability grows in proportion to the average, and from one drop to
-/// the next with every packet that is spared, which spaces drops evenly. Beyond, it is 1, or grows to 1 slowly where it is
-/// `gentle` (Floyd 2000, recommended by the authors since).
+/// The average is an exponentially weighted moving average of the queue length at arrivals. In idle times it decays as
+/// if small packets had met an empty queue. Between the thresholds the probability grows linearly with the average. It
+/// also grows with every packet accepted since the last drop, which spaces drops evenly. Beyond the maximum threshold
+/// it is 1, or grows to 1 slowly in `gentle` mode (Floyd 2000, recommended by the authors since).
 ///
 /// An arrival without room is dropped in any case. Urgent packets leave before all others, and are never dropped early.
 ///
@@ -78,16 +79,16 @@ pub struct Red {
     queue: Fcfs,
     stream: Stream,
     average: f64,
-    /// Packets spared since the last drop; `None` while the average is below the minimum.
+    /// Packets accepted since the last drop; `None` while the average is below the minimum.
     count: Option<u64>,
-    /// The time at which the packet last taken from the queue has left the line.
+    /// Time at which the last dequeued packet has left the line.
     line_free: Time,
-    /// The time at which the average was last brought up to date.
+    /// Time of the last update of the average.
     observed: Time,
     rate: Rate,
 }
 
-/// The verdict of the average on an arrival.
+/// Decision about an arrival from the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Keep,
@@ -96,7 +97,7 @@ enum Verdict {
 }
 
 impl Red {
-    /// An empty queue that holds no more than `limit` and draws from `stream`.
+    /// Creates an empty queue with this limit that draws from `stream`.
     pub const fn new(limit: Limit, config: RedConfig, stream: Stream) -> Self {
         Self {
             config,
@@ -110,7 +111,7 @@ impl Red {
         }
     }
 
-    /// The average length, in the unit of the thresholds.
+    /// Returns the average length, in the unit of the thresholds.
     pub const fn average(&self) -> f64 {
         self.average
     }
@@ -122,7 +123,7 @@ impl Red {
         }
     }
 
-    /// Counts the queue that an arrival finds in the average.
+    /// Updates the average with the queue length at an arrival.
     fn observe(&mut self, now: Time) {
         if self.queue.packets() == 0 {
             let idle = self.rate.bytes_in(now.since(self.line_free.max(self.observed))).get();
@@ -368,7 +369,7 @@ mod tests {
         assert_eq!(drops(&outcomes), 0);
         assert!(marks.abs_diff(1000) < 60, "{marks}");
         assert_eq!(drops(&steady(config, 15, 100, entry(1000, Ecn::Ect0))), 100);
-        // Linux without `harddrop` marks them, and drops what may not be marked.
+        // Linux without `harddrop` marks them, and drops Not-ECT packets.
         let soft = RedConfig { hard_drop: false, ..config };
         let outcomes = steady(soft, 15, 100, entry(1000, Ecn::Ect0));
         assert!(outcomes.iter().all(|outcome| *outcome == (None, true)));

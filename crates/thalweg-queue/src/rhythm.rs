@@ -1,40 +1,41 @@
-//! Paths that change in a rhythm, as those over low orbits do.
+//! Periodic variation of paths, such as low-orbit satellite links.
 
 use crate::SpecError;
 use crate::spec::{above_zero, share};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate};
 
-/// The changes of a line at every multiple of a time.
+/// Periodic variation of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RhythmSpec {
-    /// The time from one change to the next.
+    /// Period of the variation.
     pub every: Duration,
-    /// The rate between two changes is uniform within this share of the line's, above and below.
+    /// Relative spread of the rate: uniform within this share above and below the line's rate, constant during a
+    /// period.
     pub rate_spread: f64,
-    /// The delay between two changes is the line's and a time up to this, uniform.
+    /// Maximum additional delay: uniform from zero, constant during a period.
     pub delay_spread: Duration,
-    /// The transmitter stops for this long at each change.
+    /// Outage of the transmitter at the start of each period.
     pub outage: Duration,
 }
 
-/// The rate and the delay of a line between two changes.
+/// Rate and delay of a line during one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// The rate.
+    /// Rate during the period.
     pub rate: Rate,
-    /// The delay.
+    /// Delay during the period.
     pub delay: Duration,
 }
 
 impl RhythmSpec {
-    /// The shortest time between two changes.
+    /// Minimum period.
     pub const SHORTEST: Duration = Duration::from_millis(100);
 
-    /// Checks that the rhythm has a beat, and leaves some of the rate and the time.
+    /// Checks that the period is long enough, and that rate and transmission time remain above zero.
     ///
     /// # Errors
-    /// [`SpecError`] names what is out of its range.
+    /// Returns the first value out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         share("rate-spread", self.rate_spread)?;
         if self.every < Self::SHORTEST {
@@ -43,11 +44,11 @@ impl RhythmSpec {
         above_zero("every, less the outage", self.every.saturating_sub(self.outage).as_secs_f64())
     }
 
-    /// The next beat of a line with that rate and delay, by the stream that all of its beats are drawn from.
+    /// Draws the next period of a line with that rate and delay. One stream serves all periods of a line.
     pub fn beat(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> Beat {
         let factor = 1.0 + self.rate_spread * (2.0 * stream.unit() - 1.0);
         let delay = delay + stream.uniform_duration(self.delay_spread);
-        // An endless rate stays so, and none becomes an outage.
+        // An unlimited rate stays unlimited, and no rate becomes an outage.
         let varied = rate.mul_f64(factor).max(Rate::from_bits_per_sec(1));
         Beat { rate: if rate == Rate::MAX || self.rate_spread <= 0.0 { rate } else { varied }, delay }
     }

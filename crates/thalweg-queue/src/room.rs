@@ -1,9 +1,9 @@
-//! The room that is left of a queue's limit.
+//! Occupancy of a queue relative to its limit.
 
 use crate::{DropReason, Dropped, Entry, Limit};
 use std::collections::VecDeque;
 
-/// The room under a limit, taken and left, for disciplines that keep several queues under one limit.
+/// Occupancy and limit, for disciplines with several queues under one limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     limit: Limit,
@@ -12,22 +12,22 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Nothing is taken yet.
+    /// Creates an empty occupancy.
     pub(crate) const fn new(limit: Limit) -> Self {
         Self { limit, packets: 0, bytes: 0 }
     }
 
-    /// The most that is held.
+    /// Returns the limit.
     pub(crate) const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Changes the most that is held; what is too much then is the caller's to drop.
+    /// Changes the limit; the caller drops the excess.
     pub(crate) const fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
     }
 
-    /// Drops urgent packets from the last on, until the rest fits.
+    /// Drops urgent packets from the tail until the rest fits.
     pub(crate) fn shed_urgent(&mut self, urgent: &mut VecDeque<Entry>, dropped: &mut Vec<Dropped>) {
         while self.is_exceeded() {
             let Some(entry) = urgent.pop_back() else { return };
@@ -36,7 +36,7 @@ impl Room {
         }
     }
 
-    /// True if a packet of `size` bytes fits into what is left.
+    /// Returns true if a packet of `size` bytes fits.
     pub(crate) const fn fits(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(limit) => self.packets < limit,
@@ -45,7 +45,7 @@ impl Room {
         }
     }
 
-    /// More is taken than there is: something must go.
+    /// Returns true if the occupancy exceeds the limit.
     pub(crate) const fn is_exceeded(&self) -> bool {
         match self.limit {
             Limit::Packets(limit) => self.packets > limit,
@@ -54,7 +54,7 @@ impl Room {
         }
     }
 
-    /// The room that `entry` takes, in the unit of the limit: packets or bytes.
+    /// Returns the occupancy of `entry`, in the unit of the limit: packets or bytes.
     pub(crate) const fn cost(&self, entry: &Entry) -> u64 {
         match self.limit {
             Limit::Packets(_) => 1,
@@ -72,7 +72,7 @@ impl Room {
         self.bytes -= u64::from(entry.size);
     }
 
-    /// An urgent arrival joins the others of its kind, if it fits.
+    /// Enqueues an urgent arrival, if it fits.
     pub(crate) fn store_urgent(
         &mut self,
         entry: Entry,
@@ -87,7 +87,7 @@ impl Room {
         }
     }
 
-    /// The first urgent packet leaves, if there is one.
+    /// Dequeues the first urgent packet, if any.
     pub(crate) fn take_urgent(&mut self, urgent: &mut VecDeque<Entry>) -> Option<Entry> {
         let entry = urgent.pop_front()?;
         self.give_back(&entry);

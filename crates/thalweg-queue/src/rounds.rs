@@ -1,37 +1,36 @@
-//! A line that serves its flows bit by bit in rounds, emulated.
+//! Emulation of bit-by-bit round-robin service.
 
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Rate, Time};
 
-/// A place on the scale of rounds, in 2^-32 bytes: how much every flow that always had something to send has been
-/// given.
+/// Round number in 2^-32 bytes: the service received by every continuously backlogged flow.
 pub(crate) type Round = u128;
 
-/// A byte on that scale.
+/// One byte as a round number.
 const BYTE: Round = 1 << 32;
 
-/// `bytes` on the scale of rounds.
+/// Converts `bytes` to a round number.
 pub(crate) fn of_bytes(bytes: u64) -> Round {
     Round::from(bytes) * BYTE
 }
 
-/// The round number R(t) of Demers, Keshav and Shenker (1989, section 2.2).
+/// Round number R(t) of Demers, Keshav and Shenker (1989, section 2.2).
 ///
-/// It grows at μ / N, where μ is the line's rate and N the number of active flows, each counted by its weight: those whose last packet has not
-/// been sent in full if the line gave one bit to each in turn. Work is what the line has really done: packets are
-/// counted in full when the line is free again, and in between as far as the rate tells, so that a wrong or changing
-/// rate is at most a packet out.
+/// It grows at μ / N, where μ is the line's rate and N the weighted number of active flows. A flow is active until
+/// bit-by-bit round-robin service would have sent its last packet. The work counted is the work really done by the
+/// line: packets count in full when the line is free again, and before that according to the rate. A wrong or changing
+/// rate thus causes an error of at most one packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     now: Round,
-    /// Work done but too little to give every active flow the smallest unit.
+    /// Remaining work, too little for the smallest unit of every active flow.
     carry: u128,
     /// Active flows by the finish number of their last packet, with their weights.
     active: BTreeSet<(Round, u32, u32)>,
-    /// The sum of their weights.
+    /// Sum of their weights.
     weights: u128,
     rate: Rate,
-    /// The packet on the line: since when, its work, and how much of that is counted.
+    /// Packet in service: its start time, its work, and the work already counted.
     service: Option<Service>,
 }
 
@@ -51,17 +50,17 @@ impl Rounds {
         self.rate = rate;
     }
 
-    /// The round number as of the last call that counted work.
+    /// Returns the round number as of the last counted work.
     pub(crate) const fn now(&self) -> Round {
         self.now
     }
 
-    /// True while the last packet of the flow with this finish number has not been sent in full.
+    /// Returns true while the last packet of the flow with this finish number is not fully sent.
     pub(crate) fn is_active(&self, finish: Round) -> bool {
         finish > self.now
     }
 
-    /// The last finish number of a flow, which keeps its weight while it is active, changes from `old` to `new`.
+    /// Changes the last finish number of a flow from `old` to `new`. An active flow keeps its weight.
     pub(crate) fn change(&mut self, lane: u32, weight: u32, old: Round, new: Round) {
         if self.active.remove(&(old, lane, weight)) {
             self.weights -= u128::from(weight);
@@ -71,7 +70,7 @@ impl Rounds {
         }
     }
 
-    /// Counts the work that the line has done up to `now`, and tells the flows that became inactive to `ended`.
+    /// Counts the work done by the line up to `now`, and passes newly inactive flows to `ended`.
     pub(crate) fn advance(&mut self, now: Time, ended: impl FnMut(u32)) {
         if let Some(service) = &mut self.service {
             let done = of_bytes(self.rate.bytes_in(now.since(service.since)).get()).min(service.work);
@@ -81,14 +80,14 @@ impl Rounds {
         }
     }
 
-    /// The line is free: its packet is counted in full.
+    /// Completes the packet in service, and counts it in full.
     pub(crate) fn complete(&mut self, ended: impl FnMut(u32)) {
         if let Some(service) = self.service.take() {
             self.work(service.work - service.counted, ended);
         }
     }
 
-    /// The line begins to send a packet of `size` bytes of some flow.
+    /// Starts the service of a packet of `size` bytes.
     pub(crate) fn serve(&mut self, now: Time, size: u32) {
         self.service = Some(Service { since: now, work: of_bytes(u64::from(size)), counted: 0 });
     }
@@ -109,14 +108,14 @@ impl Rounds {
             self.weights -= u128::from(weight);
             ended(lane);
         }
-        // Nobody is left to be served: packets dropped after the emulated line had begun to send them leave work over.
+        // No flow is active: dropped packets whose emulated service had begun leave work over.
         self.carry = 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves that the round number grows as the paper says.
+    //! Tests that the round number grows as in the paper.
     use super::*;
     use thalweg_proto::units::Duration;
 

@@ -9,15 +9,14 @@ use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// The parameters of [`Sfq`].
+/// Parameters of [`Sfq`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SfqConfig {
-    /// The number of queues that flows are hashed to, at least 1. McKenney advises several times the number of flows.
+    /// Number of hash queues, at least 1. McKenney advises several times the number of flows.
     pub buckets: u32,
-    /// The time after which the hash is drawn anew, again and again, so that flows that share a queue do not share it
-    /// for long. `None` never does.
+    /// Perturbation interval of the hash, which limits the time that flows share a queue. `None` disables perturbation.
     pub perturbation: Option<Duration>,
-    /// The rule for whose packet is lost when there is no room.
+    /// Rule for drops without room.
     pub overflow: Overflow,
 }
 
@@ -28,10 +27,10 @@ impl Default for SfqConfig {
 }
 
 /// Stochastic Fairness Queueing (McKenney 1991): flows are hashed to a fixed number of queues, which send one packet
-/// each in turn. A full buffer takes from the longest queue.
+/// each in turn. On overflow the longest queue drops.
 ///
-/// The hash is drawn from a random stream, and drawn anew after every [`perturbation`](SfqConfig::perturbation). Packets
-/// that wait are then put in their new queues in the order in which they came, so that those of a flow stay in order.
+/// The hash is drawn from a random stream, and redrawn after every [`perturbation`](SfqConfig::perturbation). Queued
+/// packets then move to their new queues in arrival order, so packets of a flow stay in order.
 ///
 /// Urgent packets leave before all others.
 ///
@@ -46,9 +45,9 @@ pub struct Sfq {
     config: SfqConfig,
     room: Room,
     urgent: VecDeque<Entry>,
-    /// The packets, each noted with the number of its arrival.
+    /// Queued packets with their arrival numbers.
     lanes: Lanes<(), u64>,
-    /// The queues with packets, the one to send next first.
+    /// Queues with packets, in service order.
     turns: VecDeque<u32>,
     buckets: Buckets,
     next_perturbation: Time,
@@ -56,7 +55,7 @@ pub struct Sfq {
 }
 
 impl Sfq {
-    /// An empty queue that holds no more than `limit` and draws its hash from `stream`.
+    /// Creates an empty queue with this limit, and draws its hash from `stream`.
     pub fn new(limit: Limit, config: SfqConfig, stream: Stream) -> Self {
         Self {
             config,
@@ -79,7 +78,7 @@ impl Sfq {
         lane
     }
 
-    /// Forgets a lane without packets.
+    /// Removes an empty lane.
     fn close_if_empty(&mut self, lane: u32) {
         if self.lanes.get(lane).is_empty() {
             self.turns.retain(|&turn| turn != lane);
@@ -87,7 +86,7 @@ impl Sfq {
         }
     }
 
-    /// Draws another hash if it is time.
+    /// Perturbs the hash when due.
     fn perturb_if_due(&mut self, now: Time) {
         let Some(every) = self.config.perturbation.filter(|_| now >= self.next_perturbation) else { return };
         // Periods without a packet are passed over.
@@ -204,7 +203,7 @@ impl Configure for SfqConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves SFQ: turns, who is dropped, perturbation.
+    //! Tests SFQ: service order, drops and perturbation.
     use super::*;
     use crate::testing::{drain, offer, ordinary};
 

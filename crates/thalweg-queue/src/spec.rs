@@ -1,89 +1,89 @@
-//! Impairments as plain data, and what is wrong with descriptions.
+//! Impairments as plain data, and errors of descriptions.
 
 use std::fmt;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration};
 
-/// The treatment of packets by a wire beyond delay.
+/// Impairments of a wire besides delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImpairmentSpec {
-    /// The packets that are lost.
+    /// Loss process.
     pub loss: LossSpec,
-    /// The probability that a packet arrives twice, 0 to 1.
+    /// Probability of duplication, 0 to 1.
     pub duplicate: f64,
-    /// The share of the packet before in the number that decides on this one, 0 to 1: netem's correlation of duplicates.
+    /// Share of the previous packet's random number in the current one, 0 to 1: netem's duplicate correlation.
     pub duplicate_correlation: f64,
-    /// The probability that a packet arrives damaged, so that its receiver drops it, 0 to 1.
+    /// Probability of corruption, 0 to 1; the receiver drops corrupted packets.
     pub corrupt: f64,
-    /// The same share for damage.
+    /// Correlation of corruption, 0 to 1.
     pub corrupt_correlation: f64,
-    /// Packets that are held back, so that later ones pass.
+    /// Reordering by delaying some packets.
     pub reorder: Option<ReorderSpec>,
-    /// Packets that are larger than this are lost.
+    /// Maximum packet size; larger packets are lost.
     pub largest: Option<Bytes>,
 }
 
-/// Packets that are held back.
+/// Reordering parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReorderSpec {
-    /// The probability for each packet, 0 to 1.
+    /// Probability of a delay per packet, 0 to 1.
     pub probability: f64,
-    /// The time for which the packet is held, uniform between zero and this.
+    /// Maximum delay; uniform from zero.
     pub delay: Duration,
-    /// The share of the packet before in the number that decides whether this one is held, 0 to 1: netem's correlation.
+    /// Share of the previous packet's random number in the current one, 0 to 1: netem's reorder correlation.
     pub correlation: f64,
 }
 
-/// The choice of the packets that a wire loses.
+/// Loss process of a wire.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum LossSpec {
-    /// None.
+    /// No losses.
     #[default]
     None,
-    /// Each with this probability, independently.
+    /// Independent losses with equal probability.
     Uniform {
-        /// The probability, 0 to 1.
+        /// Loss probability, 0 to 1.
         probability: f64,
     },
-    /// A two-state Markov chain that steps after each packet (Gilbert 1960, Elliott 1963).
+    /// Two-state Markov chain that steps after each packet (Gilbert 1960, Elliott 1963).
     GilbertElliott {
-        /// The probability to go from the good to the bad state.
+        /// Transition probability from the good to the bad state.
         good_to_bad: f64,
-        /// The probability to go from the bad to the good state.
+        /// Transition probability from the bad to the good state.
         bad_to_good: f64,
-        /// The loss probability in the good state.
+        /// Loss probability in the good state.
         loss_good: f64,
-        /// The loss probability in the bad state.
+        /// Loss probability in the bad state.
         loss_bad: f64,
     },
-    /// Each with this probability, and the more alike its neighbours as netem (Linux) has it: its number is that of the packet before
-    /// by the share `correlation`, and for the rest uniform in 0 to 1; it is lost where that is below the probability.
+    /// Correlated losses, as in netem (Linux): a packet's number is the previous one with weight `correlation`, and for
+    /// the rest uniform in 0 to 1. The packet is lost if its number is below the probability.
     Correlated {
-        /// The probability, 0 to 1.
+        /// Loss probability, 0 to 1.
         probability: f64,
-        /// The correlation, 0 to 1.
+        /// Correlation, 0 to 1.
         correlation: f64,
     },
-    /// Those whose number, from 1, is a multiple of this.
+    /// Periodic losses: packets whose number, from 1, is a multiple of `every`.
     Periodic {
-        /// The distance of two lost packets, at least 1.
+        /// Loss period in packets, at least 1.
         every: u64,
     },
-    /// Those of which a bit is damaged: a packet of n bytes arrives with the probability (1 - rate)^(8 n).
+    /// Bit errors: a packet of n bytes arrives with probability (1 - rate)^(8 n).
     BitErrors {
-        /// The probability of each bit, 0 to 1.
+        /// Bit error rate, 0 to 1.
         rate: f64,
     },
-    /// Exactly these packets, numbered from 1 in the order in which they enter the wire, or, where the list comes
-    /// into force later, from the first packet that enters from then on; ascending.
+    /// List of lost packets in ascending order, numbered from 1 in the order in which they enter the wire. If the list
+    /// takes effect later, numbering starts with the next packet.
     List(Arc<[u64]>),
 }
 
 impl ImpairmentSpec {
-    /// Checks that all values are in their ranges.
+    /// Checks that all values are in range.
     ///
     /// # Errors
-    /// [`SpecError`] names the first value that is not.
+    /// Returns the first value out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         self.loss.check()?;
         probability("duplicate", self.duplicate)?;
@@ -93,7 +93,7 @@ impl ImpairmentSpec {
         self.reorder.map_or(Ok(()), |reorder| reorder.check())
     }
 
-    /// True if every packet arrives once, intact and in order.
+    /// Returns true if every packet arrives once, intact and in order.
     pub fn is_transparent(&self) -> bool {
         self.loss.is_lossless()
             && self.duplicate <= 0.0
@@ -104,10 +104,10 @@ impl ImpairmentSpec {
 }
 
 impl ReorderSpec {
-    /// Checks that probability and correlation lie within 0 and 1. Any delay will do.
+    /// Checks that probability and correlation lie within 0 and 1. Any delay is valid.
     ///
     /// # Errors
-    /// [`SpecError::Probability`], [`SpecError::Share`].
+    /// Returns [`SpecError::Probability`] or [`SpecError::Share`].
     pub fn check(&self) -> Result<(), SpecError> {
         probability("reorder.probability", self.probability)?;
         share("reorder.correlation", self.correlation)
@@ -115,10 +115,10 @@ impl ReorderSpec {
 }
 
 impl LossSpec {
-    /// Checks that probabilities lie within 0 and 1, and that a list counts upwards from 1 or more.
+    /// Checks that probabilities lie within 0 and 1, and that a list ascends from 1 or more.
     ///
     /// # Errors
-    /// [`SpecError`] names the first value that is wrong.
+    /// Returns the first invalid value as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         match *self {
             Self::None => Ok(()),
@@ -162,63 +162,63 @@ pub(crate) fn above_zero(what: &'static str, value: f64) -> Result<(), SpecError
     if value > 0.0 && value.is_finite() { Ok(()) } else { Err(SpecError::NotAboveZero { what, value }) }
 }
 
-/// The reason for which a description of a queue or of impairments is refused.
+/// Reason for an invalid description of a queue or of impairments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpecError {
-    /// A probability is not between 0 and 1.
+    /// Probability outside 0 to 1.
     Probability {
-        /// The value's name, as a path from the description that was checked.
+        /// Name of the value, as a path from the checked description.
         what: &'static str,
-        /// The value.
+        /// Invalid value.
         value: f64,
     },
-    /// A parameter is not above zero, or not finite.
+    /// Parameter not above zero, or not finite.
     NotAboveZero {
-        /// The parameter's name.
+        /// Name of the parameter.
         what: &'static str,
-        /// The value.
+        /// Invalid value.
         value: f64,
     },
-    /// A share of something is not between 0 and 1.
+    /// Share outside 0 to 1.
     Share {
-        /// The value's name.
+        /// Name of the value.
         what: &'static str,
-        /// The value.
+        /// Invalid value.
         value: f64,
     },
-    /// A number is larger than what is possible.
+    /// Number above its maximum.
     TooMany {
-        /// The parameter's name.
+        /// Name of the parameter.
         what: &'static str,
-        /// The most that is possible.
+        /// Maximum.
         most: u32,
-        /// The value.
+        /// Invalid value.
         found: u32,
     },
-    /// The thresholds of a queue are not ordered numbers from zero up.
+    /// Queue thresholds that are negative or out of order.
     Thresholds {
-        /// The minimum.
+        /// Minimum threshold.
         min: f64,
-        /// The maximum.
+        /// Maximum threshold.
         max: f64,
     },
-    /// A value is too small, or no number.
+    /// Value too small, or not a number.
     TooSmall {
-        /// The value's name.
+        /// Name of the value.
         what: &'static str,
-        /// The value.
+        /// Invalid value.
         value: f64,
     },
-    /// A list of lost packets is not strictly ascending, or holds a zero.
+    /// List of lost packets that is not strictly ascending, or contains a zero.
     LossList {
-        /// The position in the list, from 0.
+        /// Position in the list, from 0.
         position: usize,
-        /// The number that stands there.
+        /// Number at that position.
         found: u64,
-        /// The one before it, or zero at the start: the number should be larger.
+        /// Previous number, or zero at the start; the number must be larger.
         above: u64,
     },
-    /// States of a transmitter that sleeps do not come one after another, each deeper.
+    /// Sleep states of a transmitter that are not ordered by time and depth.
     Sleep,
 }
 

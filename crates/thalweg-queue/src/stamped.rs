@@ -1,11 +1,11 @@
-//! A line of packets that remember when they came.
+//! FIFO of packets with arrival timestamps.
 
 use crate::room::Room;
 use crate::{Dropped, Entry, Limit};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
-/// First come, first served, with the time at which each packet came; urgent packets apart.
+/// Timestamped FIFO with a separate queue for urgent packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamped {
     pub(crate) room: Room,
@@ -18,7 +18,7 @@ impl Stamped {
         Self { room: Room::new(limit), urgent: VecDeque::new(), queue: VecDeque::new() }
     }
 
-    /// An ordinary packet joins, if it fits.
+    /// Enqueues an ordinary packet, if it fits.
     pub(crate) fn store(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if self.room.fits(entry.size) {
             self.room.take(&entry);
@@ -28,7 +28,7 @@ impl Stamped {
         }
     }
 
-    /// Holds `limit` from now on: drops the last packets that came, ordinary ones first.
+    /// Changes the limit, and drops the latest arrivals, ordinary packets first.
     pub(crate) fn set_limit(&mut self, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.room.set_limit(limit);
         while self.room.is_exceeded() {
@@ -39,12 +39,12 @@ impl Stamped {
         self.room.shed_urgent(&mut self.urgent, dropped);
     }
 
-    /// The first urgent packet leaves.
+    /// Dequeues the first urgent packet.
     pub(crate) fn pop_urgent(&mut self) -> Option<Entry> {
         self.room.take_urgent(&mut self.urgent)
     }
 
-    /// The first ordinary packet leaves, and tells since when it waited.
+    /// Dequeues the first ordinary packet with its arrival time.
     pub(crate) fn pop(&mut self) -> Option<(Entry, Time)> {
         let (entry, since) = self.queue.pop_front()?;
         self.room.give_back(&entry);

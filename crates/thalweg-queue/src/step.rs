@@ -3,7 +3,7 @@
 use crate::{Configure, Discipline, Dropped, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::units::Time;
 
-/// The length of a queue above which arrivals are marked, in the unit that it is counted in.
+/// Queue length above which arrivals are marked, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// Packets.
@@ -12,25 +12,25 @@ pub enum Threshold {
     Bytes(u64),
 }
 
-/// The parameters of [`Step`].
+/// Parameters of [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepConfig {
-    /// An arrival that finds more than this waiting is marked (`K`).
+    /// Marking threshold (`K`): arrivals at a longer queue are marked.
     pub threshold: Threshold,
 }
 
 impl Default for StepConfig {
-    /// The 65 packets that Alizadeh et al. (2010), section 3.5, had at 10 Gbit/s.
+    /// Returns the 65 packets used by Alizadeh et al. (2010), section 3.5, at 10 Gbit/s.
     fn default() -> Self {
         Self { threshold: Threshold::Packets(65) }
     }
 }
 
-/// First come, first served, with the marking that DCTCP is made for: an arrival that finds more than a threshold waiting is
-/// marked with CE, by the length at that moment and no average (RFC 8257, section 3.1).
+/// FIFO with DCTCP's step marking: an arrival at a queue above the threshold is marked with CE. The decision uses the
+/// instantaneous length, not an average (RFC 8257, section 3.1).
 ///
-/// What is Not-ECT is dropped only where there is no room, as drop-tail does. Urgent packets leave before all others and are
-/// not marked.
+/// Not-ECT packets are dropped only without room, as with drop-tail. Urgent packets leave before all others and are not
+/// marked.
 #[derive(Clone, Debug)]
 pub struct Step {
     config: StepConfig,
@@ -38,7 +38,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// An empty queue that holds no more than `limit`.
+    /// Creates an empty queue with this limit.
     pub const fn new(limit: Limit, config: StepConfig) -> Self {
         Self { config, queue: Fcfs::new(limit) }
     }
@@ -89,7 +89,7 @@ impl Configure for StepConfig {
     }
 
     fn traits(&self) -> Traits {
-        // What finds the line free finds nothing waiting, and is not marked.
+        // Packets that find the line idle find an empty queue, and are not marked.
         Traits { drops_early: false, is_random: false, sees_all: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
@@ -103,7 +103,8 @@ impl Configure for StepConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves RFC 8257, section 3.1: by the length of the moment, above the threshold, and only what may be marked.
+    //! Tests RFC 8257, section 3.1: marks by the instantaneous length, above the threshold, on ECN-capable packets
+    //! only.
     use super::*;
     use crate::testing::ordinary;
     use thalweg_proto::Ecn;

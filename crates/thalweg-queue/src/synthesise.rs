@@ -1,4 +1,4 @@
-//! Made-up traces that vary as a cellular link does.
+//! Synthetic traces of cellular links.
 
 use crate::CapacityTrace;
 use crate::mahimahi::MAX_LINES;
@@ -7,25 +7,25 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 
 impl CapacityTrace {
-    /// Makes up a trace that varies as a cellular link does, in mahimahi's format: opportunities of 1500 bytes at
-    /// whole milliseconds, the last of them at the period's end.
+    /// Generates a synthetic trace of a cellular link in mahimahi's format: opportunities of 1500 bytes at whole
+    /// milliseconds, the last of them at the end of the period.
     ///
-    /// The rate is constant for 20 ms at a time. Its logarithm wanders as a stationary Gaussian process that forgets
-    /// with a time constant of 1 s (an autoregression of the first order), which gives fades and peaks of the length
-    /// that a user who walks or drives meets. Opportunities come as a Poisson process of that rate, which gives
-    /// their irregular spacing. A doubly random Poisson process is what Winstein, Sivaraman and Balakrishnan (Sprout,
-    /// 2013) found to describe measured cellular links; they let the rate itself wander and stick at zero, where here
-    /// it comes close to zero but never stays there.
+    /// The rate is constant for 20 ms at a time. Its logarithm is a stationary Gaussian process with a time constant of
+    /// 1 s (an autoregression of the first order). The fades and peaks thus last as long as those of a walking or
+    /// driving user. Opportunities are a Poisson process of that rate, which gives their irregular spacing. Winstein,
+    /// Sivaraman and Balakrishnan (Sprout, 2013) found that a doubly stochastic Poisson process describes measured
+    /// cellular links. In their model the rate itself wanders and sticks at zero; here it comes close to zero but never
+    /// stays there.
     ///
-    /// - `stream` decides everything else: the same stream gives the same trace on every machine;
+    /// - `stream` determines the randomness: the same stream gives the same trace on every machine;
     /// - `mean` is the mean rate over the period, met to within half an opportunity;
-    /// - `variability` is the standard deviation of the rate divided by its mean, 0 to 10: zero is a steady rate,
-    ///   0.5 a good cellular link, above 1 one with deep fades. One period varies by about this much, the more
-    ///   exactly the longer it is;
+    /// - `variability` is the standard deviation of the rate divided by its mean, 0 to 10: zero is a steady rate, 0.5 a
+    ///   good cellular link, above 1 one with deep fades. A single period varies by about this much, more exactly if it
+    ///   is longer;
     /// - `period` is rounded up to whole milliseconds.
     ///
     /// # Errors
-    /// [`SynthesisError`] if a value is out of range.
+    /// Returns a [`SynthesisError`] if a value is out of range.
     pub fn synthesise(
         stream: &mut Stream,
         mean: Rate,
@@ -46,8 +46,8 @@ impl CapacityTrace {
             return Err(SynthesisError::Rate { mean, period });
         }
         let profile = Profile::draw(stream, variability, millis);
-        // Given their number, the arrivals of a Poisson process are ordered uniform draws, and those are the partial
-        // sums of exponential draws over their total. The last one falls on the end, as the format wants it.
+        // Given their number, the arrivals of a Poisson process are ordered uniform draws: the partial sums of
+        // exponential draws over their total. The last one falls on the end, as the format requires.
         let mut again = stream.clone();
         let total: f64 = (0..count).map(|_| stream.exponential()).sum();
         let (mut opportunities, mut sum, mut step) = (Vec::with_capacity(count as usize), 0.0, 0);
@@ -61,7 +61,7 @@ impl CapacityTrace {
     }
 }
 
-/// The course of the rate over the period: how much has passed by the end of each step, up to a factor.
+/// Rate over the period, as the cumulative amount at the end of each step, up to a factor.
 struct Profile {
     passed: Vec<f64>,
     millis: u64,
@@ -83,8 +83,8 @@ impl Profile {
         Self { passed: steps.collect(), millis }
     }
 
-    /// The millisecond by whose end this `share` of everything has passed. `step` is where to look from: shares must
-    /// be asked for in ascending order.
+    /// Returns the millisecond by whose end this `share` of the total has passed. `step` is the start of the search:
+    /// ask for shares in ascending order.
     fn millis_at(&self, share: f64, step: &mut usize) -> u64 {
         let target = share * self.passed.last().copied().unwrap_or(0.0);
         while *step + 1 < self.passed.len() && self.passed[*step] < target {
@@ -97,23 +97,23 @@ impl Profile {
     }
 }
 
-/// The length of a step in milliseconds: the last one may be cut short by the period's end.
+/// Returns the length of a step in milliseconds; the period may truncate the last one.
 fn step_length(step: u64, millis: u64) -> u64 {
     STEP_MILLIS.min(millis - step * STEP_MILLIS)
 }
 
-/// The reason for which no trace was made.
+/// Reason for a failed synthesis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SynthesisError {
-    /// The variability is not within 0 and 10.
+    /// Variability outside 0 to 10.
     Variability(f64),
-    /// The period is zero or has more than 50 million milliseconds (14 hours).
+    /// Period of zero, or of more than 50 million milliseconds (14 hours).
     Period(Duration),
-    /// The rate gives no opportunity in the period, or more than 50 million.
+    /// Rate with no opportunity in the period, or with more than 50 million.
     Rate {
-        /// The mean rate.
+        /// Mean rate.
         mean: Rate,
-        /// The period.
+        /// Length of the period.
         period: Duration,
     },
 }
@@ -139,16 +139,16 @@ impl std::error::Error for SynthesisError {}
 
 const BYTES: u64 = 1500;
 const MILLI: Duration = Duration::from_millis(1);
-/// As in Sprout's model: shorter than a scheduler's or a transport's reaction.
+/// Step length as in Sprout's model: shorter than the reaction time of a scheduler or a transport.
 const STEP_MILLIS: u64 = 20;
-/// About the time in which a fade comes and goes at walking to driving speed.
+/// Time constant: about the duration of a fade at walking to driving speed.
 const MEMORY_MILLIS: f64 = 1000.0;
-/// Beyond, nearly everything passes in one burst, which no longer resembles a link.
+/// Maximum variability. Beyond it, nearly all bytes pass in one burst, unlike any link.
 const MAX_VARIABILITY: f64 = 10.0;
 
 #[cfg(test)]
 mod tests {
-    //! Proves that made-up traces are valid, repeatable, and have the rate and the variability asked for.
+    //! Tests that synthetic traces are valid and repeatable, and have the requested rate and variability.
     use super::*;
 
     fn make(seed: u64, mbits: u64, variability: f64, period: Duration) -> CapacityTrace {

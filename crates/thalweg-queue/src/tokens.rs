@@ -1,41 +1,41 @@
-//! A token bucket: the rule by which policers and shapers hold traffic to a rate.
+//! Token bucket of policers and shapers.
 
 use crate::SpecError;
 use crate::spec::above_zero;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-/// The parameters of a token bucket.
+/// Parameters of a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenBucketSpec {
-    /// The rate at which tokens come, one for each byte.
+    /// Token rate, one token per byte.
     pub rate: Rate,
-    /// The most tokens that there are at a time: what may pass at once.
+    /// Bucket size in bytes: the maximum burst.
     pub burst: Bytes,
 }
 
 impl TokenBucketSpec {
-    /// Checks that tokens come and that there is room for them.
+    /// Checks that rate and size are above zero.
     ///
     /// # Errors
-    /// [`SpecError::NotAboveZero`].
+    /// Returns [`SpecError::NotAboveZero`].
     pub fn check(&self) -> Result<(), SpecError> {
         above_zero("rate", self.rate.as_f64())?;
         above_zero("burst", self.burst.get() as f64)
     }
 
-    /// In `span`, from a full bucket on, no more than this passes.
+    /// Returns the maximum number of bytes that pass in `span`, from a full bucket.
     pub fn passes_in(&self, span: Duration) -> Bytes {
         Bytes::new(self.rate.bytes_in(span).get().saturating_add(self.burst.get()))
     }
 }
 
-/// A token bucket, full at first.
+/// Token bucket, initially full.
 ///
-/// It knows the time at which it will be full when nothing takes from it, which is exact and needs no event as time goes by.
+/// Its state is the time at which it will be full if nothing is taken, which is exact and needs no timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenBucket {
     rate: Rate,
-    /// The time that an empty bucket takes to become full.
+    /// Time to fill an empty bucket.
     depth: Duration,
     full_at: Time,
 }
@@ -45,15 +45,15 @@ impl TokenBucket {
         Self { rate: spec.rate, depth: spec.rate.transmission_time(spec.burst), full_at: Time::ZERO }
     }
 
-    /// The earliest time, from `now` on, at which there are tokens for `size` bytes. What is larger than the bucket waits until it
-    /// is full, and for the rest.
+    /// Returns the earliest time, from `now` on, with tokens for `size` bytes. A packet larger than the bucket waits
+    /// until the bucket is full, and for the rest.
     pub fn earliest(&self, now: Time, size: u64) -> Time {
         let worth = self.rate.transmission_time(Bytes::new(size));
         let empty_enough = self.full_at.max(now) + worth;
         now.max(Time::ZERO + empty_enough.since(Time::ZERO + self.depth))
     }
 
-    /// Takes the tokens for `size` bytes at `at`, when there are as many.
+    /// Takes the tokens for `size` bytes at `at`, if there are enough.
     pub fn take(&mut self, at: Time, size: u64) {
         self.full_at = self.full_at.max(at) + self.rate.transmission_time(Bytes::new(size));
     }

@@ -1,12 +1,11 @@
-//! Independent trials of which only the successes cost a draw.
+//! Independent random trials that take a draw per success only.
 
 use thalweg_proto::random::Stream;
 
 /// Independent trials with one probability of success.
 ///
-/// The distance to the next success is drawn once, from the geometric distribution, so that a failure costs a
-/// decrement and no draw. Because that distribution has no memory, trials may be thrown away and made anew at any
-/// point without a bias.
+/// The distance to the next success is drawn from the geometric distribution, so a failure costs a decrement and no
+/// draw. That distribution is memoryless, so trials may be replaced at any point without bias.
 #[derive(Clone, Debug)]
 pub(crate) struct Trials {
     probability: f64,
@@ -15,17 +14,18 @@ pub(crate) struct Trials {
 }
 
 impl Trials {
-    /// Trials of this probability; at or below 0 they never succeed and never draw, at or above 1 they always do.
+    /// Creates trials of this probability. At or below 0 they never succeed and never draw; at or above 1 they always
+    /// succeed.
     pub(crate) fn new(probability: f64, stream: &mut Stream) -> Self {
         Self { probability, failures: stream.geometric(probability) }
     }
 
-    /// The probability.
+    /// Returns the probability.
     pub(crate) const fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// The next trial.
+    /// Performs the next trial.
     #[inline]
     pub(crate) fn succeeds(&mut self, stream: &mut Stream) -> bool {
         if self.failures > 0 {
@@ -39,7 +39,7 @@ impl Trials {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that skipping is the same as drawing each time, and what it costs.
+    //! Tests that skipping is equivalent to a draw per trial, and its cost.
     use super::*;
 
     #[test]

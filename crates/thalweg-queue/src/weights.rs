@@ -2,8 +2,8 @@
 
 use crate::{Entry, SpecError};
 
-/// The weights of flows by their [priority](Entry::priority), the highest first. A flow of weight 3 sends three times the bytes of one
-/// of weight 1 while both have packets waiting.
+/// Weights of flows by their [priority](Entry::priority), the highest first. While both are backlogged, a flow of
+/// weight 3 sends three times the bytes of one of weight 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights(pub [u32; Self::CLASSES]);
 
@@ -14,15 +14,15 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// Priorities from 1 to this; flows beyond have the weight of the last.
+    /// Number of priorities, from 1; flows beyond have the weight of the last.
     pub const CLASSES: usize = 6;
-    /// The largest weight.
+    /// Maximum weight.
     pub const MAX: u32 = 1000;
 
-    /// Checks that each is from 1 to [`MAX`](Self::MAX).
+    /// Checks that each weight is from 1 to [`MAX`](Self::MAX).
     ///
     /// # Errors
-    /// [`SpecError`] for one that is not.
+    /// Returns the first one out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         for weight in self.0 {
             crate::spec::above_zero("weight", f64::from(weight))?;
@@ -39,7 +39,7 @@ impl Weights {
         self.0[class].clamp(1, Self::MAX)
     }
 
-    /// True if flows of some priorities send more than others.
+    /// Returns true if the weights differ.
     pub(crate) fn differ(&self) -> bool {
         self.0.windows(2).any(|pair| pair[0] != pair[1])
     }
@@ -47,14 +47,14 @@ impl Weights {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that flows share the link in proportion to their weights, in every discipline that has them.
+    //! Tests that flows share the link in proportion to their weights, in every discipline with weights.
     use super::*;
     use crate::testing::ordinary;
     use crate::{Any, Discipline, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit};
     use thalweg_proto::random::Stream;
     use thalweg_proto::units::{Rate, Time};
 
-    /// The bytes that each of three flows with priorities 1, 2 and 6 gets, which always have packets of these sizes waiting.
+    /// Returns the bytes sent by each of three backlogged flows with priorities 1, 2 and 6 and these packet sizes.
     fn given(spec: &DisciplineSpec, sizes: [u32; 3]) -> [u64; 3] {
         let mut queue = Any::new(spec, |purpose| Stream::new(1, purpose, 0));
         queue.set_rate(Rate::from_mbits_per_sec(10));

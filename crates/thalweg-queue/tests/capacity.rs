@@ -76,7 +76,7 @@ proptest! {
 
     #[test]
     fn departures_never_go_back(trace in traces(), asks in prop::collection::vec((any::<u64>(), any::<u32>()), 1..50)) {
-        // Whatever is asked, in whatever order.
+        // Arbitrary queries in arbitrary order.
         let mut clock = CapacityClock::new(Arc::new(trace)).unwrap();
         let mut last = Time::ZERO;
         for (now, size) in asks {
@@ -109,7 +109,7 @@ proptest! {
     fn no_text_that_looks_like_a_trace_makes_the_reader_panic(text in "[0-9\r\n -]{0,120}") {
         if let Ok(trace) = CapacityTrace::parse(&text) {
             prop_assert_eq!(trace.check(), Ok(()));
-            // What was read can be written, and reads back.
+            // A trace round-trips through the writer and the reader.
             let mut written = Vec::new();
             trace.write(&mut written).unwrap();
             prop_assert_eq!(CapacityTrace::read(written.as_slice()).unwrap(), trace);

@@ -1,14 +1,15 @@
-//! The desk of a socket: what all that come to it may cost together, on however many threads it is served.
+//! Shared listener state: resource limits common to all shards of a socket.
 //!
-//! A socket may have several members, each an [`Endpoint`](super::Endpoint) with a thread and a system socket of its own. A connection
-//! belongs to one of them, which the last byte of its id tells ([`ConnectionId::member`]), so that the system can find it
-//! whatever the address of the peer. Handshakes belong to none: any member begins one, with an id of the member that has
-//! fewest connections, and that member takes the confirm. So half-open handshakes, the cookies that were spent, the shares of
-//! addresses, the memory that connections were promised and the rate of resets are here, behind one lock that nothing but
-//! handshakes, ends of connections and packets of nobody take. An endpoint by itself is a member of a desk of its own.
+//! A socket may have several shards. Each is an [`Endpoint`](super::Endpoint) with its own thread and system socket. A
+//! connection belongs to one shard, encoded in the last byte of its id ([`ConnectionId::member`]), so the system can
+//! steer packets whatever the peer's address. Handshakes belong to no shard: any shard begins one, with an id of the
+//! shard that has the fewest connections, and that shard takes the confirm. The shared state holds half-open
+//! handshakes, spent cookies, the shares of addresses, reserved connection memory and the reset rate. One lock protects
+//! it; only handshakes, ends of connections and packets of unknown connections take the lock. A stand-alone endpoint is
+//! the only shard of its own shared state.
 //!
-//! Members may start their clocks anew at different times, which those of the desk go on through, in circles of
-//! [`ROUND`]: when one is over, rates and spent cookies begin anew with it.
+//! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
+//! and wraps every [`ROUND`]; rates and spent cookies are then reset.
 
 use super::half_open::{HANDSHAKE, HalfOpen, IN_A_CROWD};
 use super::interface::{Handle, Limits};
@@ -27,57 +28,57 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
-/// The most members of a socket: as many as a byte tells apart with next to no difference in their shares.
+/// Maximum number of shards of a socket. One byte distinguishes this many with almost equal shares.
 pub const MOST_MEMBERS: usize = 64;
 
-/// The desk's clock begins anew after so many nanoseconds: 200 days.
+/// Wrap-around period of the shared clock, in nanoseconds: 200 days.
 const ROUND: u64 = 200 * 86_400 * 1_000_000_000;
 
-/// Resets that are sent in a second, and at once.
+/// Maximum reset rate, in resets per second; also the burst size.
 const RESETS: u32 = 100;
 
-/// The common part of the endpoints of one socket.
+/// State shared by the endpoints of one socket.
 #[derive(Debug)]
 pub struct Desk {
     members: usize,
-    /// The system brings packets to the member that their connection id tells; else to one that their addresses tell.
+    /// True if the system steers packets by connection id; otherwise it steers by address.
     is_steered: bool,
     limits: Limits,
     pub(super) cookies: Cookies,
-    /// The bytes that connections may have waiting for their applications, all together.
+    /// Receive memory reserved by all connections together, in bytes.
     promised: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The latest time that any member has told.
+    /// Latest time reported by any shard.
     latest: Time,
     half_open: HalfOpen<ConnectionId>,
     openings: BTreeMap<ConnectionId, Opening>,
-    /// The same by when they began.
+    /// The same handshakes by start time.
     by_age: BTreeSet<(Time, ConnectionId)>,
-    /// The handshakes that clients' hellos belong to.
+    /// Handshakes by client hello.
     hellos: HashMap<Hello, ConnectionId>,
     spent: Spent,
     resets: Bucket,
-    /// Connections that clients have made.
+    /// Number of connections initiated by clients.
     accepted: usize,
-    /// Connections and half-open handshakes of each member.
+    /// Number of connections and half-open handshakes per shard.
     loads: Vec<usize>,
-    /// Clients about whom the application has not decided, by member.
+    /// Clients not yet authorised by the application, by shard.
     strangers: Shares<(usize, Handle)>,
-    /// The members of which peers call a connection so. The last one has it.
+    /// Shards by the remote ids of their connections. The latest registration wins.
     remotes: HashMap<ConnectionId, usize>,
 }
 
-/// The identity of a handshake that a client began. Who reads the path and changes a hello on its way begins one of his own,
-/// beside that of the client.
+/// Identity of a client handshake. An on-path attacker that modifies a hello starts a handshake of its own, beside the
+/// client's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Hello {
     pub remote: SocketAddr,
     pub source: ConnectionId,
-    /// The hash of the first message.
+    /// Hash of the first message.
     first: [u8; 32],
 }
 
@@ -87,39 +88,39 @@ impl Hello {
     }
 }
 
-/// A handshake with a client that has shown no more than that it receives at its address, or not even that.
+/// Half-open handshake: the client has proved at most that it receives at its address.
 #[derive(Debug)]
 struct Opening {
     hello: Hello,
-    /// A cookie has proved the address.
+    /// True if a cookie has validated the address.
     is_proved: bool,
     begun: Time,
-    /// None while a member works on it.
+    /// Handshake state; `None` while a shard works on it.
     begins: Option<Begun>,
 }
 
-/// The state of a half-open handshake, and what the hello was answered with.
+/// State of a half-open handshake, and the response to its hello.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub responder: Responder,
     pub response: Vec<u8>,
 }
 
-/// The answer to a hello with a good cookie, or with none.
+/// Outcome of a hello with a valid cookie, or without one.
 pub(super) enum Greeting {
-    /// It has been answered with this, or is about to be.
+    /// Known handshake, with its response; `None` if the response is still being computed.
     Known(Option<Vec<u8>>),
-    /// Another cookie has to come first: this one has made its handshake, or there is none, and one is needed.
+    /// A cookie is required: the hello has none, or its cookie was already used for a handshake.
     NeedsCookie,
-    /// There is no room, or this address has had its share.
+    /// No room, or the address has used up its share.
     Full,
-    /// A handshake is begun, of a connection with this id. Another may have been forgotten for it.
+    /// New handshake, for a connection with this id. `forgotten` is true if another one was evicted for it.
     Begin { local: ConnectionId, forgotten: bool },
 }
 
 impl Desk {
-    /// That of a socket with so many members, at least one; of one that `is_steered` each packet comes to the member that its
-    /// connection id tells.
+    /// Creates the shared state of a socket with at least one shard. With `is_steered`, each packet reaches the shard
+    /// encoded in its connection id.
     pub fn new(
         now: Time,
         limits: Limits,
@@ -150,18 +151,19 @@ impl Desk {
         }
     }
 
-    /// The number of members.
+    /// Returns the number of shards.
     pub fn members(&self) -> usize {
         self.members
     }
 
-    /// The desk's time of a member whose clock shows `now` and has shown `ahead` nanoseconds in all before it was started anew.
+    /// Converts a shard's time to the shared clock. The shard's clock shows `now`, and has shown `ahead` nanoseconds in
+    /// all before its restarts.
     pub(super) fn time(now: Time, ahead: u64) -> Time {
         let nanos = (now.as_picos() / 1000).wrapping_add(ahead) % ROUND;
         Time::from_picos(nanos * 1000)
     }
 
-    /// The state at `now`, which is no earlier than what it was told before; that time, too.
+    /// Locks the state at `now`, and returns it with the shared time, which never goes backwards.
     fn at(&self, now: Time) -> (MutexGuard<'_, State>, Time) {
         let mut state = self.state();
         if state.latest.since(now) > Duration::from_secs(86_400) {
@@ -173,21 +175,21 @@ impl Desk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What a member that has panicked leaves is whole: no step of this module can fail between two changes.
+        // The state is consistent even after a shard panicked: no step of this module can fail between two changes.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Half-open handshakes that there are.
+    /// Returns the number of half-open handshakes.
     pub(super) fn half_open(&self) -> usize {
         self.state().openings.len()
     }
 
-    /// True for a connection id that a half-open handshake has.
+    /// Returns true if a half-open handshake has this connection id.
     pub(super) fn is_half_open(&self, id: ConnectionId) -> bool {
         self.state().openings.contains_key(&id)
     }
 
-    /// Takes a hello whose cookie is good, or that has none. `draw` makes an id for a member.
+    /// Processes a hello with a valid cookie, or without one. `draw` generates an id for a shard.
     pub(super) fn greet(
         &self,
         now: Time,
@@ -199,7 +201,7 @@ impl Desk {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         if let Some(id) = state.hellos.get(&hello) {
-            // The response was lost, or the client has had two cookies, or one for a copy of what was answered without.
+            // The response was lost, or the client received two cookies, or one for a copy of a hello answered without.
             if let Some(cookie) = cookie {
                 state.spent.add(now, cookie);
             }
@@ -219,7 +221,7 @@ impl Desk {
             state.spent.add(now, cookie);
             oldest = state.half_open.shares.make_room();
         } else if is_full
-            // A late copy, whose handshake has become a connection.
+            // A late copy of a hello whose handshake has become a connection.
             || state.remotes.contains_key(&hello.source)
             || !state.half_open.may_begin_unproved(now)
         {
@@ -247,20 +249,20 @@ impl Desk {
         Greeting::Begin { local, forgotten }
     }
 
-    /// The work on a handshake was done, or came to nothing, and somebody else may go on with it.
+    /// Returns a handshake after work on it succeeded or failed, so another shard can continue.
     pub(super) fn put_back(&self, local: ConnectionId, begun: Begun) {
         if let Some(opening) = self.state().openings.get_mut(&local) {
             opening.begins = Some(begun);
         }
     }
 
-    /// Forgets a handshake.
+    /// Removes a handshake.
     pub(super) fn forget(&self, local: ConnectionId) {
         self.state().forget(local);
     }
 
-    /// The handshake that a confirm from `from` belongs to, to be worked on. Forgeries end no handshake. What each but the
-    /// first costs is taken from what its address may cost.
+    /// Takes out the handshake of a confirm from `from`, to process it. Forged confirms end no handshake. Each confirm
+    /// after the first is charged to the budget of its address.
     pub(super) fn take(&self, now: Time, local: ConnectionId, from: SocketAddr) -> Option<(Hello, Begun)> {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
@@ -272,7 +274,8 @@ impl Desk {
         opening.begins.take().map(|begun| (opening.hello, begun))
     }
 
-    /// A handshake has become a connection, which its peer calls `remote`. False if it was forgotten meanwhile.
+    /// Turns a handshake into a connection with the peer's id `remote`. Returns false if the handshake was removed
+    /// meanwhile.
     pub(super) fn accept(&self, local: ConnectionId, remote: ConnectionId) -> bool {
         let mut state = self.state();
         let is_there = state.forget(local);
@@ -280,7 +283,7 @@ impl Desk {
             let member = local.member(self.members);
             state.accepted += 1;
             state.loads[member] += 1;
-            // At once: no copy of the hello is to find neither handshake nor connection.
+            // Register at once, so a copy of the hello always finds either the handshake or the connection.
             if self.members > 1 {
                 state.remotes.insert(remote, member);
             }
@@ -288,14 +291,14 @@ impl Desk {
         is_there
     }
 
-    /// A connection that a client made has ended.
+    /// Removes a client's connection.
     pub(super) fn leave(&self, member: usize) {
         let mut state = self.state();
         state.accepted -= 1;
         state.loads[member] -= 1;
     }
 
-    /// Forgets the handshakes whose time is over. When to look again, from now on.
+    /// Removes expired handshakes. Returns the time until the next check.
     pub(super) fn expire(&self, now: Time) -> Option<Duration> {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
@@ -312,13 +315,13 @@ impl Desk {
         Some(young.map_or(over, |(begun, _)| over.min(IN_A_CROWD - now.since(*begun))))
     }
 
-    /// One reset, if one may be sent.
+    /// Takes one reset from the rate limit, if available.
     pub(super) fn may_reset(&self, now: Time) -> bool {
         let (mut state, now) = self.at(now);
         state.resets.take(now)
     }
 
-    /// One more stranger, whom a member calls so; the one who goes for it, if one has to.
+    /// Registers an unauthenticated peer; returns the evicted one, if any.
     pub(super) fn take_in(
         &self,
         now: Time,
@@ -331,16 +334,16 @@ impl Desk {
         other
     }
 
-    /// One who is no stranger any more, or gone.
+    /// Removes a peer that was authorised or has closed.
     pub(super) fn let_go(&self, from: SocketAddr, who: (usize, Handle)) {
         self.state().strangers.remove(from, who);
     }
 
-    /// Promises memory out of what is left beside that which all others have at least: as much as `of` says of it.
+    /// Reserves memory. `of` maps what remains after the guaranteed minimum of all connections to the amount.
     pub(super) fn promise(&self, of: impl Fn(u64) -> u64) -> u64 {
         let most = self.limits.memory - self.limits.memory / 4;
         let mut granted = 0;
-        // Nothing is written where nothing is wanted: the others read it.
+        // Without a reservation, avoid the write: other shards read this cache line.
         let _ = self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |promised| {
             granted = of(most.saturating_sub(promised));
             (granted > 0).then(|| promised + granted)
@@ -348,7 +351,7 @@ impl Desk {
         granted
     }
 
-    /// So many bytes that were promised to one are now others.
+    /// Adjusts a connection's memory reservation.
     pub(super) fn settle(&self, before: u64, after: u64) {
         if after >= before {
             self.promised.fetch_add(after - before, Ordering::Relaxed);
@@ -357,14 +360,14 @@ impl Desk {
         }
     }
 
-    /// A peer calls a connection of this member so.
+    /// Registers the remote id of a connection of this shard.
     pub(super) fn name(&self, remote: ConnectionId, member: usize) {
         if self.members > 1 {
             self.state().remotes.insert(remote, member);
         }
     }
 
-    /// The connection is gone.
+    /// Removes the remote id of a closed connection.
     pub(super) fn unname(&self, remote: ConnectionId, member: usize) {
         if self.members > 1 {
             let mut state = self.state();
@@ -374,7 +377,7 @@ impl Desk {
         }
     }
 
-    /// The member of which a peer calls a connection so.
+    /// Returns the shard of the connection with this remote id.
     pub(super) fn named(&self, remote: ConnectionId) -> Option<usize> {
         if self.members > 1 { self.state().remotes.get(&remote).copied() } else { None }
     }
@@ -390,7 +393,7 @@ impl Desk {
 }
 
 impl State {
-    /// A round of the clock is over.
+    /// Resets rates and spent cookies when the shared clock wraps.
     fn renew(&mut self, now: Time, limits: &Limits) {
         self.latest = now;
         self.half_open.renew(now, limits);
@@ -403,7 +406,7 @@ impl State {
         }
     }
 
-    /// Forgets a handshake. False if there is none.
+    /// Removes a handshake. Returns false if there is none.
     fn forget(&mut self, local: ConnectionId) -> bool {
         let Some(opening) = self.openings.remove(&local) else { return false };
         self.by_age.remove(&(opening.begun, local));
@@ -435,7 +438,7 @@ mod tests {
     #[test]
     fn clocks_that_are_started_anew_change_no_rate_and_leave_nothing_behind() {
         let desk = Desk::new(Time::ZERO, Limits::default(), 2, true, &mut SystemEntropy::new());
-        // One member's clock shows a hundred days, and the other's was started anew then.
+        // One shard's clock shows a hundred days; the other's was restarted then.
         let mut resets = 0;
         for milli in 0..1000 {
             for now in [Desk::time(at(100, milli), 0), Desk::time(at(0, milli), 100 * DAY)] {
@@ -443,7 +446,7 @@ mod tests {
             }
         }
         assert!((198..=200).contains(&resets), "{resets}: a hundred at once, and a hundred in a second");
-        // A handshake is begun just before the desk's clock goes round.
+        // A handshake begins just before the shared clock wraps.
         let last = Desk::time(at(99, 86_399_999), 100 * DAY);
         assert!(matches!(greet(&desk, last), Greeting::Begin { .. }));
         assert!(matches!(greet(&desk, last), Greeting::Known(None)));

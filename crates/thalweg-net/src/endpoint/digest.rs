@@ -1,12 +1,12 @@
-//! Digests of endpoints, for those that explore their states.
+//! Digests of endpoints, for state-space exploration.
 
 use super::{Endpoint, Entry, State};
 use core::hash::{Hash, Hasher};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::Time;
 
-/// Connections, handshakes and cookies that were spent. The keys and random bytes of an endpoint are for its explorer to know,
-/// and so are rates, budgets and what flows have to do: two states that differ in nothing else are the same here.
+/// Digest of connections, handshakes and spent cookies. It excludes keys and random bytes, which the explorer controls,
+/// as well as rates, budgets and flow state. States that differ only in these are equal.
 impl Digest for Endpoint {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         self.desk.digest(self.desk_time(now), into);
@@ -25,7 +25,7 @@ impl Digest for Endpoint {
                     (connecting.due.since(now), connecting.deadline.since(now)).hash(into);
                 }
                 State::Open(session) => {
-                    // Of two connections whose peers call them alike resets reach one.
+                    // Of two connections with the same remote id, only one receives resets.
                     (3, self.remote_ids.get(&session.agreed().remote) == Some(&index)).hash(into);
                     session.digest(now, into);
                 }

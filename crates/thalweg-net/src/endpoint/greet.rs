@@ -1,4 +1,4 @@
-//! The beginning of connections: the handshake at both ends, with what it may cost.
+//! Connection establishment: the handshake at both ends, and limits on its cost.
 
 use super::desk::{Begun, Greeting, Hello};
 use super::half_open::IN_A_CROWD;
@@ -18,28 +18,28 @@ use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
-/// A handshake that this end began.
+/// Handshake initiated by this end.
 pub(super) struct Connecting {
     pub connect: Connect,
     pub source: ConnectionId,
     pub initiator: Initiator,
     pub cookie: Vec<u8>,
-    /// Cookies that were answered since the hello was last repeated.
+    /// Cookies answered since the last retransmission of the hello.
     pub cookies: u32,
     pub token: [u8; TOKEN],
     pub due: Time,
     pub deadline: Time,
     pub tries: u32,
-    /// The time at which the hello was sent first, or the one with a cookie.
+    /// Time at which the hello, or the hello with a cookie, was first sent.
     pub first: Option<Time>,
-    /// The shortest time from then to an answer.
+    /// Shortest time from `first` to an answer.
     pub rtt: Option<Duration>,
-    /// The id on small packets that ask whether anybody is there, and whether somebody is.
+    /// Connection id of the small reachability probes; `is_narrow` is true once one was answered.
     pub knock: ConnectionId,
     pub is_narrow: bool,
-    /// The version of one who answered and speaks another.
+    /// Version of a responder that speaks another one.
     pub version: Option<u8>,
-    /// The key of one who answered and is not trusted.
+    /// Key of a responder that is not trusted.
     pub wrong: Option<PublicKey>,
 }
 
@@ -59,7 +59,8 @@ impl Endpoint {
         let desk = Arc::clone(&self.desk);
         let at = self.desk_time(now);
         let is_proved = desk.cookies.check(at, from, source, first, cookie);
-        // A late copy of a hello without a cookie, whose handshake has become a connection, is to begin no other.
+        // A late copy of a cookie-less hello must not start a second handshake once its handshake has become a
+        // connection.
         let is_late = || self.remote_ids.contains_key(&source);
         if !is_proved && (!cookie.is_empty() || is_late()) {
             return self.give_cookie(now, from, source, first);
@@ -92,7 +93,7 @@ impl Endpoint {
         let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
         let Ok((responder, response)) = begun else {
             self.stats.forged += 1;
-            // A place that needs no cookie stays taken: nothing else bounds what such messages cost.
+            // A slot of a cookie-less handshake stays taken: nothing else bounds the cost of such messages.
             if is_proved {
                 desk.forget(local);
             }
@@ -124,8 +125,9 @@ impl Endpoint {
             connecting.answered(now);
         }
         connecting.cookie = cookie.to_owned();
-        // Whoever reads the path can send cookies too, and sooner than the server, which has another for each hello that was
-        // changed on its way. A few are answered at once, and the last of the others when the hello is sent again.
+        // An on-path observer can forge cookies and arrive before the server, which sends a new cookie for each hello
+        // modified on its way. Answer a few at once; answer the last of the others with the next retransmission of the
+        // hello.
         if connecting.cookies < MOST_COOKIES {
             connecting.cookies += 1;
             connecting.due = now;
@@ -153,7 +155,7 @@ impl Endpoint {
         let mut connecting = connecting;
         connecting.answered(now);
         let Connecting { connect, initiator, token, source, rtt, knock, .. } = *connecting;
-        // Both ends must agree on windows and rates; the client settles them.
+        // Both ends must agree on windows and rates; the client decides.
         let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
         let parameters = ClientParameters {
             token,
@@ -193,7 +195,7 @@ impl Endpoint {
         self.make_ready(index);
     }
 
-    /// A client speaks another version: it is told which is spoken here. That is shorter than what it answers.
+    /// Handles a hello of another version: replies with this end's version. The reply is smaller than the hello.
     pub(super) fn on_other_hello(&mut self, now: Time, from: SocketAddr, source: ConnectionId) {
         self.stats.strangers += 1;
         if self.config.listen.is_some() && self.may_reset(now) {
@@ -203,7 +205,7 @@ impl Endpoint {
         }
     }
 
-    /// The server is said to speak another version. Anybody who reads the path can say so, and another answer is waited for.
+    /// Handles a version reply. An on-path observer can forge one, so the handshake keeps waiting for another answer.
     pub(super) fn on_version(&mut self, now: Time, from: SocketAddr, id: ConnectionId, version: u8) {
         let Some(&index) = self.ids.get(&id) else { return };
         let Some(Some(Entry { state: State::Connecting(connecting), .. })) = self.entries.get_mut(index)
@@ -216,8 +218,8 @@ impl Endpoint {
         }
     }
 
-    /// Somebody answered who is not trusted. Whoever reads the path can be quicker than the server, so another answer is waited
-    /// for, for a while.
+    /// Handles a response from an untrusted key. An on-path observer can answer before the server, so the handshake
+    /// waits for another response for a while.
     fn on_wrong_key(&mut self, now: Time, index: usize, peer: PublicKey) {
         let Some(Some(Entry { state: State::Connecting(connecting), .. })) = self.entries.get_mut(index)
         else {
@@ -260,7 +262,7 @@ impl Endpoint {
         } else {
             scheme.as_ref().err().map(|why| (code::SCHEME, why.clone()))
         };
-        // Nobody has decided about clients whose keys do not matter, and somebody has about those that are turned away.
+        // The application has yet to decide about clients accepted under any key. Refused clients are already decided.
         let is_refused = refusal.is_some();
         let is_known = !is_refused && matches!(listen.trust, Trust::Keys(_));
         let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
@@ -285,12 +287,12 @@ impl Endpoint {
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
         let mut session = Session::new(now, agreed, config, keys, hello.remote, None, None);
         self.timing += usize::from(session.agreed().scheme.times_packets());
-        // Only who got the response, which went to the address of the hello, can say this. That is proved, with a cookie or
-        // without, and not one to which the client has moved since.
+        // Only the receiver of the response can send this, and the response went to the address of the hello. That
+        // address is validated, with or without a cookie; an address to which the client has migrated since is not.
         session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
         let refused = refusal.map(|(code, reason)| {
             session.close(now, code, &reason);
-            // Nobody was told of the connection, so nobody needs to hear of its end.
+            // The application never learned of the connection, so it needs no closing event.
             while session.event().is_some() {}
             Box::new(Refusal { peer, service: client.service.clone(), remote: from, code, reason })
         });
@@ -315,7 +317,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// One more stranger, for whom another may have to go.
+    /// Registers an unauthenticated peer, and evicts another one if necessary.
     fn take_in(&mut self, now: Time, from: SocketAddr, index: usize) {
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
         entry.stranger = Some(from);
@@ -331,7 +333,7 @@ impl Endpoint {
         }
     }
 
-    /// Closes the connection of a stranger who has to make room.
+    /// Closes the connection of an evicted unauthenticated peer.
     pub(super) fn crowd_out(&mut self, now: Time, handle: Handle) {
         if let Some(entry) = self.entry(handle)
             && entry.stranger.take().is_some()
@@ -343,7 +345,7 @@ impl Endpoint {
     }
 }
 
-/// The scheme that a client has chosen, or why it may not.
+/// Returns the client's scheme, or the reason for refusing it.
 fn allowed(listen: &Listen, encoded: &[u8]) -> Result<Scheme, String> {
     let scheme = Scheme::decode(encoded, &listen.registry)
         .map_err(|error| format!("the scheme cannot be used here: {error}"))?;
@@ -384,10 +386,10 @@ impl Connecting {
 }
 
 impl Connecting {
-    /// Something answered the hello. It may answer any of its copies, so that all that is known is how long it took at most
-    /// (Karn and Partridge 1987): over a path without losses that is the round trip, and of two exchanges, where a cookie was
-    /// asked for, the shorter one is it unless both lost something. A time since the last copy would be far too short where a
-    /// round trip is as long as the time between copies.
+    /// Takes a round-trip sample from an answer to the hello. The answer may be to any copy, so the time since the
+    /// first copy is an upper bound (Karn and Partridge 1987). On a path without losses it is the round trip. With a
+    /// cookie there are two exchanges; the shorter one is the round trip unless both lost a packet. The time since the
+    /// last copy would be far too short where the round trip is as long as the retransmission interval.
     fn answered(&mut self, now: Time) {
         if let Some(first) = self.first.take() {
             let took = now.since(first);
@@ -395,7 +397,7 @@ impl Connecting {
         }
     }
 
-    /// The reason for which no connection came of the attempt.
+    /// Returns the reason why the attempt failed.
     pub fn failure(&self) -> ConnectError {
         match (self.wrong, self.version) {
             (Some(key), _) => ConnectError::WrongKey(key),
@@ -406,21 +408,21 @@ impl Connecting {
     }
 }
 
-/// Cookies that are answered at once until the hello is sent again: whoever sends more makes this end
-/// send no more.
+/// Maximum number of cookies answered at once per transmission of the hello. The limit keeps forged cookies from making
+/// this end send more.
 const MOST_COOKIES: u32 = 8;
 
-/// After so many hellos without an answer small packets go with them, which somebody who is there answers with a reset: large
-/// ones may be lost on the path.
+/// Number of unanswered hellos after which small probes accompany them. A reachable host answers a probe with a reset,
+/// even where the path drops large packets.
 const KNOCKS: u32 = 3;
 
-/// Their size in bytes: larger than a reset.
+/// Probe size, in bytes; larger than a reset.
 const KNOCK: usize = 40;
 
-/// A hello that is not answered is sent again after this, then after twice that each time: a server that is there is to be
-/// reached over a bad path too.
+/// Initial retransmission timeout of the hello, doubled each time. Retransmission is needed to reach a server over a
+/// lossy path.
 const FIRST_REPEAT: Duration = Duration::from_millis(300);
 
-/// After a response with a key that is not trusted another is waited for, for so long: whoever was quicker than the server
-/// does not end the handshake.
+/// Time to wait for another response after one with an untrusted key. A forged response that arrives first thus does
+/// not end the handshake.
 const SECOND_THOUGHT: Duration = Duration::from_secs(2);

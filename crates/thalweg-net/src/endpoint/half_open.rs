@@ -1,15 +1,15 @@
-//! Half-open handshakes, shared out by address: whoever begins many of them takes the place of its own.
+//! Half-open handshakes, shared fairly by address: a host that begins many of them evicts its own.
 //!
-//! A handshake costs a client next to nothing once it has a cookie, and a server three Diffie-Hellmans and a place among
-//! those that are half-open. Both are therefore shared out, over three levels: all clients, the addresses that a client can
-//! choose from at will (one of IPv4; the 2^64 below one prefix of IPv6, which is what a host is given), and the ports of
-//! one of these. Rates are a matter of shares only where they are scarce: while half of an address' second's worth is left,
-//! any of its ports may have it, and while half of everybody's is left, any address. For want of a place nobody is turned
-//! away: the oldest handshake of the port that has most, of the address that has most, is forgotten.
+//! A handshake costs a client with a cookie next to nothing, and a server three Diffie-Hellman operations and a
+//! half-open slot. Both are therefore shared at three levels: all clients; the addresses that a client can choose
+//! freely (one IPv4 address, or the 2^64 of one IPv6 prefix, as assigned to a host); and the ports of such an address.
+//! Shares limit rates only under contention. While half of an address' one-second budget is left, any of its ports may
+//! use it; while half of the total budget is left, any address may. A lack of slots refuses no client: the oldest
+//! handshake of the busiest port of the busiest address is evicted.
 //!
-//! A handshake that begins without a cookie is of an address that has proved nothing, and so perhaps in another's name. Such
-//! handshakes have a few places of their own and are charged to no address: they take nothing from those with a cookie, and
-//! nobody is kept out by what is begun in his name.
+//! A handshake begun without a cookie has an unvalidated and possibly spoofed address. Such handshakes have a few slots
+//! of their own and are charged to no address. They take nothing from handshakes with a cookie, and a spoofed address
+//! does not lock out its owner.
 
 use super::interface::Limits;
 use super::shares::{Host, Shares};
@@ -18,30 +18,30 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
-/// Handshakes a second that one port of one address may begin where its address has used up half of its share.
+/// Handshakes per second of one port, once its address has used half of its share.
 const PORT_RATE: u32 = 4;
 
-/// An address may begin one of so many of all handshakes a second where clients have used up half of them.
+/// Share of one address in the total rate, as a divisor, once clients have used half of it.
 const ADDRESS_SHARE: u32 = 4;
 
-/// Of all places one of so many at most is for addresses that have proved nothing.
+/// Maximum share of unvalidated addresses in the slots, as a divisor.
 const UNPROVED_SHARE: usize = 4;
 
-/// A handshake takes no longer.
+/// Handshake timeout.
 pub const HANDSHAKE: Duration = Duration::from_secs(20);
 
-/// Half-open handshakes are forgotten after this while more than half of the places are taken.
+/// Handshake timeout while more than half of the slots are taken.
 pub const IN_A_CROWD: Duration = Duration::from_secs(3);
 
-/// Rates of ports and addresses that are remembered before those are looked for that have come back to their full.
+/// Number of remembered rates of ports and addresses that triggers the removal of full buckets.
 const MOST_REMEMBERED: usize = 4096;
 
 /// All half-open handshakes.
 #[derive(Debug)]
 pub struct HalfOpen<T> {
-    /// The handshakes of addresses that are proved, by host.
+    /// Handshakes of validated addresses, by host.
     pub shares: Shares<T>,
-    /// The number of all others, and the most that there may be.
+    /// Number of handshakes of unvalidated addresses, and its maximum.
     unproved: usize,
     most_unproved: usize,
     rate: u32,
@@ -51,7 +51,7 @@ pub struct HalfOpen<T> {
 }
 
 impl<T: Copy + Ord> HalfOpen<T> {
-    /// None, within `limits`.
+    /// Creates an empty set within `limits`.
     pub fn new(now: Time, limits: &Limits) -> Self {
         let most_unproved = limits.unproved.min(limits.handshakes / UNPROVED_SHARE);
         Self {
@@ -65,13 +65,13 @@ impl<T: Copy + Ord> HalfOpen<T> {
         }
     }
 
-    /// Rates begin anew, with a clock that does; the handshakes stay.
+    /// Resets the rates after a clock restart; the handshakes stay.
     pub fn renew(&mut self, now: Time, limits: &Limits) {
         let shares = core::mem::replace(&mut self.shares, Shares::new(0));
         *self = Self { shares, unproved: self.unproved, ..Self::new(now, limits) };
     }
 
-    /// One has begun, whose address is proved or not.
+    /// Adds a handshake with a validated or unvalidated address.
     pub fn add(&mut self, now: Time, address: SocketAddr, is_proved: bool, what: T) {
         if is_proved {
             self.shares.add(now, address, what);
@@ -80,7 +80,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
         }
     }
 
-    /// One that was added so is over.
+    /// Removes a handshake added with the same arguments.
     pub fn remove(&mut self, address: SocketAddr, is_proved: bool, what: T) {
         if is_proved {
             self.shares.remove(address, what);
@@ -89,13 +89,13 @@ impl<T: Copy + Ord> HalfOpen<T> {
         }
     }
 
-    /// True while places are so scarce that nobody keeps one for long.
+    /// Returns true under contention, when handshakes have a short timeout.
     pub fn is_crowded(&self) -> bool {
         self.shares.is_half_full()
     }
 
-    /// One handshake's worth of work for an address that has proved nothing, if there is a place for it and much is left:
-    /// those that have a cookie want for nothing.
+    /// Takes one handshake from the budget for an unvalidated address, if a slot is free and at least half of the
+    /// budget is left. Clients with a cookie are thus not affected.
     pub fn may_begin_unproved(&mut self, now: Time) -> bool {
         self.unproved < self.most_unproved
             && !self.is_crowded()
@@ -103,7 +103,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
             && self.all.take(now)
     }
 
-    /// One handshake's worth of work for this address, if there is any left.
+    /// Takes one handshake from the budget for this address, if any is left.
     pub fn may_begin(&mut self, now: Time, address: SocketAddr) -> bool {
         let (host, rate) = (Host::of(address), self.rate);
         let port = (host, address.port());
@@ -123,7 +123,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
         for bucket in [&mut own, &mut host, &mut self.all] {
             bucket.take(now);
         }
-        // Entries are made by what is let through, which is bounded a second, and go when they are full again.
+        // Only accepted handshakes create entries, at a limited rate; full entries are removed.
         self.hosts.insert(port.0, host);
         self.ports.insert(port, own);
         true
@@ -132,7 +132,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that nobody keeps others out, whichever ports and addresses he uses.
+    //! Tests that no client locks others out, whatever ports and addresses it uses.
     use super::*;
 
     const LIMITS: Limits = Limits {
@@ -156,21 +156,22 @@ mod tests {
     fn a_port_an_address_and_all_have_a_rate_each() {
         let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
         let mut begun = |now, address| (0..2000).take_while(|_| open.may_begin(now, address)).count();
-        // Half of what an address may have, of 250, is there for whichever port asks first ...
+        // Half of the budget of an address, 250, goes to any port that asks first ...
         assert_eq!(begun(at(0), client(1, 1)), 126);
-        // ... and the rest by four a port; beyond its share an address gets what is more than half of everybody's.
+        // ... and the rest by four per port. Beyond its share, an address gets the excess over half of the total
+        // budget.
         assert_eq!(begun(at(0), client(1, 2)), 4);
         let ports: usize = (3..2000).map(|port| begun(at(0), client(1, port))).sum();
         assert_eq!(ports + 130, 501);
         assert_eq!(begun(at(0), client(2, 1)), 126, "another address is not concerned");
-        // A tenth of a second later a port that has had its share waits, and one that has not does not.
+        // A tenth of a second later, a port that has used its share waits; another does not.
         assert_eq!((begun(at(100), client(1, 1)), begun(at(100), client(1, 3000))), (0, 4));
         let hosts = (3..=255).flat_map(|host| (1..9).map(move |port| client(host, port)));
         let hosts: usize = hosts.map(|address| begun(at(100), address)).sum();
         assert_eq!(hosts, 1000 - 501 - 126 - 4 + 100, "all of it, with what has come since");
     }
 
-    /// Of the places a quarter at most, half of everybody's rate, and nothing in a crowd.
+    /// At most a quarter of the slots, half of the total rate, and nothing under contention.
     #[test]
     fn what_needs_no_cookie_takes_nothing_from_what_has_one() {
         let begin = |open: &mut HalfOpen<usize>, now| {
@@ -187,9 +188,9 @@ mod tests {
         let small = Limits { handshakes: 8, ..LIMITS };
         let none = Limits { handshakes: 3, ..LIMITS };
         assert_eq!([&LIMITS, &small, &none].map(begun), [16, 2, 0]);
-        // As many as are left of everybody's first half, of 10 a second.
+        // As many as are left of the first half of the total rate, 10 per second.
         assert_eq!(begun(&Limits { handshakes_per_second: 10, ..LIMITS }), 6);
-        // 84 places are for the others, of which more than half are taken.
+        // 84 slots are for the others, and more than half of them are taken.
         let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
         for index in 0..42 {
             open.add(at(0), client(2, 1), true, index);
@@ -201,7 +202,7 @@ mod tests {
         assert!(
             (0..16).filter(|_| begin(&mut open, at(0))).count() == 15 && open.shares.make_room().is_none()
         );
-        // One that is over makes room for another, and a clock that is started anew for none.
+        // A finished handshake frees a slot; a clock restart does not.
         open.remove(client(1, 1), false, 0);
         assert!(begin(&mut open, at(0)));
         open.renew(at(0), &LIMITS);

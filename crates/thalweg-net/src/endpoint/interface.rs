@@ -1,4 +1,4 @@
-//! The settings that endpoints are told, and the events that they tell.
+//! Settings and events of endpoints.
 
 use crate::flow::{Recorder, Scheme};
 use crate::identity::{Identity, PublicKey};
@@ -9,22 +9,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 
-/// The peers that are talked to.
+/// Set of accepted peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Any that has a key: who it is has to be decided by other means.
+    /// Any peer that has a key; the application must authenticate it by other means.
     Anyone,
-    /// Those with one of these keys.
+    /// Peers with one of these keys.
     Keys(BTreeSet<PublicKey>),
 }
 
 impl Trust {
-    /// Only the peer with this key.
+    /// Returns the set with only this key.
     pub fn only(key: PublicKey) -> Self {
         Self::Keys(BTreeSet::from([key]))
     }
 
-    /// True if the key is one of those that are trusted.
+    /// Returns true if the key is trusted.
     pub fn includes(&self, key: &PublicKey) -> bool {
         match self {
             Self::Anyone => true,
@@ -33,24 +33,25 @@ impl Trust {
     }
 }
 
-/// The bounds of an endpoint.
+/// Resource limits of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections that clients may have open at a time, and no more than have room in `memory`, with 64 KiB each.
+    /// Maximum number of open client connections. `memory` must also have room for 64 KiB each.
     pub connections: usize,
-    /// Of these, connections of clients about whom the application has not decided yet
-    /// ([`Session::admit`](crate::session::Session::admit)). Of more, the oldest of the address that has most is closed.
+    /// Maximum number of those connections that the application has not authorised yet
+    /// ([`Session::admit`](crate::session::Session::admit)). Beyond it, the oldest connection of the address with the
+    /// most is closed.
     pub strangers: usize,
-    /// The bytes that all connections may make this end keep, each what its window takes. The first get as much as
-    /// they are to have at first, and later ones an eighth of what is left. Where paths want more, they get half of what is left
+    /// Maximum receive memory of all connections, in bytes; each counts its window. The first connections get their
+    /// full initial window, later ones an eighth of the remainder. A path that needs more gets half of the remainder
     /// each time.
     pub memory: u64,
-    /// Handshakes with clients that have not shown who they are.
+    /// Maximum number of handshakes with unauthenticated clients.
     pub handshakes: usize,
-    /// Of these, handshakes that are begun without a cookie, which saves their clients a round trip, but a quarter at most. Who
-    /// comes while there are as many, or in a crowd, is asked for a cookie, and so for a proof that it is where it says.
+    /// Maximum number of those handshakes begun without a cookie, at most a quarter. Omitting the cookie saves a round
+    /// trip. Under load, clients are asked for a cookie, which validates their address.
     pub unproved: usize,
-    /// New handshakes in a second, over time; as many may come at once. Where clients ask for more, each address has a quarter.
+    /// New handshakes per second on average; also the burst size. Under contention each address gets a quarter.
     pub handshakes_per_second: u32,
 }
 
@@ -67,62 +68,62 @@ impl Default for Limits {
     }
 }
 
-/// Whom an endpoint answers.
+/// Clients and services that an endpoint accepts.
 #[derive(Clone, Debug)]
 pub struct Listen {
-    /// The clients that may connect.
+    /// Clients that may connect.
     pub trust: Trust,
-    /// The services that clients may ask for.
+    /// Services that clients may request.
     pub services: Vec<String>,
-    /// The names of the schemes that they may choose; `None` for any. A scheme decides how much this end sends and when, for
-    /// the client that has chosen it.
+    /// Names of the schemes that clients may choose; `None` allows any. The client's scheme controls the amount and
+    /// timing of this end's transmissions.
     pub schemes: Option<BTreeSet<String>>,
-    /// The schemes that there are: those of this project, and what was added to them.
+    /// Available schemes: those of this project and registered external ones.
     pub registry: Arc<Registry>,
 }
 
 impl Listen {
-    /// Answers those whom `trust` includes, for these services, by any scheme.
+    /// Accepts clients in `trust`, for these services, with any scheme.
     pub fn new<S: Into<String>>(trust: Trust, services: impl IntoIterator<Item = S>) -> Self {
         let services = services.into_iter().map(Into::into).collect();
         Self { trust, services, schemes: None, registry: Arc::default() }
     }
 
-    /// The same, by these schemes only.
+    /// Restricts the listener to these schemes.
     #[must_use]
     pub fn by_schemes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.schemes = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The same with the schemes of `registry`, in place of those of this project alone.
+    /// Replaces the available schemes with those of `registry`.
     #[must_use]
     pub fn of_registry(self, registry: Arc<Registry>) -> Self {
         Self { registry, ..self }
     }
 }
 
-/// An endpoint's settings.
+/// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// The endpoint's own identity.
+    /// Identity of the endpoint.
     pub identity: Identity,
-    /// Whom it answers; `None` answers nobody.
+    /// Listener settings; `None` accepts no client.
     pub listen: Option<Listen>,
-    /// The bounds that it keeps to.
+    /// Resource limits.
     pub limits: Limits,
-    /// Of its connections.
+    /// Settings of its connections.
     pub session: SessionConfig,
-    /// The largest datagram that it takes and sends.
+    /// Maximum datagram size sent and received, in bytes.
     pub largest: u16,
-    /// Bytes that tell a socket from all others of the same identity, and are the same when it is opened anew: its resets are
-    /// believed by those who were connected to it before. [`Socket`](crate::live::Socket) takes the host and the local
-    /// address of one that listens. `None` for an end that does not come back: its resets are believed by nobody.
+    /// Bytes that identify the socket among all sockets with the same identity, and persist across restarts. Former
+    /// peers can then verify its stateless resets. A listening [`Socket`](crate::live::Socket) uses the host and the
+    /// local address. `None` for an endpoint that does not restart: no peer can verify its resets.
     pub place: Option<Vec<u8>>,
 }
 
 impl EndpointConfig {
-    /// One that only connects to others.
+    /// Creates the settings of an endpoint that only connects to others.
     pub fn client(identity: Identity) -> Self {
         Self {
             identity,
@@ -135,105 +136,105 @@ impl EndpointConfig {
     }
 }
 
-/// Whom to connect to, and for what.
+/// Parameters of a connection attempt.
 #[derive(Clone, Debug)]
 pub struct Connect {
-    /// The server's address.
+    /// Address of the server.
     pub remote: SocketAddr,
-    /// The keys that the server may have.
+    /// Accepted keys of the server.
     pub trust: Trust,
-    /// The service that is wanted of the server.
+    /// Requested service.
     pub service: String,
-    /// The scheme by which bytes are to be moved.
+    /// Congestion-control scheme.
     pub scheme: Scheme,
-    /// Keeps what happens at this end's stream, if that is wanted.
+    /// Optional recorder of this end's stream.
     pub recorder: Option<Recorder>,
 }
 
-/// A connection of an endpoint. It is never given to another one.
+/// Handle of a connection of an endpoint. Handles are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
     pub(super) index: usize,
     pub(super) generation: u64,
 }
 
-/// The reason for which there is no connection.
+/// Reason for a failed connection attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectError {
-    /// Nobody answered in time.
+    /// Timeout without an answer.
     NoAnswer,
-    /// The one who answered has this key, which is not among those expected.
+    /// Untrusted key of the responder.
     WrongKey(PublicKey),
-    /// Somebody answers there, but not what is as large as a handshake has to be.
+    /// The host is reachable, but packets as large as a handshake are lost.
     Narrow,
-    /// The one who answers speaks this version of the protocol, and this end another ([`VERSION`](crate::wire::VERSION)).
+    /// Version of the responder, which differs from this end's ([`VERSION`](crate::wire::VERSION)).
     Version(u8),
-    /// A name of what is asked for is too long to be said.
+    /// A requested name is too long to encode.
     Unspeakable,
 }
 
-/// A client that was turned away.
+/// Refused client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Its key.
+    /// Key of the client.
     pub peer: PublicKey,
-    /// The service that it wanted: text of the client's choice.
+    /// Requested service: text chosen by the client.
     pub service: String,
-    /// Its address.
+    /// Address of the client.
     pub remote: SocketAddr,
-    /// The [code](crate::session::code) with which the connection was closed.
+    /// The [code](crate::session::code) of the close frame.
     pub code: u16,
-    /// The reason that it was told.
+    /// Reason sent to the client.
     pub reason: String,
 }
 
-/// The events that an endpoint tells.
+/// Events of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EndpointEvent {
-    /// A connection that was asked for is there.
+    /// Successful connection attempt.
     Connected {
-        /// The server's key.
+        /// Key of the server.
         peer: PublicKey,
     },
-    /// There is none, and no more will be heard of it.
+    /// Failed connection attempt; no further events follow.
     NotConnected(ConnectError),
-    /// A client has connected.
+    /// New client connection.
     Accepted {
-        /// Its key.
+        /// Key of the client.
         peer: PublicKey,
-        /// The service that the client wants.
+        /// Requested service.
         service: String,
-        /// The client's address.
+        /// Address of the client.
         remote: SocketAddr,
-        /// Its key is one that is trusted; without, the application decides ([`Endpoint::admit`](super::Endpoint::admit)).
+        /// True if the key is trusted; otherwise the application decides ([`Endpoint::admit`](super::Endpoint::admit)).
         known: bool,
     },
-    /// A client has shown who it is and was turned away.
+    /// Authenticated client that was refused.
     Refused(Box<Refusal>),
-    /// Something happened on a connection.
+    /// Event of a connection.
     Session(SessionEvent),
 }
 
 /// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointStats {
-    /// Datagrams that are none of ours, or of connections that there are not.
+    /// Datagrams of other protocols or of unknown connections.
     pub strangers: u64,
-    /// Cookies given out.
+    /// Cookies sent.
     pub cookies: u64,
-    /// Handshakes that were begun.
+    /// Handshakes begun.
     pub handshakes: u64,
-    /// Of these, handshakes that were begun without a cookie.
+    /// Handshakes begun without a cookie.
     pub unproved: u64,
-    /// Hellos with a good cookie that were not answered for want of room or time.
+    /// Hellos with a valid cookie that were dropped for lack of room or time.
     pub turned_away: u64,
-    /// Handshake messages that were not authentic.
+    /// Handshake messages that failed authentication.
     pub forged: u64,
-    /// Half-open handshakes that were forgotten to make room for others.
+    /// Half-open handshakes evicted to make room for others.
     pub forgotten: u64,
-    /// Resets sent for packets of connections that there are not.
+    /// Resets sent for packets of unknown connections.
     pub resets: u64,
-    /// Datagrams that came to another member of the socket than their connection's, and were passed on.
+    /// Datagrams received by the wrong shard and forwarded.
     pub strays: u64,
 }
 

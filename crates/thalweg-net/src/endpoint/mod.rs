@@ -1,9 +1,9 @@
-//! All connections of one socket, without the socket and its clock.
+//! All connections of one socket, sans-I/O and without a clock.
 //!
-//! An [`Endpoint`] takes datagrams, finds the connection that each belongs to by the connection id in it, and makes new
-//! connections. For clients that have not shown who they are it keeps as little as it can: at most [`Limits::handshakes`]
-//! handshakes, of them [`Limits::unproved`] for which no [cookie](crate::cookie) has come back, with at most
-//! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work, shared out by address.
+//! An [`Endpoint`] takes datagrams, demultiplexes them by connection id and creates new connections. It keeps minimal
+//! state for unauthenticated clients: at most [`Limits::handshakes`] handshakes, of which at most [`Limits::unproved`]
+//! without a returned [cookie](crate::cookie). Their Diffie-Hellman operations are limited to
+//! [`Limits::handshakes_per_second`], shared fairly by address.
 
 mod desk;
 mod digest;
@@ -39,25 +39,25 @@ use thalweg_proto::units::Time;
 enum State {
     Connecting(Box<Connecting>),
     Open(Box<Session>),
-    /// Between two states.
+    /// Placeholder during a state change.
     Gone,
 }
 
 struct Entry {
     generation: u64,
     state: State,
-    /// It is in the list of those to be polled.
+    /// True while the entry is in the poll list.
     ready: bool,
-    /// The time under which the entry is among the deadlines.
+    /// Key of the entry in the set of deadlines.
     deadline: Time,
-    /// From where it came, while it is among the strangers.
+    /// Source address, while the peer is unauthenticated.
     stranger: Option<SocketAddr>,
-    /// The bytes that the connection may have waiting, as they were counted.
+    /// Accounted memory reservation of the connection, in bytes.
     promised: u64,
 }
 
 impl Entry {
-    /// Puts the entry, which has this index, into the list of those to be polled.
+    /// Adds the entry, which has this index, to the poll list.
     #[inline]
     fn make_ready(&mut self, index: usize, ready: &mut VecDeque<usize>) {
         if !core::mem::replace(&mut self.ready, true) {
@@ -66,43 +66,43 @@ impl Entry {
     }
 }
 
-/// A datagram that was opened and whose frames wait to be taken.
+/// Decrypted datagram whose frames are still to be processed.
 struct Opened {
     index: usize,
     number: u64,
     range: Range<usize>,
 }
 
-/// All connections of one socket, or of one of the threads that serve it.
+/// All connections of one socket, or of one of its shards.
 pub struct Endpoint {
     config: EndpointConfig,
     entropy: Box<dyn Entropy>,
     reset_key: [u8; 32],
-    /// The part that it has in common with the other members of its socket, and its number among them.
+    /// State shared by the shards of the socket, and the number of this shard.
     desk: Arc<Desk>,
     member: usize,
-    /// Nanoseconds that the clock had shown before it was started anew.
+    /// Time shown by the clock before its last restart, in nanoseconds.
     ahead: u64,
-    /// The time at which the desk is to be asked about half-open handshakes that are over.
+    /// Time of the next check for expired half-open handshakes.
     expires: Time,
-    /// Datagrams and words for other members.
+    /// Messages for other shards.
     passed: VecDeque<(usize, Passed)>,
-    /// The member that is to have the datagram in hand.
+    /// Shard to which the current datagram must be forwarded.
     stray: Option<usize>,
-    /// The datagram in hand was passed on to here.
+    /// True if the current datagram was forwarded to this shard.
     is_passed: bool,
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     generations: u64,
-    /// By the ids on packets that come.
+    /// Connections by local id (the destination id of received packets).
     ids: HashMap<ConnectionId, usize>,
-    /// By the ids on packets that go, which resets name. Peers choose them: the last one has it.
+    /// Connections by remote id, as named in resets. Peers choose these ids: the latest registration wins.
     remote_ids: HashMap<ConnectionId, usize>,
-    /// Connections whose schemes learn from when each packet comes.
+    /// Number of connections whose schemes use packet arrival times.
     timing: usize,
     deadlines: BTreeSet<(Time, usize)>,
     ready: VecDeque<usize>,
-    /// Answers that belong to no connection.
+    /// Pending replies that belong to no connection.
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
     events: VecDeque<(Handle, EndpointEvent)>,
     opened: Vec<Opened>,
@@ -115,21 +115,21 @@ impl core::fmt::Debug for Endpoint {
     }
 }
 
-/// The origin of a datagram.
+/// Source of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// From whom.
+    /// Source address.
     pub from: SocketAddr,
-    /// The ECN codepoint with which it came.
+    /// Received ECN codepoint.
     pub ecn: Ecn,
 }
 
-/// Datagrams that came together, as something to take slices of.
+/// Coalesced datagrams in a sliceable buffer.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// All of them.
+    /// Buffer with all datagrams.
     pub bytes: Slice,
-    /// There is no memory for many such buffers: what is kept is to be copied.
+    /// True if retained data must be copied, because memory does not suffice to hold many such buffers.
     pub apart: bool,
 }
 
@@ -140,13 +140,13 @@ impl From<Slice> for Shared {
 }
 
 impl Endpoint {
-    /// An endpoint without connections.
+    /// Creates an endpoint without connections.
     pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
         let desk = Desk::new(now, config.limits, 1, true, &mut *entropy);
         Self::member(config, entropy, Arc::new(desk), 0)
     }
 
-    /// A member of a socket, by its number. All members have the same settings, the desk's limits among them.
+    /// Creates one shard of a socket, by its number. All shards have the same settings, including the limits of `desk`.
     pub fn member(
         config: EndpointConfig,
         mut entropy: Box<dyn Entropy>,
@@ -180,44 +180,44 @@ impl Endpoint {
         }
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> EndpointStats {
         self.stats
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &EndpointConfig {
         &self.config
     }
 
-    /// True while there is a connection to which it matters when exactly each datagram came.
+    /// Returns true while any connection depends on exact arrival times.
     pub fn times_datagrams(&self) -> bool {
         self.timing > 0
     }
 
-    /// Connections that there are, and handshakes, of all members.
+    /// Returns the number of connections and handshakes of all shards.
     pub fn connections(&self) -> usize {
         self.ids.len() + self.desk.half_open()
     }
 
-    /// True when there is no connection, no handshake and nothing to be sent.
+    /// Returns true if there is no connection, no handshake and nothing to send.
     pub fn is_idle(&self) -> bool {
         self.connections() == 0 && self.answers.is_empty() && self.events.is_empty()
     }
 
-    /// Starts anew with a clock that shows `now`, and has shown `before`: to be called while the endpoint is [idle](Self::is_idle).
-    /// What it is known by stays.
+    /// Restarts with a clock that shows `now` and has shown `before`. Call it only while the endpoint is
+    /// [idle](Self::is_idle). Identity and keys stay.
     pub fn restart(&mut self, before: Time, now: Time) {
         self.ahead += (before.as_picos() - now.as_picos().min(before.as_picos())) / 1000;
         self.expires = Time::MAX;
     }
 
-    /// The time of the desk.
+    /// Converts to the clock of the shared state.
     fn desk_time(&self, now: Time) -> Time {
         Desk::time(now, self.ahead)
     }
 
-    /// True when there is nobody to whom anything is left to be said: no connection, or only some that their peers have closed.
+    /// Returns true if nothing is left to send to any peer: there is no connection, or peers have closed all of them.
     pub fn is_silent(&self) -> bool {
         self.answers.is_empty()
             && self.desk.half_open() == 0
@@ -227,7 +227,7 @@ impl Endpoint {
             })
     }
 
-    /// Asks for a connection.
+    /// Starts a connection attempt.
     pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
         let source = self.fresh_id(self.member);
         let token = self.token(source);
@@ -267,7 +267,7 @@ impl Endpoint {
         }
     }
 
-    /// An open connection. [`touch`](Endpoint::touch) it after a change.
+    /// Returns an open connection. Call [`touch`](Endpoint::touch) after changing it.
     pub fn session(&mut self, handle: Handle) -> Option<&mut Session> {
         match &mut self.entry(handle)?.state {
             State::Open(session) => Some(session),
@@ -275,15 +275,15 @@ impl Endpoint {
         }
     }
 
-    /// A connection was changed and is to be polled.
+    /// Schedules a changed connection for polling.
     pub fn touch(&mut self, handle: Handle) {
         if self.entry(handle).is_some() {
             self.make_ready(handle.index);
         }
     }
 
-    /// The application has decided to deal with this peer, which is a stranger no more
-    /// ([`Session::admit`](crate::session::Session::admit)). What may wait for it follows from [`Limits::memory`].
+    /// Marks a peer as authorised by the application ([`Session::admit`](crate::session::Session::admit)). Its receive
+    /// buffer then follows [`Limits::memory`].
     pub fn admit(&mut self, handle: Handle) {
         if !self.session(handle).is_some_and(|session| session.is_untrusted()) {
             return;
@@ -300,14 +300,14 @@ impl Endpoint {
         self.make_ready(handle.index);
     }
 
-    /// Promises the bytes that the next connection may have waiting: an eighth of what is left beside that which all
-    /// others have at least.
+    /// Reserves receive memory for a new connection: an eighth of what remains after the guaranteed minimum of all
+    /// connections.
     fn to_promise(&self) -> u64 {
         let most = self.config.session.memory;
         self.desk.promise(|left| (left / 8).max(STRANGER_MEMORY).min(most))
     }
 
-    /// Gives up a connection that is not there yet, and closes one that is.
+    /// Cancels a connection attempt, or closes an open connection.
     pub fn abandon(&mut self, now: Time, handle: Handle, code: u16, reason: &str) {
         match self.entry(handle).map(|entry| &mut entry.state) {
             Some(State::Open(session)) => {
@@ -324,16 +324,16 @@ impl Endpoint {
         (entry.generation == handle.generation).then_some(entry)
     }
 
-    /// The next event.
+    /// Returns the next event.
     #[inline]
     pub fn event(&mut self) -> Option<(Handle, EndpointEvent)> {
         self.events.pop_front()
     }
 
-    // What comes in.
+    // Input.
 
-    /// Takes datagrams of `stride` bytes each, the last of which may be shorter, from one sender. They are opened in place,
-    /// and afterwards handed to `share`, which gives the same bytes as something to take slices of.
+    /// Processes datagrams of `stride` bytes each from one sender; the last may be shorter. Decrypts them in place,
+    /// then passes them to `share`, which returns the same bytes in a sliceable buffer.
     pub fn receive<T, S: Into<Shared>>(
         &mut self,
         now: Time,
@@ -363,7 +363,7 @@ impl Endpoint {
         }
         if !opened.is_empty() {
             let Shared { bytes: shared, apart } = share(bytes).into();
-            // What is kept of one datagram must not hold on to many others, of which perhaps nothing is.
+            // Data retained from one datagram must not keep a buffer with many others alive.
             let apart = start > stride && (apart || opened.len() * stride < start / 2);
             for Opened { index, number, range } in opened.drain(..) {
                 let Some(Some(entry)) = self.entries.get_mut(index) else { continue };
@@ -395,8 +395,8 @@ impl Endpoint {
             Packet::Protected { destination } => {
                 let known = last.filter(|(id, _)| *id == destination).map(|(_, index)| index);
                 let Some(index) = known.or_else(|| self.ids.get(&destination).copied()) else {
-                    // Only who has all connections of this kind of id knows that there is none. Data may be here before the
-                    // handshake's last message.
+                    // Only the owning shard can tell that the id is unknown. Data may overtake the last handshake
+                    // message.
                     if self.is_elsewhere(destination) || self.desk.is_half_open(destination) {
                         return;
                     }
@@ -435,7 +435,7 @@ impl Endpoint {
                     && let Some(Some(Entry { state: State::Connecting(connecting), .. })) =
                         self.entries.get_mut(index)
                 {
-                    // Somebody is there, whom only large packets do not reach.
+                    // The host is reachable, but large packets are lost.
                     connecting.is_narrow |= from == connecting.connect.remote;
                 }
                 if let Some(index) = index
@@ -448,27 +448,27 @@ impl Endpoint {
         }
     }
 
-    /// The clients that may connect from now on. Connections that there are stay.
+    /// Replaces the set of trusted clients. Existing connections stay open.
     pub fn set_trust(&mut self, trust: Trust) {
         if let Some(listen) = &mut self.config.listen {
             listen.trust = trust;
         }
     }
 
-    /// Answers no new client from now on: what it would begin with one it could not end.
+    /// Stops answering new clients. A handshake begun now could not be completed.
     pub fn stop_listening(&mut self) {
         self.config.listen = None;
     }
 
-    /// A packet of a connection that is not known, perhaps from before a restart: a reset tells its sender. It is smaller
-    /// than what it answers, so that two that know nothing of each other fall silent. There are few of them, and they leave
-    /// room for answers to those who ask for a connection.
+    /// Answers a packet of an unknown connection, perhaps from before a restart, with a reset. The reset is smaller
+    /// than the packet, so two hosts without state cannot loop. Resets are rate-limited and leave room for handshake
+    /// replies.
     fn answer_unknown(&mut self, now: Time, from: SocketAddr, id: ConnectionId, length: usize) {
         if self.config.place.is_none() {
-            // Nobody would believe it.
+            // No peer could verify the reset.
             return;
         }
-        // The sender's own id is not known here; it knows this one, and its token, from the handshake.
+        // The sender's own id is not known here. The sender knows this id, and its token, from the handshake.
         let token = self.token(id);
         let mut bytes = Vec::new();
         write_reset(&mut bytes, id, &token);
@@ -488,9 +488,9 @@ impl Endpoint {
         }
     }
 
-    // What goes out.
+    // Output.
 
-    /// Does what is due at `now`: appends datagrams to `batch`, and says when to poll again.
+    /// Does the work due at `now`: appends datagrams to `batch` and returns the time of the next poll.
     pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
         while batch.has_room(usize::from(SAFE_DATAGRAM)) {
             let Some((to, bytes)) = self.answers.pop_front() else { break };
@@ -530,8 +530,8 @@ impl Endpoint {
                 State::Gone => {}
                 State::Open(session) => {
                     if session.wants() > session.memory() {
-                        // Half of what is left beside that which all others have at least, not in steps that are not worth
-                        // telling.
+                        // Grant half of what remains after the guaranteed minimum of all connections; skip steps too
+                        // small to be worth advertising.
                         let (has, wants) = (session.memory(), session.wants());
                         let more = self.desk.promise(|left| {
                             let more = (wants - has).min(left / 2);
@@ -556,7 +556,7 @@ impl Endpoint {
                     }
                     match next {
                         Next::Full => {
-                            // The others first.
+                            // Serve the other connections first.
                             self.make_ready(index);
                             return Next::Full;
                         }
@@ -568,8 +568,8 @@ impl Endpoint {
         Next::At(self.deadlines.first().map_or(self.expires, |&(at, _)| at.min(self.expires)))
     }
 
-    /// The network layer of this host refused `datagrams`, of `size` bytes each, to `remote`: the connections that they are of
-    /// hear of it, and no others, of which there may be very many.
+    /// Handles a send error: this host's network layer refused `datagrams`, of `size` bytes each, to `remote`. Notifies
+    /// only the connections that sent them, as there may be very many others.
     pub fn on_refused(&mut self, now: Time, remote: SocketAddr, size: usize, datagrams: &[u8]) {
         let mut last = None;
         for datagram in datagrams.chunks(size.max(1)) {
@@ -587,7 +587,7 @@ impl Endpoint {
         }
     }
 
-    // Book-keeping.
+    // Accounting.
 
     fn add(&mut self, id: ConnectionId, state: State) -> Handle {
         self.generations += 1;
@@ -654,7 +654,7 @@ impl Endpoint {
         }
     }
 
-    /// An id for a connection of this member that no connection of this endpoint has.
+    /// Returns an unused connection id for this shard.
     fn fresh_id(&mut self, member: usize) -> ConnectionId {
         loop {
             let mut bytes = [0; 8];
@@ -666,7 +666,7 @@ impl Endpoint {
         }
     }
 
-    /// The token that proves that a reset for packets with `id` comes from this end.
+    /// Returns the token that authenticates a reset for packets with `id`.
     fn token(&self, id: ConnectionId) -> [u8; TOKEN] {
         let hash = blake3::keyed_hash(&self.reset_key, &id.0);
         let mut token = [0; TOKEN];
@@ -675,15 +675,15 @@ impl Endpoint {
     }
 }
 
-/// Answers to strangers that wait to be sent; more are dropped.
+/// Maximum number of queued replies to unauthenticated peers; more are dropped.
 const MOST_ANSWERS: usize = 64;
 
-/// The key of the tokens that make resets believable. Whoever can have a packet answered by another socket with the
-/// same key gets the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.
+/// Derives the key of the stateless reset tokens. A host that can make another socket with the same key answer a packet
+/// obtains the token of any connection id (RFC 9000, section 21.11). Hence no two sockets share a key.
 fn reset_key(config: &EndpointConfig, entropy: &mut dyn Entropy) -> [u8; 32] {
     let mut material = config.identity.secret().to_vec();
     match &config.place {
-        // The same after a restart: that is what it is for.
+        // The key is the same after a restart, as stateless resets require.
         Some(place) => material.extend_from_slice(place),
         None => {
             let mut fresh = [0; 32];

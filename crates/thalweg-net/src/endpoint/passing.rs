@@ -1,8 +1,9 @@
-//! Hand-over between the members of a socket: of packets that came to another than their connection's.
+//! Hand-over of datagrams between the shards of a socket.
 //!
-//! The system may bring a packet to the wrong member: where it cannot be told to look at connection ids and a peer's address has
-//! changed, where it puts packets of several connections together before it looks, and where a packet bears the id that
-//! the peer knows (resets, messages of routers). Whoever gets it passes it on to the member whose it is, once.
+//! The system may deliver a datagram to the wrong shard in three cases: it cannot steer by connection id and the peer's
+//! address has changed; it coalesces datagrams of several connections (GRO) before steering; or the datagram carries
+//! the id that the peer knows (resets, feedback from routers). The shard that receives such a datagram forwards it
+//! once, to the shard that owns the connection.
 
 use super::interface::Handle;
 use super::{Arrival, Endpoint, State};
@@ -12,24 +13,24 @@ use std::sync::Arc;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
 
-/// Something that one member has for another.
+/// Message from one shard to another.
 #[derive(Debug)]
 pub enum Passed {
-    /// Datagrams that came together.
+    /// Coalesced datagrams.
     Datagrams {
-        /// From whom they came, and how.
+        /// Source address and ECN codepoint.
         arrival: Arrival,
-        /// Their size; the last may be shorter.
+        /// Datagram size, in bytes; the last one may be shorter.
         stride: usize,
-        /// All of them.
+        /// Concatenated datagrams.
         bytes: Vec<u8>,
     },
-    /// A stranger has to make room for another.
+    /// Eviction of an unauthenticated peer's connection.
     Crowded(Handle),
 }
 
 impl Passed {
-    /// The bytes that it holds on to.
+    /// Returns the memory held, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Datagrams { bytes, .. } => bytes.capacity(),
@@ -39,12 +40,12 @@ impl Passed {
 }
 
 impl Endpoint {
-    /// The next thing that is for another member, and the number of that.
+    /// Returns the next message for another shard, with that shard's number.
     pub fn passed(&mut self) -> Option<(usize, Passed)> {
         self.passed.pop_front()
     }
 
-    /// Takes what another member had for this one.
+    /// Processes a message from another shard.
     pub fn take_passed(&mut self, now: Time, passed: Passed) {
         match passed {
             Passed::Datagrams { arrival, stride, bytes } => {
@@ -56,7 +57,7 @@ impl Endpoint {
         }
     }
 
-    /// True for an id of another member's, to which the datagram in hand is to be passed then.
+    /// Returns true if another shard owns `id`, and marks the current datagram to be forwarded there.
     pub(super) fn is_elsewhere(&mut self, id: ConnectionId) -> bool {
         let owner = id.member(self.desk.members());
         let is_elsewhere = owner != self.member;
@@ -66,7 +67,8 @@ impl Endpoint {
         is_elsewhere
     }
 
-    /// The connection that a peer calls so. One of another member's gets the datagram in hand.
+    /// Returns the connection with this remote id. If another shard owns it, marks the current datagram to be forwarded
+    /// there.
     pub(super) fn remote_index(&mut self, id: ConnectionId) -> Option<usize> {
         let index = self.remote_ids.get(&id).copied();
         if index.is_none() && !self.is_passed {
@@ -75,13 +77,13 @@ impl Endpoint {
         index
     }
 
-    /// Peers call the connection at `index` so. The last one that is called so has the name.
+    /// Registers the remote id of the connection at `index`. The latest registration wins.
     pub(super) fn name(&mut self, id: ConnectionId, index: usize) {
         self.remote_ids.insert(id, index);
         self.desk.name(id, self.member);
     }
 
-    /// The connection at `index` is called so no more.
+    /// Removes the remote id of the connection at `index`.
     pub(super) fn unname(&mut self, id: ConnectionId, index: usize) {
         if self.remote_ids.get(&id) == Some(&index) {
             self.remote_ids.remove(&id);
@@ -89,7 +91,7 @@ impl Endpoint {
         }
     }
 
-    /// Keeps datagrams that are for other members until they are passed on: those for one member that follow each other together.
+    /// Queues datagrams for other shards. Consecutive datagrams for the same shard are coalesced.
     pub(super) fn pass_on(
         &mut self,
         arrival: Arrival,
@@ -115,7 +117,7 @@ impl Endpoint {
         }
     }
 
-    /// Counts what a connection may have waiting, which may be something else than before.
+    /// Updates the accounted memory of a connection.
     pub(super) fn settle(&mut self, index: usize) {
         if let Some(Some(entry)) = self.entries.get_mut(index)
             && let State::Open(session) = &entry.state

@@ -1,15 +1,15 @@
-//! Places that are shared out by address: whoever takes many makes room from his own.
+//! Slots shared fairly by address: a host that takes many slots loses its own first.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::units::Time;
 
-/// The unit that is counted as one client host: an IPv4 address, or the first 64 bits of one of IPv6.
+/// Unit counted as one client host: an IPv4 address, or an IPv6 /64 prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host(u64, bool);
 
 impl Host {
-    /// That of a client.
+    /// Returns the host of a client address.
     pub fn of(address: SocketAddr) -> Self {
         match address.ip().to_canonical() {
             IpAddr::V4(ip) => Self(u64::from(u32::from(ip)), true),
@@ -18,44 +18,44 @@ impl Host {
     }
 }
 
-/// The places of one host: since when each is taken and by what, by port.
+/// Slots of one host by port, with start time and owner.
 type Ports<T> = HashMap<u16, VecDeque<(Time, T)>>;
 
-/// Places, and who has them: each is taken by something that `T` names.
+/// Fairly shared slots; each belongs to an owner of type `T`.
 #[derive(Debug)]
 pub struct Shares<T> {
     most: usize,
     open: HashMap<Host, (usize, Ports<T>)>,
-    /// By how many each host has.
+    /// Hosts by number of slots.
     by_count: BTreeSet<(usize, Host)>,
     count: usize,
 }
 
 impl<T: Copy + Ord> Shares<T> {
-    /// So many places, at least one, that nobody has.
+    /// Creates `most` free slots, at least one.
     pub fn new(most: usize) -> Self {
         Self { most: most.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
     }
 
-    /// True if more than half of the places are taken.
+    /// Returns true if more than half of the slots are taken.
     pub fn is_half_full(&self) -> bool {
         self.count * 2 > self.most
     }
 
-    /// Takes out the one that is to be forgotten before another begins, if there must be one.
+    /// Evicts an entry if no slot is free for another.
     pub fn make_room(&mut self) -> Option<T> {
         let (host, port, what) = self.to_forget()?;
         self.remove_from(host, port, what);
         Some(what)
     }
 
-    /// The one that is to be forgotten, and where it came from.
+    /// Returns the entry to evict and its address.
     fn to_forget(&self) -> Option<(Host, u16, T)> {
         if self.count < self.most {
             return None;
         }
         let &(most, _) = self.by_count.last()?;
-        // Of several hosts with as many, the one with the oldest: equals wait for each other.
+        // Among hosts with equal numbers, evict the oldest entry first.
         let greediest = self.by_count.range((most, Host(0, false))..).filter_map(|(_, host)| {
             let (_, ports) = self.open.get(host)?;
             let (port, open) = ports
@@ -67,7 +67,7 @@ impl<T: Copy + Ord> Shares<T> {
         greediest.min().map(|(_, what, host, port)| (host, port, what))
     }
 
-    /// One has come.
+    /// Adds an entry.
     pub fn add(&mut self, now: Time, address: SocketAddr, what: T) {
         let host = Host::of(address);
         let (count, ports) = self.open.entry(host).or_default();
@@ -78,7 +78,7 @@ impl<T: Copy + Ord> Shares<T> {
         self.count += 1;
     }
 
-    /// It is gone, or counts no more.
+    /// Removes an entry.
     pub fn remove(&mut self, address: SocketAddr, what: T) {
         self.remove_from(Host::of(address), address.port(), what);
     }
@@ -128,7 +128,7 @@ mod tests {
             open.add(at(index), client(2 + (index % 2) as u8, 1), index as usize);
         }
         assert_eq!(to_forget(&open), Some(10), "the first of port 99");
-        // When all have as many, the oldest of all goes.
+        // When all hosts have equal numbers, the oldest entry of all is evicted.
         for index in 10..50 {
             open.remove(client(1, 99), index);
         }

@@ -1,25 +1,25 @@
-//! The bytes that an application may be ahead of the network.
+//! Autotuning of the send buffer.
 //!
-//! What waits to be sent cannot be taken back or overtaken, and who stops writing waits until it has gone. So it is no
-//! more than moves in a tenth of a second, twice: once in the flow, and once before it, in the hands of whoever drives it.
-//! That bridges the time until a writer is awake again, as the buffers of kernels do that follow the window.
+//! Unsent data can be neither taken back nor overtaken, and an application that stops early waits until it is sent. The
+//! limit is therefore the data sent in a tenth of a second. It applies twice: inside the flow, and to the driver's
+//! buffer before it. Like kernel buffers that follow the window, this bridges the wake-up delay of a writer.
 
 use thalweg_proto::units::{Duration, Time};
 
-/// As much data may wait as moves in this time.
+/// Amount of buffered data, as time at the current rate.
 const SPAN: Duration = Duration::from_millis(100);
 
-/// The rate is what was sent in this time. A shorter look sees bursts, a longer one is late where the rate grows.
+/// Interval of rate measurement. A shorter interval sees bursts; a longer one reacts late to a growing rate.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The time in which the limit would be gone, as it falls in proportion to the time when less is sent than before.
+/// Time in which the limit would decay to zero; it decays linearly while the rate is lower than before.
 const FALL: Duration = Duration::from_secs(1);
 
-/// The least and the most that may wait, in bytes.
+/// Lower and upper bounds of the limit, in bytes.
 const LEAST: u64 = 32 << 10;
 const MOST: u64 = 4 << 20;
 
-/// The bytes that may wait.
+/// Send-buffer limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
     since: Time,
@@ -28,12 +28,12 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Nothing has been sent yet.
+    /// Creates the initial state, before any data was sent.
     pub const fn new() -> Self {
         Self { since: Time::ZERO, sent: 0, limit: LEAST }
     }
 
-    /// At `now` so many bytes have been sent in all, each counted once.
+    /// Updates the limit at `now` from the total of bytes sent, each counted once.
     pub fn observe(&mut self, now: Time, sent: u64) {
         let span = now.since(self.since);
         let bytes = sent.saturating_sub(self.sent);
@@ -48,7 +48,7 @@ impl Ahead {
         self.limit = u64::try_from(moved).unwrap_or(MOST).max(limit).clamp(LEAST, MOST);
     }
 
-    /// The most bytes that may wait.
+    /// Returns the send-buffer limit, in bytes.
     pub const fn limit(&self) -> u64 {
         self.limit
     }
@@ -56,10 +56,10 @@ impl Ahead {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that what may wait follows the rate, up quickly and down slowly, within its bounds.
+    //! Tests that the limit follows the rate, fast upwards and slowly downwards, within its bounds.
     use super::*;
 
-    /// After so many milliseconds, in each of which so many bytes are sent.
+    /// Returns the limit after some milliseconds at a constant number of bytes per millisecond.
     fn sending(ahead: &mut Ahead, begin: u64, millis: u64, bytes: u64, sent: &mut u64) -> u64 {
         for at in begin..begin + millis {
             *sent += bytes;
@@ -75,15 +75,15 @@ mod tests {
         // 8 Mbit/s, of which 100 ms are 100 kB.
         let limit = sending(&mut ahead, 0, 100, 1000, &mut sent);
         assert!((90_000..=115_000).contains(&limit), "{limit}");
-        // 80 Mbit/s: known within 10 ms.
+        // 80 Mbit/s: detected within 10 ms.
         let limit = sending(&mut ahead, 100, 11, 10_000, &mut sent);
         assert!((900_000..=1_150_000).contains(&limit), "{limit}");
-        // Nothing at all for half a second: a third of it is left, or more.
+        // Half a second of silence leaves at least a third.
         let limit = sending(&mut ahead, 111, 500, 0, &mut sent);
         assert!((333_000..=700_000).contains(&limit), "{limit}");
         assert_eq!(sending(&mut ahead, 611, 10_000, 0, &mut sent), LEAST);
         assert_eq!(sending(&mut ahead, 10_611, 10, 1_000_000, &mut sent), MOST);
-        // A look after years, and one back in time.
+        // An observation after years, and one back in time.
         ahead.observe(Time::MAX, u64::MAX);
         ahead.observe(Time::ZERO, 0);
         assert!((LEAST..=MOST).contains(&ahead.limit()));

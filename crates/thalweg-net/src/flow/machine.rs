@@ -1,4 +1,4 @@
-//! The engine of a flow over bytes, whichever it is.
+//! Engine adapter: drives any engine over bytes.
 
 use super::{FLOW_HEADER, PDU, PathHints, Recorder, Role, Scheme};
 use thalweg_catalog::AnyEngine;
@@ -9,17 +9,17 @@ use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{BreachKind, Command, Event, SenderStats};
 use thalweg_proto::units::Time;
 
-/// An engine that carries bytes, and the format of its PDUs.
+/// Engine that carries bytes, with its PDU codec.
 #[derive(Debug)]
 pub(super) struct Machine {
     engine: AnyEngine<Slice>,
-    /// Bytes that a packet has beside its payload.
+    /// Overhead per packet, in bytes.
     overhead: u32,
-    /// The largest datagram of the flow when it began.
+    /// Maximum datagram size at the start of the flow, in bytes.
     maximum: u32,
 }
 
-/// An output of an engine, whose PDU has been encoded already.
+/// Engine output with an already encoded PDU.
 pub(super) type Polled = Output<(), Event<Slice>, ()>;
 
 impl Machine {
@@ -32,18 +32,18 @@ impl Machine {
         Self { engine, overhead: scheme.values().0.traits.overhead, maximum: path.maximum }
     }
 
-    /// The engine's answers to what is asked of any.
+    /// Returns the interface common to all engines.
     pub fn end(&self) -> &dyn End {
         self.engine.end()
     }
 
-    /// The bytes that wait to be sent.
+    /// Returns the number of unsent bytes.
     #[inline]
     pub fn backlog(&self) -> u64 {
         self.engine.backlog()
     }
 
-    /// A PDU came, maybe with the network's mark. False where it is none of this scheme.
+    /// Processes a PDU, with or without a congestion mark. Returns false if it is not a PDU of this scheme.
     pub fn receive(&mut self, now: Time, bytes: Slice, ecn: Ecn, recorder: Option<&Recorder>) -> bool {
         let Some(recorder) = recorder else { return self.engine.receive_bytes(now, bytes, ecn) };
         let Some(pdu) = self.engine.decode(bytes) else { return false };
@@ -56,7 +56,7 @@ impl Machine {
         self.engine.command(now, command);
     }
 
-    /// The next thing to do. A PDU that is to be sent is appended to `buffer`.
+    /// Returns the next output. Appends a PDU to send to `buffer`.
     #[inline]
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>, recorder: Option<&Recorder>) -> Polled {
         loop {
@@ -94,7 +94,7 @@ impl Machine {
         }
     }
 
-    /// The largest datagram has changed.
+    /// Sets the maximum datagram size.
     pub fn set_maximum(&mut self, bytes: u32) {
         let path = PathHints { maximum: bytes, ..PathHints::default() };
         if let Some(end) = self.engine.end_mut() {
@@ -102,33 +102,33 @@ impl Machine {
         }
     }
 
-    /// Changes the window that a receiver advertises.
+    /// Sets the receive window.
     pub fn set_window(&mut self, bytes: u64) {
         if let Some(end) = self.engine.end_mut() {
             end.set_window(bytes);
         }
     }
 
-    /// Changes how much a receiver keeps for want of what comes before.
+    /// Sets the limit for out-of-order data at a receiver.
     pub fn set_memory(&mut self, bytes: u64) {
         if let Some(end) = self.engine.end_mut() {
             end.set_memory(bytes);
         }
     }
 
-    /// The peer is reached over another path.
+    /// Resets path state after a migration.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         self.engine.renew(now, &scheme.ends(&PathHints::default()));
     }
 
-    /// PDUs of the peer have waited here for longer than the path took.
+    /// Excludes the next round-trip samples: PDUs were queued here for longer than the path took.
     pub fn skip_round_trips(&mut self) {
         if let Some(end) = self.engine.end_mut() {
             end.skip_round_trips();
         }
     }
 
-    /// The counters and beliefs of a sender; of a receiver all are zero.
+    /// Returns the counters and estimates of a sender; all zero for a receiver.
     pub fn sender_stats(&self, now: Time) -> SenderStats {
         self.end().sender_stats(now).unwrap_or_default()
     }

@@ -1,24 +1,23 @@
-//! Schemes over bytes: an engine with its codec, without sockets and clocks.
+//! Sans-I/O byte streams: an engine with its codec.
 //!
-//! A [`Flow`] is one end of one direction of a stream. Its driver hands it datagrams of the peer and what the application
-//! writes, polls it until it has nothing more to do, and puts what it encodes into datagrams: the contract of
+//! A [`Flow`] is one end of one direction of a stream. Its driver passes it the peer's datagrams and the application's
+//! data, polls it until it is drained, and sends the encoded output in datagrams. The contract is that of
 //! [`Engine`](thalweg_proto::Engine), with bytes in place of PDUs.
 //!
 //! # On the wire
 //!
-//! Each datagram of a flow begins with a byte that says what it is:
+//! The first byte of each datagram of a flow is its type:
 //!
 //! | byte 0 | what follows |
 //! | --- | --- |
 //! | 0 | a PDU of the scheme's engine, in the scheme's own format |
 //! | 1 | end of the stream: its length (8 bytes, big-endian), and 1 byte: 1 if the application stopped early, else 0 |
-//! | 2 | the end of the stream was heard |
+//! | 2 | acknowledgement of the end of the stream |
 //!
-//! Engines know when everything has arrived, but most of them have no way to say that nothing more will come. The sending
-//! flow says it when everything has been sent once, and again from time to time until it is answered.
+//! Engines detect that all data has arrived, but most of them cannot signal the end of the stream. The sending flow
+//! sends the end when all data has been sent once, and retransmits it until the peer acknowledges it.
 //!
-//! Datagrams that are no PDU of the scheme are counted and dropped. Whether they come from the peer is the business of the
-//! layer below, which authenticates them.
+//! Datagrams that are not a PDU of the scheme are counted and dropped. The layer below authenticates the sender.
 
 mod ahead;
 mod fin;
@@ -45,93 +44,92 @@ use thalweg_proto::transport::{Command, Event, Feedback, Limit, SenderStats};
 use thalweg_proto::units::Time;
 use thalweg_proto::window::wire;
 
-/// Unsent data that a flow takes at most, in bytes. What is sent and not acknowledged comes on top of it.
+/// Maximum unsent data of a flow, in bytes. Unacknowledged data comes on top.
 const ROOM: u64 = 1 << 20;
 
-/// Datagrams that wait for engines that take them one by one, while the flow is not polled: more than a resequencer lets go
-/// at once.
+/// Maximum number of datagrams queued for an engine that takes them one by one, between two polls. It exceeds the
+/// largest release of a resequencer.
 const MOST_WAITING: usize = 8192;
 
-/// Datagrams of fewer bytes are copied where they are kept.
+/// Datagrams shorter than this, in bytes, are copied when retained.
 const SHORT: u32 = 1024;
 
-/// The end of a direction that a flow is.
+/// Role of a flow in its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The end at which the application writes.
+    /// Sending end: the application writes.
     Sender,
-    /// The end at which it reads.
+    /// Receiving end: the application reads.
     Receiver,
 }
 
-/// An input of the driver to a flow.
+/// Input to a flow.
 #[derive(Clone, Debug)]
 pub enum FlowInput {
-    /// A datagram came from the peer. What is delivered shares its memory.
+    /// Datagram from the peer. Delivered data shares its memory.
     Datagram {
-        /// All of it.
+        /// Content of the datagram.
         bytes: Slice,
-        /// The network set the congestion mark on the packet that carried it (ECN's CE).
+        /// Received ECN codepoint; CE is the network's congestion mark.
         ecn: Ecn,
     },
-    /// The application writes. A stream is cut into segments wherever it was written; `udp` keeps each piece in
-    /// datagrams of its own, and `sstp`, which may lose some, in packets of its own.
+    /// Data written by the application. A stream ignores write boundaries when it forms segments. `udp` keeps each
+    /// piece in datagrams of its own; `sstp`, which may lose data, in packets of its own.
     Write(Slice),
-    /// The application will write no more; what is still queued is sent.
+    /// End of writing; queued data is still sent.
     Finish,
-    /// The application will write no more, and what has not been sent yet is dropped. The peer learns of it.
+    /// End of writing that drops unsent data. The peer is notified.
     Stop,
-    /// The application took so many bytes of what was delivered, which makes room for more.
+    /// Number of delivered bytes that the application has read, which frees buffer space.
     Consumed(u64),
-    /// No data leaves until [`FlowInput::Resume`]; all else goes on.
+    /// Pause in sending data until [`FlowInput::Resume`]; all else continues.
     Pause,
-    /// Data may leave again.
+    /// End of the pause.
     Resume,
-    /// A router speaks of this flow.
+    /// Feedback from a router about this flow.
     Feedback(Feedback),
-    /// The largest datagram of this flow that fits the path, in bytes, has changed. Window transports follow, also with what
-    /// they have sent before. Others keep the size with which they began, as their packets are numbered: there it ought to
-    /// be one that any path takes.
+    /// New maximum datagram size of this flow, in bytes. Window transports adopt it, also for retransmissions. Other
+    /// schemes number packets and keep their initial size, so it ought to fit any path.
     MaximumSegment(u32),
 }
 
-/// The next thing that a flow wants done.
+/// Output of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowOutput {
-    /// Send the datagram that has been appended to the buffer.
+    /// Datagram to send; it was appended to the buffer.
     Transmit,
-    /// Tell the application.
+    /// Event for the application.
     Event(Event<Slice>),
-    /// Everything that the peer wrote has been delivered, and no more will come.
+    /// End of the peer's stream: all data was delivered.
     Ended {
-        /// The peer's application stopped before it had sent all that it meant to.
+        /// True if the peer's application stopped early.
         stopped: bool,
     },
-    /// Drained. Poll again at `at`, unless an input comes before.
+    /// Drained until a timer expires. Poll again at `at`, or after the next input.
     Timeout {
-        /// The time to poll at; later than the `now` of this poll.
+        /// Time of the next poll; later than the `now` of this poll.
         at: Time,
     },
-    /// Drained. Nothing will happen until the next input.
+    /// Drained, with no timer running. Poll again after the next input.
     Idle,
 }
 
-/// Counters and beliefs of a flow.
+/// Counters and estimates of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowStats {
-    /// Those of the sending engine; all zero where the flow receives.
+    /// Counters of the sending engine; all zero at the receiver.
     pub sender: SenderStats,
-    /// Bytes that the application wrote and did not take back.
+    /// Bytes written by the application and not taken back.
     pub written: u64,
     /// Bytes delivered to the application.
     pub delivered: u64,
-    /// Data packets that came a second time.
+    /// Duplicate data packets received.
     pub duplicates: u64,
-    /// Times that the sender sent less because of the network's marks.
+    /// Rate or window reductions due to ECN marks.
     pub mark_cuts: u64,
-    /// Datagrams that were no PDU of the scheme.
+    /// Datagrams that were not a PDU of the scheme.
     pub malformed: u64,
-    /// Datagrams dropped for want of memory, of schemes whose windows both ends have settled for good.
+    /// Datagrams dropped for lack of memory, with schemes whose windows are fixed at the handshake.
     pub refused: u64,
 }
 
@@ -140,46 +138,44 @@ pub struct FlowStats {
 pub struct Flow {
     machine: Machine,
     fin: Fin,
-    /// Datagrams that the engine takes one by one, each when it has answered the one before.
+    /// Datagrams queued for an engine that takes them one by one, each after it answered the previous one.
     inbox: VecDeque<(Slice, Ecn)>,
-    /// The memory that those count for, in bytes.
+    /// Memory charged for the queued datagrams, in bytes.
     waiting: u64,
-    /// It receives, and no window that it could change keeps the peer from sending too much.
+    /// True for a receiver without an adjustable window to limit the peer.
     is_bounded: bool,
-    /// The engine takes any number of PDUs before it is polled, and its datagrams may become as large as the path takes.
+    /// True if the engine takes any number of PDUs between polls, and its datagrams may grow to the path MTU.
     takes_batches: bool,
     follows_path: bool,
     written: u64,
     delivered: u64,
     malformed: u64,
-    /// Bytes delivered that the application has not taken, and how many there may be.
+    /// Delivered bytes that the application has not read, and their limit.
     unread: u64,
     memory: u64,
-    /// The window in bytes that the scheme's receiver would advertise if there were memory without end, of those that can be
-    /// told otherwise.
+    /// Receive window without a memory limit, in bytes, for schemes with an adjustable window.
     window: Option<u64>,
-    /// Datagrams dropped for want of room.
+    /// Datagrams dropped for lack of room.
     refused: u64,
     failed: bool,
     ahead: Ahead,
     reading: Reading,
-    /// Keeps what happens, if that is wanted.
+    /// Optional recorder of events.
     recorder: Option<Recorder>,
 }
 
-/// The most that an application may take before the flow must hear of it: a small part of the window, so that none
-/// waits for it.
+/// Maximum amount that an application may read before it must report it: a small part of the window, so the sender
+/// never waits for the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Bytes.
+    /// Limit in bytes.
     pub bytes: u64,
-    /// Pieces, whichever is less.
+    /// Limit in pieces; the first limit reached applies.
     pub pieces: u32,
 }
 
 impl Flow {
-    /// An end that has not sent or heard anything. Both ends are made from the same scheme, settled by one of them
-    /// ([`Scheme::on_path`]).
+    /// Creates one end. Both ends use the same scheme, settled by one of them ([`Scheme::on_path`]).
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
         let fin = match role {
             Role::Sender => Fin::Sender(FinSender::new(scheme.is_reliable())),
@@ -208,24 +204,24 @@ impl Flow {
         }
     }
 
-    /// From now on what happens at this end is kept.
+    /// Starts recording.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// The most that the application may take before it says so.
+    /// Returns the maximum amount that the application may read before it reports it.
     pub fn reading(&self) -> Reading {
         Reading { bytes: self.reading.bytes.min(self.memory / 8).max(1), ..self.reading }
     }
 
-    /// True if it receives, and [`Flow::set_memory`] sets its window.
+    /// Returns true for a receiver whose window follows [`Flow::set_memory`].
     pub fn has_window(&self) -> bool {
         self.window.is_some()
     }
 
-    /// From now on no more than so many bytes wait for the application and for what is missing before them, or as many as
-    /// the scheme wants if that is less. False for schemes whose windows both ends have settled for good: there it
-    /// is for others to see that no more comes.
+    /// Limits the memory for unread and out-of-order data, in bytes; the scheme's own limit applies if it is lower.
+    /// Returns false for schemes whose windows are fixed at the handshake. For these the caller must limit the received
+    /// data.
     pub fn set_memory(&mut self, bytes: u64) -> bool {
         self.memory = bytes;
         if let Some(window) = self.window {
@@ -234,7 +230,7 @@ impl Flow {
         self.window.is_some()
     }
 
-    /// Takes one input. Never fails: what cannot be used is counted and dropped.
+    /// Processes one input. Never fails: unusable input is counted and dropped.
     pub fn handle(&mut self, now: Time, input: FlowInput) {
         let command = match input {
             FlowInput::Datagram { bytes, ecn } => return self.on_datagram(now, bytes, ecn),
@@ -267,13 +263,13 @@ impl Flow {
         self.machine.command(now, command);
     }
 
-    /// The peer is reached over another path from now on: what `scheme`, with which this flow was made, has learnt of
-    /// congestion and round trips is forgotten (RFC 9000, section 9.4).
+    /// Resets congestion state and round-trip estimates after a migration (RFC 9000, section 9.4). `scheme` is the
+    /// scheme of this flow.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         self.machine.renew(now, scheme);
     }
 
-    /// The flow was not polled for a while, for a reason that is not the path's: what came meanwhile says nothing of round trips.
+    /// Excludes queued input from round-trip samples, after a delay in polling that the path did not cause.
     pub fn skip_round_trips(&mut self) {
         self.machine.skip_round_trips();
     }
@@ -284,7 +280,7 @@ impl Flow {
         }
     }
 
-    /// Takes a datagram, as [`handle`](Flow::handle) does.
+    /// Processes a datagram, like [`handle`](Flow::handle).
     pub(crate) fn on_datagram(&mut self, now: Time, bytes: Slice, ecn: Ecn) {
         let is_full = self.is_bounded && self.unread + self.waiting >= self.memory;
         if is_full && is_pdu(bytes.as_bytes()) {
@@ -297,7 +293,7 @@ impl Flow {
                 return;
             }
             self.waiting += cost(&bytes);
-            // A short one would hold on to all of the buffer in which it came.
+            // A short datagram would keep its whole receive buffer alive.
             let is_short = bytes.len() < SHORT;
             let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes };
             self.inbox.push_back((bytes, ecn));
@@ -332,7 +328,7 @@ impl Flow {
         is_sound
     }
 
-    /// The next thing to do at `now`. A datagram that is to be sent is appended to `buffer`.
+    /// Returns the next output at `now`. Appends a datagram to send to `buffer`.
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
         loop {
@@ -381,7 +377,7 @@ impl Flow {
         }
     }
 
-    /// The engine has nothing to do until `at`.
+    /// Polls the FIN while the engine is drained until `at`.
     fn poll_fin(&mut self, now: Time, at: Time, buffer: &mut Vec<u8>) -> FlowOutput {
         let mut next = at;
         if !self.failed {
@@ -409,18 +405,18 @@ impl Flow {
         if next == Time::MAX { FlowOutput::Idle } else { FlowOutput::Timeout { at: next } }
     }
 
-    /// True if its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
+    /// Returns true if its datagrams may grow to the path MTU ([`FlowInput::MaximumSegment`]).
     pub fn follows_path(&self) -> bool {
         self.follows_path
     }
 
-    /// Bytes of the application that have been sent, each counted once.
+    /// Returns the number of application bytes sent, each counted once.
     pub fn sent_once(&self) -> u64 {
         self.written.saturating_sub(self.machine.backlog())
     }
 
-    /// Bytes more that the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
-    /// grows when data is sent: ask again after polling. Zero for the receiving end.
+    /// Returns the number of bytes to write now. The flow accepts more, but only queues it. The value grows as data is
+    /// sent: ask again after polling. It is zero at the receiver.
     pub fn writable(&self) -> u64 {
         match &self.fin {
             Fin::Sender(sender) if !sender.is_over() && !self.failed => {
@@ -430,24 +426,22 @@ impl Flow {
         }
     }
 
-    /// The most bytes that may wait to be written to the flow: as many as it sends in a tenth of a second, within
-    /// bounds.
+    /// Returns the limit of the driver's send buffer: the bytes sent in a tenth of a second, within bounds.
     pub fn ahead(&self) -> u64 {
         self.ahead.limit()
     }
 
-    /// Looks at how much it sends, from time to time, which decides how much may wait.
+    /// Measures the sending rate, which determines the send-buffer limit. Call it from time to time.
     pub fn observe(&mut self, now: Time) {
         self.ahead.observe(now, self.written.saturating_sub(self.machine.backlog()));
     }
 
-    /// The limit that keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all
-    /// is done.
+    /// Returns the current limit on sending, as of the last poll; `None` at the receiver, and when everything is done.
     pub fn limit(&self) -> Option<Limit> {
         self.machine.end().limit()
     }
 
-    /// Counters and beliefs at `now`.
+    /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> FlowStats {
         FlowStats {
             written: self.written,
@@ -461,19 +455,19 @@ impl Flow {
     }
 }
 
-/// The sequence number of the data in a datagram that a flow of the window transport gave.
+/// Returns the sequence number of the data in a datagram of the window transport.
 pub(crate) fn sequence(datagram: &[u8]) -> Option<u64> {
     wire::sequence(datagram.strip_prefix(&[PDU])?)
 }
 
-/// True if a datagram that a flow gave carries a PDU of its engine.
+/// Returns true if a datagram of a flow carries a PDU of its engine.
 pub(crate) fn is_pdu(datagram: &[u8]) -> bool {
     datagram.first() == Some(&PDU)
 }
 
-/// A PDU of the engine follows.
+/// Type of an engine PDU.
 const PDU: u8 = 0;
-/// The end of the stream.
+/// Type of the end of the stream.
 const FIN: u8 = 1;
-/// Its acknowledgement.
+/// Type of the acknowledgement of the end.
 const FIN_ACK: u8 = 2;

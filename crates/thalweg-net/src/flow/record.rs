@@ -1,4 +1,4 @@
-//! Recordings of events at a sender, kept for `--record`.
+//! Recordings of sender events, for `--record`.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -9,109 +9,110 @@ use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Duration, Rate, Time};
 
-/// Keeps what happens at the sending flow of a connection. Its clones share one recording.
+/// Recorder of the sending flow of a connection. Clones share one recording.
 ///
-/// It treats all schemes alike, by the numbers of their data ([`DataUnit`]): a packet whose data is sent again counts as
-/// lost, and of several with the same data the last one sent is the one that was acknowledged.
+/// It treats all schemes alike, by the sequence numbers of their data ([`DataUnit`]). A packet whose data is
+/// retransmitted counts as lost. If several packets carried the same data, an acknowledgement counts for the last one
+/// sent.
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Mutex<Recording>>);
 
-/// A recording of the sending flow of a connection.
+/// Recording of the sending flow of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The scheme that the ends agreed on, with its options; empty before there was a connection.
+    /// Negotiated scheme with its options; empty before the connection is established.
     pub scheme: String,
-    /// The events, in order of time.
+    /// Events in order of time.
     pub events: Vec<Recorded>,
-    /// The time at which room ran out; what happened later is not among the events. `None` while there is room.
+    /// Time at which the recording became full; later events are missing. `None` while there is room.
     pub until: Option<Time>,
     most: usize,
-    /// Bytes that each datagram has around a PDU, headers of IP and UDP counted.
+    /// Overhead per datagram around a PDU, including IP and UDP headers, in bytes.
     overhead: u32,
-    /// The number of the next data packet.
+    /// Number of the next data packet.
     next: u64,
-    /// A number of data that was used lately.
+    /// A recently used data number.
     near: u64,
-    /// Data that is not acknowledged, by its first number: its end, and the last packet that carried it.
+    /// Unacknowledged data, by its first number: its end, and the last packet that carried it.
     open: BTreeMap<u64, (u64, u64)>,
-    /// The time at which beliefs were noted last.
+    /// Time of the last recorded estimates.
     believed: Option<Time>,
 }
 
-/// One event.
+/// Recorded event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// The time, by the connection's clock.
+    /// Time on the connection's clock.
     pub time: Time,
-    /// The kind of event, with its numbers.
+    /// Kind of event, with its numbers.
     pub what: Happened,
 }
 
-/// A kind of event at a sender. Data packets are counted from 0, each one once.
+/// Kind of sender event. Data packets are numbered from 0; each transmission has its own number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
-    /// A data packet left.
+    /// Data packet sent.
     Sent {
-        /// Its number.
+        /// Packet number.
         number: u64,
-        /// Its size on the wire in bytes, headers of IP and UDP counted.
+        /// Size on the wire, including IP and UDP headers, in bytes.
         size: u32,
-        /// The first number of its data, by the scheme's own count.
+        /// First number of its data, in the scheme's unit.
         data: u64,
-        /// Its payload in bytes.
+        /// Payload length, in bytes.
         length: u32,
     },
-    /// The sender took this packet for lost: it sends the same data again.
+    /// Packet declared lost: the sender retransmits its data.
     Lost {
-        /// Its number.
+        /// Packet number.
         number: u64,
     },
-    /// An acknowledgement came.
+    /// Acknowledgement received.
     Acknowledged {
-        /// Packets acknowledged for the first time, as ranges of their numbers, ends included; maybe none.
+        /// Newly acknowledged packets, as inclusive ranges of packet numbers; may be empty.
         numbers: Box<[(u64, u64)]>,
     },
-    /// The sender's beliefs about the path were noted.
+    /// Sample of the sender's path estimates.
     Believed(Beliefs),
 }
 
-/// Beliefs of a sender about the path; noted when something came, at most once in [`BELIEFS_EVERY`].
+/// Path estimates of a sender, sampled on receipt of a packet, at most once per [`BELIEFS_EVERY`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beliefs {
-    /// Packets that may be outstanding; `None` where there is no bound.
+    /// Congestion window, in packets; `None` if unlimited.
     pub window: Option<f64>,
-    /// Packets that are.
+    /// Packets in flight.
     pub in_flight: u32,
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// The rate at which packets are spaced, where there is one.
+    /// Pacing rate, if the sender paces.
     pub pacing_rate: Option<Rate>,
 }
 
-/// The least time between two notes of beliefs.
+/// Minimum interval between two samples of the estimates.
 pub const BELIEFS_EVERY: Duration = Duration::from_millis(10);
 
 impl Recorder {
-    /// Keeps at most so many events.
+    /// Creates a recorder with room for at most `most` events.
     pub fn new(most: usize) -> Self {
         Self(Arc::new(Mutex::new(Recording { most, ..Recording::default() })))
     }
 
-    /// Takes what was recorded so far.
+    /// Takes out the recording so far.
     pub fn take(&self) -> Recording {
         let mut recording = self.lock();
         let most = recording.most;
         core::mem::replace(&mut *recording, Recording { most, ..Recording::default() })
     }
 
-    /// A connection is there. What was recorded of an earlier one is dropped.
+    /// Starts the recording of a new connection, and drops that of an earlier one.
     pub(crate) fn begin(&self, scheme: String, overhead: u32) {
         let mut recording = self.lock();
         let most = recording.most;
         *recording = Recording { scheme, most, overhead, ..Recording::default() };
     }
 
-    /// A PDU leaves in `size` bytes.
+    /// Records a PDU sent in `size` bytes.
     pub(super) fn on_sent<P: Payload>(&self, now: Time, pdu: &impl DataUnit<P>, size: usize) {
         let mut recording = self.lock();
         let recording = &mut *recording;
@@ -128,7 +129,7 @@ impl Recorder {
         recording.note(now, Happened::Sent { number, size, data: start, length });
     }
 
-    /// A PDU came.
+    /// Records a received PDU.
     pub(super) fn on_received<P: Payload>(&self, now: Time, pdu: &impl DataUnit<P>) {
         let mut recording = self.lock();
         let Some(ranges) = pdu.acknowledged(recording.near) else { return };
@@ -136,7 +137,7 @@ impl Recorder {
         recording.note(now, Happened::Acknowledged { numbers });
     }
 
-    /// The sender has handled what came, and this is what it believes then.
+    /// Records the sender's estimates after it has processed its input.
     pub(super) fn on_handled(&self, now: Time, stats: impl FnOnce() -> SenderStats) {
         let mut recording = self.lock();
         if recording.believed.is_some_and(|last| now.since(last) < BELIEFS_EVERY) {
@@ -152,7 +153,7 @@ impl Recorder {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Recording> {
-        // A recording is a list: it is as good as it was before a panic.
+        // The recording is a plain list, and stays valid after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -166,7 +167,7 @@ impl Recording {
         }
     }
 
-    /// Takes away the data in `ranges`; gives the numbers of the packets that brought it.
+    /// Removes the data in `ranges`. Returns the numbers of the packets that delivered it.
     fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
         let closed = take_within(&mut self.open, ranges, |(end, _)| *end);
         merged(closed.into_iter().map(|(_, number)| number).collect())
@@ -215,7 +216,7 @@ mod tests {
         ];
         assert_eq!(what, expected);
         assert_eq!((recording.scheme.as_str(), recording.until), ("adaptive-ack", None));
-        // There was room for eight.
+        // The recording holds eight events.
         recorder.on_sent(at(11), &data(4), 110);
         assert_eq!(recorder.take().events.len(), 1);
     }

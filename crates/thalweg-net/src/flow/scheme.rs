@@ -1,4 +1,4 @@
-//! A transport scheme with its options, as both ends of a connection agree on it.
+//! Transport schemes with options, as negotiated between both ends of a connection.
 
 use super::Reading;
 use std::fmt;
@@ -11,34 +11,34 @@ use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Rate;
 
-/// The longest encoding of a scheme in bytes, so that it fits into a datagram of the handshake. It is enough for all options
-/// of the scheme that has most.
+/// Maximum length of an encoded scheme, in bytes. It fits into a handshake datagram, and suffices for all options of
+/// the scheme with the most options.
 pub const MAX_ENCODING: usize = 768;
 
-/// A scheme by its name, with what was said for its options: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`.
+/// Scheme name with explicit options: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`.
 ///
-/// Names and options are those of scenario files ([`thalweg_catalog`]). Both ends of a connection must use the same scheme
-/// with the same options: one settles it with what it knows of the path ([`Scheme::on_path`]) and sends the
-/// [encoding](Scheme::encode), which the other reads.
+/// Names and options are those of scenario files ([`thalweg_catalog`]). Both ends of a connection must use the same
+/// scheme with the same options. One end settles them from its knowledge of the path ([`Scheme::on_path`]) and sends
+/// the [encoding](Scheme::encode); the other end decodes it.
 #[derive(Clone)]
 pub struct Scheme {
     description: &'static SchemeDescription,
     values: Values,
 }
 
-/// The reason for which text is not a scheme.
+/// Reason for an invalid scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemeError {
-    /// It describes nothing that there is.
+    /// Syntax error, unknown name or invalid option.
     Text(TextError),
-    /// It is longer than what both ends tell each other.
+    /// Encoding longer than [`MAX_ENCODING`].
     Long {
-        /// The length in bytes, with what is settled when the path is known.
+        /// Length in bytes, including the options settled for the path.
         length: usize,
     },
-    /// The scheme keeps to a rate that both ends agree on, and nobody said which.
+    /// The scheme needs an agreed rate, and none was given.
     NoRate(&'static str),
-    /// Bytes that are no text, or too many.
+    /// Invalid text, or too long.
     Encoding,
 }
 
@@ -65,7 +65,7 @@ impl std::error::Error for SchemeError {}
 impl FromStr for Scheme {
     type Err = SchemeError;
 
-    /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`, of a scheme of this project.
+    /// Parses `NAME` or `NAME:KEY=VALUE,KEY=VALUE ...` for a scheme of this project.
     fn from_str(text: &str) -> Result<Self, SchemeError> {
         Self::read(text, &Registry::default())
     }
@@ -90,45 +90,45 @@ impl PartialEq for Scheme {
 }
 
 impl Scheme {
-    /// The names of all schemes of this project.
+    /// Returns the names of all schemes of this project.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SCHEMES.iter().map(|description| description.name)
     }
 
-    /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`, of a scheme that `registry` has.
+    /// Parses `NAME` or `NAME:KEY=VALUE,KEY=VALUE ...` for a scheme of `registry`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text.
+    /// Returns the reason why the text is invalid.
     pub fn read(text: &str, registry: &Registry) -> Result<Self, SchemeError> {
         let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
         let scheme = Self { description, values };
-        // What the other end is told has more in it.
+        // The settled scheme has more options and a longer encoding.
         let path = PathHints { rate: Some(Rate::MAX), ..PathHints::default() };
         let length = scheme.clone().settled(&path).to_string().len();
         if length > MAX_ENCODING { Err(SchemeError::Long { length }) } else { Ok(scheme) }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.description.name
     }
 
-    /// Its description, with what was said.
+    /// Returns the description and the explicit values.
     pub fn values(&self) -> (&'static SchemeDescription, &Values) {
         (self.description, &self.values)
     }
 
-    /// The bytes that tell the other end, at most [`MAX_ENCODING`].
+    /// Returns the encoding for the peer, at most [`MAX_ENCODING`] bytes.
     pub fn encode(&self) -> Vec<u8> {
         self.to_string().into_bytes()
     }
 
-    /// Reads an encoding. Each value is in the range of those that a peer may choose.
+    /// Decodes a scheme. Checks each value against the range allowed to peers.
     ///
     /// # Errors
     ///
-    /// When the bytes are not one, or describe a scheme that `registry` does not have.
+    /// Returns an error for an invalid encoding, or for a scheme that `registry` does not have.
     pub fn decode(bytes: &[u8], registry: &Registry) -> Result<Self, SchemeError> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_ENCODING);
         let text = text.ok_or(SchemeError::Encoding)?;
@@ -136,16 +136,17 @@ impl Scheme {
         Ok(Self { description, values })
     }
 
-    /// True for schemes of which nothing is lost and nothing comes twice.
+    /// Returns true for reliable schemes: nothing is lost or delivered twice.
     pub fn is_reliable(&self) -> bool {
         self.description.traits.is_reliable
             && self.values.take::<f64>("loss-tolerance").is_none_or(|share| share == 0.0)
     }
 
-    /// The same, sending at `rate` where it keeps to an agreed one and none was said. Other schemes find theirs.
+    /// Sets the sending rate of a scheme that needs an agreed rate, unless it has an explicit one. Other schemes ignore
+    /// `rate`.
     ///
     /// # Errors
-    /// [`SchemeError::NoRate`] where there is none at all.
+    /// Returns [`SchemeError::NoRate`] if the scheme needs a rate and none is given.
     pub fn at_rate(mut self, rate: Option<Rate>) -> Result<Self, SchemeError> {
         if self.description.traits.keeps_rate && self.values.said_for("rate").is_none() {
             let rate = rate.or(self.values.take("average-rate")).ok_or(SchemeError::NoRate(self.name()))?;
@@ -154,35 +155,36 @@ impl Scheme {
         Ok(self)
     }
 
-    /// True for schemes that assume a path that keeps order: a [resequencer](thalweg_proto::resequence) belongs beneath them.
+    /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequence) below
+    /// them.
     pub fn needs_order(&self) -> bool {
         self.ends(&PathHints::default()).properties().needs_order()
     }
 
-    /// True for schemes that learn of the network from the spacing of the packets that come.
+    /// Returns true for schemes that use the spacing of received packets.
     pub fn times_packets(&self) -> bool {
         self.ends(&PathHints::default()).properties().times_packets()
     }
 
-    /// True for schemes that routers' messages slow down here. They are all of the window transport. Those that can do without are not
-    /// told: whoever sees packets can forge messages, and what was sent lately takes memory.
+    /// Returns true for schemes that react to feedback from routers. All of them belong to the window transport.
+    /// Schemes that do not need it get no feedback: an on-path observer can forge it, and matching it takes memory for
+    /// recently sent packets.
     pub fn hears_routers(&self) -> bool {
         let kind = self.ends(&PathHints::default()).properties().needed_feedback();
         matches!(kind, Some(FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations))
     }
 
-    /// The codepoint with which data leaves: ECN-capable for schemes whose senders react to CE. That of others would be marked
-    /// where it ought to be dropped.
+    /// Returns the ECN codepoint of data packets. It is ECN-capable only if the scheme's sender reacts to CE; otherwise
+    /// routers would mark packets where they ought to drop them.
     pub fn ecn(&self) -> Ecn {
         self.ends(&PathHints::default()).properties().ecn()
     }
 
-    /// The same with everything settled on which both ends must agree, from what this end knows of the path. What was said
-    /// stays.
+    /// Settles all options on which both ends must agree, from this end's knowledge of the path. Explicit values stay.
     #[must_use]
     pub fn on_path(self, path: &PathHints) -> Self {
         let settled = self.clone().settled(path);
-        // What does not go together is left to what each end finds usual.
+        // If the settled values contradict each other, each end uses its defaults.
         if settled.description.faults(&settled.values).iter().all(|fault| fault.is_doubt) {
             settled
         } else {
@@ -195,18 +197,18 @@ impl Scheme {
         self
     }
 
-    /// The configurations of both ends on this path.
+    /// Returns the endpoint configs for this path.
     pub fn ends(&self, path: &PathHints) -> Ends {
         let ends = |scheme: &Self| (scheme.description.ends)(&scheme.values, path);
         let settled = self.clone().settled(path);
         ends(self).or_else(|_| ends(&settled)).unwrap_or_else(|fault| {
-            // Values were checked when they were read; what is usual always goes together.
+            // Values were checked when parsed; defaults never contradict each other.
             let usual = Self { values: self.description.values(Place::Live), ..self.clone() };
             ends(&usual.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }
 
-    /// The window that a receiver would advertise if there were memory without end, in bytes.
+    /// Returns the receive window without a memory limit, in bytes.
     pub(super) fn receive_window(&self, path: &PathHints) -> u64 {
         match self.ends(&PathHints { memory: u64::MAX, ..*path }) {
             Ends::Window(config) => config.receiver.window,
@@ -214,8 +216,8 @@ impl Scheme {
         }
     }
 
-    /// An eighth of what a receiver grants, in what it counts. Segments of SSTP may be of any size, and of others nothing is
-    /// known: there each piece matters.
+    /// Returns an eighth of the receive window, in the receiver's unit. SSTP segments may have any size, and other
+    /// formats are unknown: there each piece counts.
     pub(super) fn reading(&self, path: &PathHints) -> Reading {
         match self.ends(path).properties().receive_window() {
             ReceiveWindow::Bytes(window) => {
@@ -227,5 +229,5 @@ impl Scheme {
     }
 }
 
-/// Bytes that an application takes in silence, at most.
+/// Maximum number of bytes that an application may read before it reports them.
 const MOST_READ: u64 = 512 << 10;

@@ -1,4 +1,5 @@
-//! Proves what schemes are read from and written to, and that flows take anything. Whole transfers are in `tests/flows.rs`.
+//! Tests that scheme descriptions round-trip and that flows accept arbitrary input. Tests of whole transfers are in
+//! `tests/flows.rs`.
 
 use super::*;
 use proptest::prelude::*;
@@ -64,12 +65,13 @@ fn mistakes_are_told_with_what_is_possible() {
     assert_eq!(decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
 }
 
-/// The value that was settled for an option.
+/// Returns the settled value of an option.
 fn settled<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
     scheme.values().1.take(key)
 }
 
-/// A scheme with all of its options spelt out can be told to the peer; one that cannot is refused before anything is sent.
+/// A scheme with all options spelt out can be sent to the peer; one that is too long is refused before anything is
+/// sent.
 #[test]
 fn schemes_are_as_long_as_peers_can_be_told() {
     let path = PathHints {
@@ -90,13 +92,13 @@ fn schemes_are_as_long_as_peers_can_be_told() {
         assert!(all.on_path(&path).encode().len() <= MAX_ENCODING);
     }
     let digits = "0".repeat(MAX_ENCODING);
-    // What is written is what is meant, not what was typed.
+    // The encoding is canonical: it does not keep the spelling of the input.
     assert_eq!(scheme(&format!("cubic:beta=0.7{digits}")).to_string(), "cubic:beta=0.7");
     let long = SchemeError::Long { length: 800 };
     assert!(long.to_string().contains("leave out options that are as usual"));
 }
 
-/// Whatever a peer chooses, it cannot make this end send without pause, in packets of nothing, or fill its memory.
+/// No choice of the peer makes this end send without pause, send empty packets, or exhaust its memory.
 #[test]
 fn peers_cannot_choose_what_would_hurt() {
     for text in [
@@ -151,19 +153,19 @@ fn what_the_path_decides_is_settled_by_one_end() {
         whole.to_string(),
         "sstp:rate=20Mbit/s,window=184seg,buffer=184seg,repeat=600ms,segment=1.2kB"
     );
-    // What was said stays, and settling again changes nothing.
+    // Explicit values stay, and settling again changes nothing.
     assert_eq!(
         scheme("sstp:window=7seg").on_path(&path).values().1.get("window"),
         Some(Value::Segments(Segments::Count(7.0)))
     );
     assert_eq!(whole.clone().on_path(&PathHints::default()), whole);
     assert_eq!(settled(&scheme("udp").on_path(&path), "rate"), path.rate);
-    // Within the memory: 1 MiB holds 873 packets of 1200 bytes.
+    // Limited by memory: 1 MiB holds 873 packets of 1200 bytes.
     let small = PathHints { memory: 1 << 20, ..path };
     assert_eq!(settled(&scheme("adaptive-ack").on_path(&small), "window"), Some(873.0));
 }
 
-/// All that comes out of a flow now.
+/// Returns all pending output of a flow.
 fn drain(flow: &mut Flow, now: Time) -> (Vec<Vec<u8>>, Vec<FlowOutput>) {
     let (mut datagrams, mut outputs) = (Vec::new(), Vec::new());
     loop {
@@ -194,14 +196,14 @@ fn a_stream_that_is_stopped_ends_early_at_both_ends() {
     // Two full segments of 1200 bytes less 10, and the end: a length of 2380, stopped.
     assert_eq!(to_receiver[2], [1, 0, 0, 0, 0, 0, 0, 9, 76, 1]);
     assert_eq!((sender.writable(), sender.stats(Time::ZERO).written), (0, 2380));
-    // The end overtakes the data, which does not matter.
+    // The FIN may overtake the data.
     receiver.handle(Time::ZERO, datagram(to_receiver[2].clone()));
     assert_eq!(drain(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
     receiver.handle(Time::ZERO, datagram(to_receiver[0].clone()));
     receiver.handle(Time::ZERO, datagram(to_receiver[1].clone()));
     let (answers, outputs) = drain(&mut receiver, Time::ZERO);
     assert_eq!((outputs.len(), outputs.last()), (3, Some(&FlowOutput::Ended { stopped: true })));
-    // Not before the peer has everything and knows that it is all.
+    // Finished only when the peer has all data and the FIN.
     sender.handle(Time::ZERO, datagram(answers[0].clone()));
     assert_eq!(drain(&mut sender, Time::ZERO).1, []);
     sender.handle(Time::ZERO, datagram(vec![2]));
@@ -222,7 +224,7 @@ fn datagrams_beyond_what_the_application_reads_are_dropped() {
     receiver.handle(Time::ZERO, FlowInput::Consumed(1));
     receiver.handle(Time::ZERO, datagram([&[0][..], &[7; 1000]].concat()));
     assert_eq!(drain(&mut receiver, Time::ZERO).1.len(), 1);
-    // An end that would come before what has been delivered is none; a true one is waited for in vain, but not for ever.
+    // A FIN with a length below the delivered bytes is ignored. A valid FIN with missing data waits for a limited time.
     receiver.handle(Time::ZERO, datagram([&[1][..], &100u64.to_be_bytes(), &[0]].concat()));
     assert_eq!(receiver.stats(Time::ZERO).malformed, 0);
     assert_eq!(drain(&mut receiver, Time::ZERO).0.len(), 0);
@@ -233,7 +235,7 @@ fn datagrams_beyond_what_the_application_reads_are_dropped() {
     assert_eq!(drain(&mut receiver, later).1, [FlowOutput::Ended { stopped: false }]);
 }
 
-/// A value of the key's kind: at the bounds of what peers may choose, between them, or beyond.
+/// Returns a value of the key's kind: at a bound of the allowed range, inside it, or outside.
 fn value(key: &Key, choice: u64) -> String {
     let pick = |values: &[&str]| values[choice as usize % values.len()].to_owned();
     match key.kind {
@@ -294,8 +296,8 @@ proptest! {
         let _ = decode(&bytes);
     }
 
-    /// Whatever a peer and an application do to a flow of any scheme with any options on any path, it neither panics nor
-    /// spins, and never asks to be polled at once.
+    /// Arbitrary peers and applications cannot make a flow panic, spin or ask to be polled at once, for any scheme,
+    /// options and path.
     #[test]
     fn any_input_is_survived(
         scheme in any_scheme(),
@@ -317,7 +319,7 @@ proptest! {
                 4 => FlowInput::MaximumSegment(number as u32),
                 5 => FlowInput::Finish,
                 6 => FlowInput::Stop,
-                // What has a chance to be a PDU: the right first byte, and small numbers.
+                // Plausible PDUs: the right first byte and small numbers.
                 7 => datagram(vec![0, 0x20, 0, 0, 0, 0, 0, 0, bytes.len() as u8, 0, 0, 0, 0, 0, 0, 0, 1, 0]),
                 8 | 9 => {
                     bytes.iter_mut().skip(2).for_each(|byte| *byte &= if kind == 8 { 3 } else { 0xff });
@@ -329,7 +331,7 @@ proptest! {
                 _ => datagram(bytes),
             });
             for step in 0.. {
-                // A wire that is busy: the rest of a window stays where it is.
+                // Back-pressure: the rest of a window stays queued.
                 if step > 200 {
                     break;
                 }

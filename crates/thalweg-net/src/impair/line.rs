@@ -1,4 +1,4 @@
-//! One direction: a queue, a transmitter and a wire, without sockets and clocks.
+//! One direction of the relay, sans-I/O: queue, transmitter and wire.
 
 use super::DirectionSpec;
 use std::collections::BTreeMap;
@@ -10,113 +10,113 @@ use thalweg_queue::{
     Aggregation, Any, Beat, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment, Onset,
 };
 
-/// A datagram on its way.
+/// Delayed datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
-    /// Its payload.
+    /// UDP payload.
     pub bytes: Vec<u8>,
-    /// Bytes of the headers around it.
+    /// Size of the headers around the payload, in bytes.
     pub header: u32,
-    /// The flow that it belongs to: queues that keep flows apart go by that.
+    /// Flow of the datagram, for flow-queueing disciplines.
     pub flow: u64,
-    /// Its ECN codepoint.
+    /// ECN codepoint.
     pub ecn: Ecn,
 }
 
-/// The counts of a line, in datagrams.
+/// Counters of one direction, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineStats {
-    /// They arrived at the line.
+    /// Datagrams received.
     pub received: u64,
-    /// Their bytes, headers not counted.
+    /// Bytes received, without headers.
     pub received_bytes: u64,
-    /// They left it, copies counted.
+    /// Datagrams delivered, including duplicates.
     pub delivered: u64,
-    /// Their bytes, headers not counted.
+    /// Bytes delivered, without headers.
     pub delivered_bytes: u64,
-    /// The wire lost them.
+    /// Losses on the wire.
     pub lost: u64,
-    /// They came during a blackout.
+    /// Drops during a blackout.
     pub blacked_out: u64,
-    /// They were larger than the MTU.
+    /// Drops above the MTU.
     pub too_long: u64,
-    /// There was no room in the queue.
+    /// Drops at a full queue.
     pub full: u64,
-    /// The queue's discipline dropped them.
+    /// Early drops by the queue's discipline.
     pub early: u64,
-    /// There was no room in the relay's memory.
+    /// Drops for lack of memory in the relay.
     pub overflow: u64,
-    /// The queue marked them.
+    /// ECN marks by the queue.
     pub marked: u64,
-    /// The wire copied them.
+    /// Duplicates made on the wire.
     pub duplicated: u64,
-    /// The wire damaged them.
+    /// Datagrams corrupted on the wire.
     pub corrupted: u64,
-    /// The wire held them back.
+    /// Datagrams delayed for reordering.
     pub held_back: u64,
-    /// The most that waited in the queue.
+    /// Maximum queue length.
     pub longest_queue: u64,
 }
 
 impl LineStats {
-    /// Those that did not get through.
+    /// Returns the number of undelivered datagrams.
     pub const fn dropped(&self) -> u64 {
         self.lost + self.blacked_out + self.too_long + self.full + self.early + self.overflow
     }
 }
 
-/// A direction of a relay.
+/// One direction of a relay.
 #[derive(Debug)]
 pub struct Line {
     spec: DirectionSpec,
     queue: Any,
-    /// Parcels that wait in the queue, by the numbers that it knows them by.
+    /// Queued datagrams, by their number in the queue.
     waiting: Vec<Option<Parcel>>,
     free: Vec<u32>,
-    /// The time at which the transmitter is free for the next.
+    /// Time at which the transmitter becomes free.
     busy_until: Time,
-    /// The time at which it has sent what it began last.
+    /// End of the last transmission.
     idle_since: Time,
     impairment: Impairment,
-    /// So many more leave unharmed before any fate is drawn.
+    /// Number of datagrams still exempt from random impairments.
     spared: u64,
-    /// A queue that is asked although there is no rate.
+    /// True if the discipline must see every packet, even without a rate.
     always_queues: bool,
     onset: Onset,
     aggregation: Option<Aggregation>,
     variation: Variation,
-    /// The beats of the rhythm: their random numbers, the one that holds, and how many have begun.
+    /// Periods of the variation: random stream, current values, and number of periods begun.
     beats: Stream,
     beat: Beat,
     begun: u64,
-    /// The random numbers for the byte that is damaged and its bit.
+    /// Random stream for the corrupted byte and bit.
     damage: Stream,
-    /// Parcels by when they arrive, and in which order they left.
+    /// Datagrams on the wire, by arrival time and departure order.
     wire: BTreeMap<(Time, u64), Parcel>,
     launched: u64,
     held_bytes: usize,
     dropped: Vec<Dropped>,
-    /// The arrival of the first datagram of all, from which blackouts are counted.
+    /// Arrival time of the first datagram of any direction; blackouts count from it.
     first: Option<Time>,
     stats: LineStats,
 }
 
-/// Payload that is held on the wire and in the queue at most.
+/// Maximum payload held on the wire and in the queue, in bytes.
 const MEMORY: usize = 512 << 20;
 
 impl Line {
-    /// The first fault of a discipline of another crate.
+    /// Returns the first contract violation of an external discipline.
     pub fn breach(&self) -> Option<Breach> {
         self.queue.breach()
     }
 
-    /// An empty line. `direction` names its random streams, under `seed`.
+    /// Creates an empty line. `direction` names its random streams under `seed`.
     pub fn new(spec: &DirectionSpec, seed: u64, direction: u64) -> Self {
         Self::drawing(spec, |purpose| Stream::new(seed, purpose, direction))
     }
 
-    /// A line with the random streams that the simulator gives to a link of that name: it loses, copies, damages and holds back the
-    /// same packets, by their number.
+    /// Creates a line with the random streams of the simulator's link of that name. It loses, duplicates, corrupts and
+    /// delays the same packets, by number.
     pub fn of_link(spec: &DirectionSpec, seed: u64, direction: u64, link: &str) -> Self {
         Self::drawing(spec, |purpose| Stream::new(seed, &format!("{purpose}@link {link}"), direction))
     }
@@ -151,31 +151,31 @@ impl Line {
         }
     }
 
-    /// The first `count` packets meet no chance on the wire, and take nobody's: connections open with packets that simulated flows
-    /// do not have.
+    /// Exempts the first `count` packets from random impairments, without consuming random numbers. Live connections
+    /// begin with packets that simulated flows do not have.
     #[must_use]
     pub const fn sparing(mut self, count: u64) -> Self {
         self.spared = count;
         self
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub const fn stats(&self) -> LineStats {
         self.stats
     }
 
-    /// The first datagram of all directions came at `now`.
+    /// Sets the arrival time of the first datagram of any direction.
     pub fn begin(&mut self, now: Time) {
         self.first.get_or_insert(now);
     }
 
-    /// A datagram arrives.
+    /// Processes an arriving datagram.
     pub fn arrive(&mut self, now: Time, parcel: Parcel) {
         self.begin(now);
         self.transmit(now);
         self.stats.received += 1;
         self.stats.received_bytes += parcel.bytes.len() as u64;
-        // Its length is that of a datagram.
+        // Fits: a datagram is short.
         let size = parcel.bytes.len() as u32 + parcel.header;
         let first = self.first.unwrap_or(now);
         if self.spec.is_dark(first, now) {
@@ -186,7 +186,7 @@ impl Line {
             self.stats.overflow += 1;
         } else if self.always_queues {
             if self.queue.packets() == 0 {
-                // An idle line is free from now on, not since it became so.
+                // An idle transmitter starts now, not at the end of its last transmission.
                 self.busy_until = self.busy_until.max(now);
             }
             self.enqueue(now, size, parcel);
@@ -196,7 +196,7 @@ impl Line {
         }
     }
 
-    /// The next datagram that has come through by `now`, if any.
+    /// Returns the next datagram that has passed the line by `now`, if any.
     pub fn poll(&mut self, now: Time) -> Option<Parcel> {
         self.transmit(now);
         let entry = self.wire.first_entry().filter(|entry| entry.key().0 <= now)?;
@@ -207,19 +207,19 @@ impl Line {
         Some(parcel)
     }
 
-    /// The time at which the next datagram on the wire comes through.
+    /// Returns the arrival time of the next datagram on the wire.
     pub fn due(&self) -> Option<Time> {
         self.wire.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// The time of the next thing to do; `None` when nothing is on its way.
+    /// Returns the time of the next event; `None` if the line is empty.
     pub fn next(&self) -> Option<Time> {
         let arrival = self.due();
         let service = (self.queue.packets() > 0).then_some(self.busy_until);
         arrival.into_iter().chain(service).min()
     }
 
-    /// Goes over to the beat that holds at `now`.
+    /// Advances to the period at `now`.
     fn keep_time(&mut self, now: Time) {
         let (Some(rhythm), Some(first)) = (self.spec.rhythm, self.first) else { return };
         let begun = now.since(first).as_picos() / rhythm.every.as_picos().max(1) + 1;
@@ -230,19 +230,19 @@ impl Line {
         }
     }
 
-    /// The end of the outage that `now` falls within, or `now`.
+    /// Returns the end of the outage at `now`, or `now` without one.
     fn after_outage(&self, now: Time) -> Time {
         let (Some(rhythm), Some(first)) = (self.spec.rhythm, self.first) else { return now };
         let since = now.since(first);
         let number = since.as_picos() / rhythm.every.as_picos().max(1);
-        // There is none at the start.
+        // There is no outage at the start.
         if number == 0 { now } else { now.max(first + rhythm.every * number + rhythm.outage) }
     }
 
     fn enqueue(&mut self, now: Time, size: u32, parcel: Parcel) {
         let packet = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(None);
-            // The memory holds far fewer.
+            // Fits: the memory holds far fewer.
             (self.waiting.len() - 1) as u32
         });
         let entry = Entry {
@@ -261,13 +261,13 @@ impl Line {
         self.stats.longest_queue = self.stats.longest_queue.max(self.queue.packets());
     }
 
-    /// The transmitter sends what it can until `now`, each when the one before is out, however late it is asked.
+    /// Transmits until `now`, back to back, however late it is called.
     fn transmit(&mut self, now: Time) {
         while self.queue.packets() > 0 && self.busy_until <= now {
             let start = self.busy_until;
             let next = self.queue.dequeue(start, &mut self.dropped);
             self.drop_what_was_dropped();
-            // A discipline may drop the last one as it leaves.
+            // A discipline may drop the last packet at dequeue.
             let Some(entry) = next else { break };
             let Some(mut parcel) = self.take(entry.packet) else { break };
             if entry.marked {
@@ -306,7 +306,7 @@ impl Line {
         }
     }
 
-    /// A datagram enters the wire at `at`.
+    /// Puts a datagram on the wire at `at`.
     fn launch(&mut self, at: Time, mut parcel: Parcel) {
         self.keep_time(at);
         let is_spared = self.spared > 0;
@@ -351,7 +351,8 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    //! Proves by hand when datagrams come through, then that each is accounted for whatever a direction does.
+    //! Tests delivery times against hand-computed values, then that every datagram is accounted for with any
+    //! impairment.
     use super::*;
     use crate::flow::Registry;
     use proptest::prelude::*;
@@ -372,7 +373,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// Everything that is still to come, with the time in microseconds.
+    /// Returns all remaining datagrams, with times in microseconds.
     fn rest(line: &mut Line) -> Vec<(u64, u8)> {
         let mut all = Vec::new();
         while let Some(next) = line.next() {
@@ -391,7 +392,7 @@ mod tests {
             path.arrive(at(0), parcel(number, 972));
         }
         assert_eq!(path.poll(at(5999)), None);
-        // Asked late, the line has kept time; one that was idle begins anew.
+        // A late call does not delay the transmitter; an idle one starts anew.
         path.arrive(at(9500), parcel(3, 472));
         assert_eq!(rest(&mut path), [(6000, 0), (7000, 1), (8000, 2), (15_000, 3)]);
         assert_eq!((path.stats().delivered, path.stats().dropped()), (4, 0));
@@ -408,7 +409,7 @@ mod tests {
 
     #[test]
     fn shapers_sleep_and_batches_are_exact() {
-        // 2000 bytes at once and then 1 ms a thousand, at a line of 0.1 ms a thousand.
+        // 2000 bytes at once, then 1 ms per thousand, on a line of 0.1 ms per thousand.
         let mut path = line("rate=80Mbit/s,shaper=8Mbit/s:2kB");
         for number in 0..4 {
             path.arrive(at(0), parcel(number, 972));
@@ -459,7 +460,7 @@ mod tests {
         assert_eq!(of("bleached"), [Ecn::NotEct; 4]);
     }
 
-    /// The beats are those of the simulator: another rate and delay at every multiple of the interval, and a pause.
+    /// The periods are those of the simulator: another rate and delay at every multiple of the interval, and an outage.
     #[test]
     fn a_rhythm_changes_rate_and_delay() {
         let ms = Duration::from_millis;
@@ -488,7 +489,7 @@ mod tests {
         let (least, most) = (*took.iter().min().unwrap(), *took.iter().max().unwrap());
         assert!((20_666..21_500).contains(&least), "{least} us");
         assert!((30_501..=32_000).contains(&most), "{most} us");
-        // One that comes at the beginning of an outage waits for its end.
+        // A datagram at the beginning of an outage waits for its end.
         path.arrive(at(30_000_000), parcel(0, 972));
         let (arrived, _) = rest(&mut path)[0];
         assert!((30_050_000..30_063_000).contains(&arrived), "{arrived}");
@@ -501,7 +502,7 @@ mod tests {
         for number in 1..5 {
             path.arrive(at(0), parcel(number, 972));
         }
-        // The first is in service, two wait.
+        // The first is in service, two are queued.
         assert_eq!(rest(&mut path), [(1000, 1), (2000, 2), (3000, 3)]);
         path.arrive(at(1_000_000), parcel(5, 10));
         path.arrive(at(1_999_999), parcel(6, 10));
@@ -514,7 +515,8 @@ mod tests {
 
     #[test]
     fn codel_marks_or_drops_what_waits_too_long() {
-        // 1 ms a datagram, a hundred at once and one more each millisecond: all wait 100 ms, CoDel's target is 5 ms.
+        // 1 ms per datagram, a hundred at once and one more each millisecond: all wait 100 ms, and CoDel's target is 5
+        // ms.
         let run = |ecn| {
             let mut path = line("rate=8Mbit/s,queue=codel,buffer=1000pkt");
             let mut marked = 0;

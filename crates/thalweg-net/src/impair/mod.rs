@@ -1,11 +1,12 @@
-//! A relay that stands for a network: it passes datagrams on between clients and a server, and does to them what paths do.
+//! Network emulation: a relay that forwards datagrams between clients and a server, and impairs them like a network
+//! path.
 //!
-//! Each direction is a [`Line`]: a queue with a discipline, a transmitter with a rate, a wire that delays, loses, copies,
-//! damages and reorders. They are the processes of the simulator (`thalweg-queue`), so that one seed gives one pattern: the
-//! n-th datagram of a direction meets the same fate in each run. When datagrams come is not for the seed to say, so what a
-//! queue drops may differ between runs.
+//! Each direction is a [`Line`]: a queue with a discipline, a transmitter with a rate, and a wire that delays, loses,
+//! duplicates, corrupts and reorders. These are the processes of the simulator (`thalweg-queue`), so a seed fixes the
+//! pattern: the n-th datagram of a direction gets the same impairment in each run. Arrival times do not depend on the
+//! seed, so queue drops may differ between runs.
 //!
-//! [`Line`] has no sockets and no clock. [`Relay`] is the loop that has them.
+//! [`Line`] is sans-I/O and has no clock. [`Relay`] is the event loop with sockets.
 
 mod line;
 mod relay;

@@ -1,4 +1,4 @@
-//! The loop with the sockets.
+//! Event loop and sockets of the relay.
 
 use super::{DirectionSpec, Line, LineStats, Parcel};
 use crate::address::unmapped;
@@ -14,43 +14,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
-/// The configuration of a relay.
+/// Configuration of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayConfig {
-    /// The address that clients send to.
+    /// Listening address for clients.
     pub listen: SocketAddr,
-    /// The address of the server.
+    /// Address of the server.
     pub to: SocketAddr,
-    /// The impairment of the way to the server.
+    /// Impairment towards the server.
     pub up: DirectionSpec,
-    /// The impairment of the way back.
+    /// Impairment towards the clients.
     pub down: DirectionSpec,
-    /// Names every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// The times at which clients come to have new addresses, counted from the first datagram: the relay then speaks to
-    /// the server from other ports, as a translator of addresses that lost its memory does.
+    /// Times of NAT rebinding, counted from the first datagram. The relay then uses new ports towards the server, like
+    /// a NAT that lost its state.
     pub rebinds: Vec<Duration>,
-    /// The time after which the relay ends by itself, counted from its start; never without.
+    /// Duration of the relay, counted from its start; `None` means no limit.
     pub duration: Option<Duration>,
 }
 
-/// The counts of a relay.
+/// Counters of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayStats {
-    /// To the server.
+    /// Counters of the direction to the server.
     pub up: LineStats,
-    /// To the clients.
+    /// Counters of the direction to the clients.
     pub down: LineStats,
-    /// Clients that there have been.
+    /// Number of clients seen.
     pub clients: u64,
-    /// Changes of address.
+    /// Number of address changes.
     pub rebinds: u64,
-    /// Datagrams for which a socket had no room, or which a host refused, and those of clients beyond the most that there
-    /// can be.
+    /// Datagrams dropped by a full socket buffer, refused by a host, or sent by clients beyond the maximum.
     pub unsent: u64,
 }
 
-/// A relay with its sockets.
+/// Relay with its sockets.
 #[derive(Debug)]
 pub struct Relay {
     config: RelayConfig,
@@ -67,11 +66,11 @@ pub struct Relay {
     buffers: Vec<Vec<u8>>,
 }
 
-/// A client, with the socket that speaks to the server for it.
+/// Client, with its socket towards the server.
 #[derive(Debug)]
 struct Client {
     address: SocketAddr,
-    /// The address of this host that it sent to.
+    /// Local address to which the client sent.
     local: Option<IpAddr>,
     port: Port,
     last: Time,
@@ -83,17 +82,17 @@ struct Port {
     state: UdpSocketState,
 }
 
-/// Clients that there can be at a time.
+/// Maximum number of clients at a time.
 const MOST_CLIENTS: usize = 256;
-/// A client that was silent for so long is forgotten when there are too many.
+/// Idle time after which a client may be evicted if there are too many.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Receive buffers a call, each of which holds what the kernel puts together.
+/// Receive buffers per system call; each holds coalesced datagrams (GRO).
 const BUFFERS: usize = 8;
-/// Their size.
+/// Size of a receive buffer, in bytes.
 const BUFFER: usize = 1 << 16;
-/// The bytes that are asked for as socket buffers: bursts wait there while the relay does other things.
+/// Requested socket buffer size, in bytes; absorbs bursts while the relay is busy.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// A stop is noticed after this time at the latest.
+/// Maximum delay before a stop is noticed.
 const ATTENTION: Duration = Duration::from_millis(50);
 
 impl Relay {
@@ -101,7 +100,7 @@ impl Relay {
     ///
     /// # Errors
     ///
-    /// When the address cannot be bound.
+    /// Returns an error if the address cannot be bound.
     pub fn bind(config: RelayConfig) -> io::Result<Self> {
         let socket = Port::bind(config.listen)?;
         Ok(Self {
@@ -120,20 +119,20 @@ impl Relay {
         })
     }
 
-    /// The address that clients send to.
+    /// Returns the listening address for clients.
     ///
     /// # Errors
     ///
-    /// When the host cannot tell.
+    /// Returns the error of the host.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.socket.local_addr()
     }
 
-    /// Relays until `stop` is set or its time is over, and tells what it counted.
+    /// Relays until `stop` is set or the duration is over. Returns the counters.
     ///
     /// # Errors
     ///
-    /// When a socket fails for good. What single datagrams meet is counted.
+    /// Returns an error if a socket fails permanently. Errors of single datagrams are counted.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<RelayStats> {
         self.config.rebinds.sort_unstable();
         let end = self.config.duration.map_or(Time::MAX, |duration| self.clock.now() + duration);
@@ -152,7 +151,7 @@ impl Relay {
         }
     }
 
-    /// Sends what has come through.
+    /// Sends the datagrams that have passed a line.
     fn forward(&mut self, now: Time) {
         while let Some(parcel) = self.up.poll(now) {
             let sent =
@@ -166,7 +165,7 @@ impl Relay {
         }
     }
 
-    /// Waits for a datagram, or until one has come through.
+    /// Waits for a datagram, or until one has passed a line.
     fn wait(&self, end: Time) -> io::Result<()> {
         let now = self.clock.now();
         let rebind = self.first.and_then(|first| Some(first + *self.config.rebinds.get(self.rebound)?));
@@ -183,7 +182,7 @@ impl Relay {
         }
     }
 
-    /// Takes what the sockets have, a batch of each.
+    /// Receives one batch from each socket.
     fn receive(&mut self) -> io::Result<()> {
         let mut arrivals = Vec::new();
         self.socket.receive(&mut self.buffers, |meta, bytes| arrivals.push((meta, bytes.to_vec())))?;
@@ -215,7 +214,7 @@ impl Relay {
         Ok(())
     }
 
-    /// The client of that address, which may be new; `None` when there are too many.
+    /// Returns the client with that address, created if new; `None` if there are too many.
     fn client(&mut self, now: Time, meta: &RecvMeta) -> io::Result<Option<u64>> {
         let address = unmapped(meta.addr);
         if let Some(&flow) = self.by_address.get(&address) {
@@ -240,7 +239,7 @@ impl Relay {
         Ok(Some(flow))
     }
 
-    /// Gives clients new addresses, when it is time.
+    /// Rebinds clients to new ports when due.
     fn rebind(&mut self, now: Time) -> io::Result<()> {
         let Some(first) = self.first else { return Ok(()) };
         while let Some(&at) = self.config.rebinds.get(self.rebound)
@@ -265,7 +264,7 @@ fn parcel(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> Parcel {
     }
 }
 
-/// Any port of an address from which `to` can be reached.
+/// Returns the unspecified address, with any port, of the family of `to`.
 fn any_port(to: SocketAddr) -> SocketAddr {
     match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -276,7 +275,7 @@ fn any_port(to: SocketAddr) -> SocketAddr {
 impl Port {
     fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        // What the host does not allow it cuts down without an error.
+        // The host clamps the size without an error.
         socket.set_send_buffer_size(SOCKET_BUFFER)?;
         socket.set_recv_buffer_size(SOCKET_BUFFER)?;
         socket.bind(&address.into())?;
@@ -285,7 +284,7 @@ impl Port {
         Ok(Self { socket, state })
     }
 
-    /// True if the host took it.
+    /// Sends a datagram. Returns true on success.
     fn send(&self, parcel: &Parcel, destination: SocketAddr, source: Option<IpAddr>) -> bool {
         let ecn = EcnCodepoint::from_bits(parcel.ecn.bits());
         let transmit =
@@ -293,13 +292,13 @@ impl Port {
         self.state.try_send((&self.socket).into(), &transmit).is_ok()
     }
 
-    /// Hands out a batch of what has come, datagram by datagram.
+    /// Receives one batch, and passes it on datagram by datagram.
     fn receive(&self, buffers: &mut [Vec<u8>], mut take: impl FnMut(RecvMeta, &[u8])) -> io::Result<()> {
         let mut metas = [RecvMeta::default(); BUFFERS];
         let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let count = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
             Ok(count) => count,
-            // Nothing there, or an answer of the network to something that was sent.
+            // Nothing to receive, or an ICMP error for a sent datagram.
             Err(error)
                 if matches!(
                     error.kind(),

@@ -1,4 +1,4 @@
-//! The specification of what a direction does to datagrams, read from options.
+//! Specification of the impairment of one direction, parsed from options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use thalweg_queue::{
     RhythmSpec, SleepSpec, TokenBucketSpec,
 };
 
-/// A span of time between two moments: `10s..20s`.
+/// Time interval: `10s..20s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The time at which it begins.
+    /// Start of the interval.
     pub from: Duration,
-    /// The time at which it is over.
+    /// End of the interval.
     pub until: Duration,
 }
 
@@ -30,12 +30,12 @@ impl FromStr for Span {
     }
 }
 
-/// A change of the largest packet: `10s:1300B`.
+/// Change of the MTU: `10s:1300B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Narrowing {
-    /// The time of the change.
+    /// Time of the change.
     pub at: Duration,
-    /// The largest packet from then on, headers of IP and UDP counted.
+    /// New MTU, including IP and UDP headers.
     pub mtu: Bytes,
 }
 
@@ -48,49 +48,49 @@ impl FromStr for Narrowing {
     }
 }
 
-/// The path of the datagrams of one direction, in this order: a blackout or a size above the MTU drops them, the queue
-/// takes or drops them, the transmitter sends them at its rate, the wire does the rest.
+/// Impairment of one direction. The stages are, in order: a blackout or the MTU drops datagrams; the queue takes or
+/// drops them; the transmitter sends them at its rate; the wire applies the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
-    /// The transmitter's rate, headers of IP and UDP counted; as fast as the host without, and then there is no queue, but for one that
-    /// must see every packet.
+    /// Rate of the transmitter, including IP and UDP headers. `None` is unlimited, without a queue unless its
+    /// discipline must see every packet.
     pub rate: Option<Rate>,
-    /// The time that the wire takes.
+    /// Propagation delay of the wire.
     pub delay: Duration,
-    /// The share of datagrams that is lost, 0 to 1.
+    /// Loss probability, 0 to 1.
     pub loss: f64,
-    /// The mean number of datagrams lost in a row, at least 1; losses are independent without.
+    /// Mean loss burst length in datagrams, at least 1; `None` for independent losses.
     pub burst: Option<f64>,
-    /// The share that arrives twice.
+    /// Probability of duplication.
     pub duplicate: f64,
-    /// The share of which a byte is damaged.
+    /// Probability of corruption of one byte.
     pub corrupt: f64,
-    /// The share that is held back, so that others pass.
+    /// Probability of a delay that reorders datagrams.
     pub reorder: f64,
-    /// For how long at most.
+    /// Maximum reordering delay.
     pub reorder_delay: Duration,
-    /// The random time for which datagrams are on the wire beside `delay`; none is that of a flow.
+    /// Random delay on the wire in addition to `delay`; not one per flow.
     pub jitter: Option<VariationSpec>,
-    /// A token bucket before the transmitter, and the sleep of one that has nothing to send.
+    /// Token bucket before the transmitter, and the service-start delay of an idle one.
     pub onset: OnsetSpec,
-    /// Datagrams arrive in batches.
+    /// Frame aggregation: datagrams arrive in batches.
     pub aggregation: Option<AggregationSpec>,
-    /// Rate and delay change in a rhythm, counted from the first datagram of all.
+    /// Periodic variation of rate and delay, counted from the first datagram of any direction.
     pub rhythm: Option<RhythmSpec>,
-    /// The treatment of ECN codepoints.
+    /// Treatment of ECN codepoints.
     pub ecn: EcnTreatment,
-    /// The queue before the transmitter.
+    /// Queue before the transmitter.
     pub queue: DisciplineSpec,
-    /// The largest packet, headers of IP and UDP counted.
+    /// MTU, including IP and UDP headers.
     pub mtu: Option<Bytes>,
-    /// The changes of the largest packet, at times counted from the first datagram of all: the last change counts.
+    /// Changes of the MTU, at times counted from the first datagram of any direction; the latest change applies.
     pub narrowings: Vec<Narrowing>,
-    /// The spans in which nothing gets in, counted from the first datagram of all.
+    /// Intervals without any arrival, counted from the first datagram of any direction.
     pub blackouts: Vec<Span>,
 }
 
 impl Default for DirectionSpec {
-    /// A wire that does nothing, and a first-come-first-served queue of 1 MB.
+    /// Returns an unimpaired wire with a FIFO queue of 1 MB.
     fn default() -> Self {
         Self {
             rate: None,
@@ -114,23 +114,23 @@ impl Default for DirectionSpec {
     }
 }
 
-/// The reason for which an option of a direction is refused.
+/// Reason for an invalid option of a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectionError {
-    /// There is no such option.
+    /// Unknown option.
     Unknown(String),
-    /// It is said twice.
+    /// Duplicate option.
     Twice(String),
-    /// It cannot have that value.
+    /// Invalid value.
     Value {
-        /// The option.
+        /// Name of the option.
         key: &'static str,
-        /// The value as given.
+        /// Value as given.
         given: String,
-        /// The words for what is wrong or expected.
+        /// Description of the error or of the expected value.
         reason: String,
     },
-    /// Losses of that share cannot come in bursts of that length: between two bursts at least one datagram arrives.
+    /// Impossible combination of loss share and burst length: at least one datagram arrives between two bursts.
     Burst,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for DirectionError {
 
 impl std::error::Error for DirectionError {}
 
-/// The options of a direction, as on the command line.
+/// Options of a direction, as on the command line.
 const KEYS: [&str; 18] = [
     "rate",
     "delay",
@@ -175,15 +175,15 @@ const KEYS: [&str; 18] = [
     "blackout",
 ];
 
-/// Options that may be said several times.
+/// Options that may be repeated.
 const REPEATED: [&str; 3] = ["narrow", "blackout", "sleep"];
 
 impl DirectionSpec {
-    /// Sets what `text` says: options as `KEY=VALUE`, separated by commas. Disciplines are those of `registry`.
+    /// Sets the options in `text`: `KEY=VALUE`, separated by commas. Disciplines are those of `registry`.
     ///
     /// # Errors
     ///
-    /// The first option that there is not, that is said twice, or that cannot have its value.
+    /// Returns the first option that is unknown, repeated or has an invalid value.
     pub fn set_all(&mut self, text: &str, registry: &Registry) -> Result<(), DirectionError> {
         let mut seen = Vec::new();
         for option in text.split(',') {
@@ -203,7 +203,7 @@ impl DirectionSpec {
     ///
     /// # Errors
     ///
-    /// When there is no such option, or it cannot have that value.
+    /// Returns an error for an unknown option or an invalid value.
     pub fn set(&mut self, key: &str, value: &str, registry: &Registry) -> Result<(), DirectionError> {
         let key = KEYS
             .into_iter()
@@ -247,11 +247,11 @@ impl DirectionSpec {
         Ok(())
     }
 
-    /// Checks that a line can be made of it.
+    /// Checks that the options form a valid direction.
     ///
     /// # Errors
     ///
-    /// When what was set does not go together.
+    /// Returns an error if options contradict each other.
     pub fn check(&self) -> Result<(), DirectionError> {
         match self.impairment().loss {
             LossSpec::GilbertElliott { good_to_bad, .. } if !(0.0..=1.0).contains(&good_to_bad) => {
@@ -261,9 +261,9 @@ impl DirectionSpec {
         }
     }
 
-    /// The impairment of the wire. Bursts are those of a chain that loses nothing in its good state and everything in
-    /// its bad one: with a mean burst of b the chain leaves the bad state with probability 1/b, and it is there for a
-    /// share p of all datagrams when it enters it with p / (b (1 - p)).
+    /// Returns the impairment of the wire. Bursts come from a Gilbert chain that loses nothing in its good state and
+    /// everything in its bad one. With mean burst length b, it leaves the bad state with probability 1/b. It is in that
+    /// state for a share p of all datagrams if it enters it with probability p / (b (1 - p)).
     pub(super) fn impairment(&self) -> ImpairmentSpec {
         let loss = match self.burst {
             Some(burst) if self.loss > 0.0 && self.loss < 1.0 => LossSpec::GilbertElliott {
@@ -283,12 +283,12 @@ impl DirectionSpec {
                 delay: self.reorder_delay,
                 correlation: 0.0,
             }),
-            // Narrow paths are a matter of the relay, which may tell.
+            // The relay handles the MTU itself, and can report it.
             ..ImpairmentSpec::default()
         }
     }
 
-    /// The largest packet at `now`, `first` being when the first datagram came.
+    /// Returns the MTU at `now`; `first` is the arrival time of the first datagram.
     pub(super) fn largest(&self, first: Time, now: Time) -> Option<Bytes> {
         let since = now.since(first);
         let last =
@@ -296,7 +296,7 @@ impl DirectionSpec {
         last.map(|last| last.mtu).or(self.mtu)
     }
 
-    /// True if nothing gets in at `now`, `first` being when the first datagram came.
+    /// Returns true during a blackout at `now`; `first` is the arrival time of the first datagram.
     pub(super) fn is_dark(&self, first: Time, now: Time) -> bool {
         let since = now.since(first);
         self.blackouts.iter().any(|span| span.from <= since && since < span.until)
@@ -316,7 +316,7 @@ fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
     if mtu.get() < 68 { Err("a packet of 68 B passes everywhere".to_owned()) } else { Ok(mtu) }
 }
 
-/// A share of datagrams: `1%` or `0.01`. Whoever writes `1` alone may mean either of two things.
+/// Parses a share of datagrams: `1%` or `0.01`. A plain `1` is ambiguous and refused.
 fn share(text: &str) -> Result<f64, String> {
     if text.parse() == Ok(1.0) {
         return Err("is that 1%, or all of them? Write `1%` or `100%`".to_owned());
@@ -325,7 +325,7 @@ fn share(text: &str) -> Result<f64, String> {
     share.map(|share| share.0).ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
 }
 
-/// Two values, `5Mbit/s:100kB`.
+/// Parses two values, `5Mbit/s:100kB`.
 fn pair<A: FromStr<Err: fmt::Display>, B: FromStr<Err: fmt::Display>>(
     text: &str,
     expected: &str,
@@ -334,7 +334,7 @@ fn pair<A: FromStr<Err: fmt::Display>, B: FromStr<Err: fmt::Display>>(
     Ok((quantity(first)?, quantity(second)?))
 }
 
-/// A random delay in order: `5ms` is uniform from zero on, `wifi:7ms` that of Wi-Fi.
+/// Parses an order-preserving random delay: `5ms` is uniform from zero, `wifi:7ms` is the Wi-Fi model.
 fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
     let distribution = match text.split_once(':') {
         Some(("wifi", average)) => TimeSpec::Wifi { average: quantity(average)? },
@@ -348,20 +348,20 @@ fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
     Ok((!spec.distribution.longest().is_zero()).then_some(spec))
 }
 
-/// The batches of a wire: `2ms`, or with the most of one `4ms:64pkt`.
+/// Parses the aggregation of a wire: `2ms`, or with a maximum batch size `4ms:64pkt`.
 fn aggregation(text: &str) -> Result<AggregationSpec, String> {
     let (every, most) = text.split_once(':').map_or((text, None), |(every, most)| (every, Some(most)));
     let packets = most.map(packets).transpose()?.map(|packets| packets as u64);
     Ok(AggregationSpec { every: quantity(every)?, packets })
 }
 
-/// The treatment of ECN by its word.
+/// Parses the name of an ECN treatment.
 fn treatment(text: &str) -> Result<EcnTreatment, String> {
     let named = EcnTreatment::ALL.into_iter().find(|treatment| treatment.name() == text);
     named.ok_or_else(|| format!("there are {}", EcnTreatment::ALL.map(EcnTreatment::name).join(", ")))
 }
 
-/// A number of datagrams: `8pkt`.
+/// Parses a number of datagrams: `8pkt`.
 fn packets(text: &str) -> Result<f64, String> {
     let Packets(number) = text.parse().map_err(|error: UnitError| error.to_string())?;
     if (1.0..=1e6).contains(&number) {
@@ -371,7 +371,7 @@ fn packets(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The size of a queue: `100pkt` or `500kB`.
+/// Parses a queue size: `100pkt` or `500kB`.
 fn buffer(text: &str) -> Result<Limit, String> {
     if text.ends_with("pkt") {
         return packets(text).map(|number| Limit::Packets(number as u64));
@@ -384,10 +384,10 @@ fn buffer(text: &str) -> Result<Limit, String> {
     }
 }
 
-/// A queue holds no more.
+/// Maximum queue size.
 const MOST_BUFFER: u64 = 1_000_000_000;
 
-/// A discipline with its options: `codel`, `codel:target=20ms`.
+/// Parses a discipline with its options: `codel`, `codel:target=20ms`.
 fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
     let spec = registry.read_discipline(text, limit).map_err(|error| error.to_string())?;
     if spec.serves_by_priority() {
@@ -506,8 +506,8 @@ mod tests {
         assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: a packet of 68 B passes everywhere");
         assert!(error("narrow=5s:0B").ends_with("a packet of 68 B passes everywhere"));
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
-        // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times a datagram; two
-        // thirds need a mean of 2 at least.
+        // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times per datagram.
+        // Two thirds need a mean of at least 2.
         let mut spec = DirectionSpec::default();
         spec.set_all("loss=0.5,burst=1.01pkt", &Registry::default()).unwrap();
         assert_eq!(spec.check(), Ok(()));

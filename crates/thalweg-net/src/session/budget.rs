@@ -1,70 +1,70 @@
-//! The bytes that a session may send that nobody asked its application for: acknowledgements, requests, repeats,
-//! answers, probes.
+//! Budget for bytes that the application did not ask for: acknowledgements, requests, retransmissions, answers, probes.
 //!
-//! Schemes have timers and rules that the peer takes part in choosing, and nothing in them says how much they send for how
-//! little. This does, for all of them: what is sent and is no new data of the application is at most [`FOR_ONE`] bytes for
-//! each byte that came, as many as there is new data, and [`EACH_SECOND`] a second. A flow that has used that up is not
-//! polled until there is more; it neither loses anything nor spins.
+//! The peer takes part in choosing the timers and rules of schemes, which have no limit on bytes sent per byte
+//! received. This budget is that limit for all schemes. Everything except new application data is limited to the sum of
+//! [`FOR_ONE`] bytes per received byte, the amount of new data, and [`EACH_SECOND`] bytes per second. A flow that
+//! exhausts the budget is not polled until there is more; it neither loses data nor spins.
 //!
-//! To a peer that is not trusted yet go at most [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes for each that
-//! came after the handshake, of whatever kind, and [`GREETING`].
+//! An untrusted peer is sent at most [`GREETING`] bytes plus [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes per
+//! byte received after the handshake, of whatever kind.
 
 use crate::path::AMPLIFICATION;
 use thalweg_proto::units::{Duration, Time};
 
-/// Bytes that may be sent for one that came.
+/// Bytes allowed per received byte.
 pub const FOR_ONE: u64 = 2;
 
-/// Bytes that may be sent in a second, whatever came.
+/// Bytes allowed per second, independent of received data.
 pub const EACH_SECOND: u64 = 64 << 10;
 
-/// Bytes that may be sent to a stranger before anything came: that the confirm has arrived.
+/// Bytes allowed to an unauthenticated peer before anything is received, to acknowledge the confirm.
 pub const GREETING: u64 = 64;
 
-/// The most that is kept of what a stranger sends, in bytes.
+/// Maximum receive memory for an unauthenticated peer, in bytes.
 pub const STRANGER_MEMORY: u64 = 64 << 10;
 
-/// No more than this is saved up, in bytes: twice the largest window that there usually is.
+/// Maximum accumulated budget, in bytes: twice the largest default window.
 const MOST: u64 = 32 << 20;
 
-/// The bytes that may be sent now.
+/// Bytes that may be sent now.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// In bytes. What is not known before it is made may bring it below zero.
+    /// Remaining budget, in bytes. Packets of unknown size may make it negative.
     left: i64,
-    /// Since when nothing was added for the time.
+    /// Time of the last refill.
     at: Time,
-    /// The bytes that a stranger may be sent; `None` for a peer that is no stranger.
+    /// Bytes that an unauthenticated peer may be sent; `None` for an authorised peer.
     stranger: Option<u64>,
-    /// The bytes that the handshake brought, which are for a refusal.
+    /// Bytes received in the handshake, reserved for a refusal.
     handshake: u64,
 }
 
 impl Budget {
-    /// Of a session that begins at `now` with a confirm of so many bytes; of a `stranger` or not.
+    /// Creates the budget of a session that begins at `now`. `confirm` is the size of the confirm in bytes; `stranger`
+    /// tells whether the peer is unauthenticated.
     pub const fn new(now: Time, confirm: u64, stranger: bool) -> Self {
         let stranger = if stranger { Some(GREETING) } else { None };
         Self { left: EACH_SECOND as i64, at: now, stranger, handshake: confirm * AMPLIFICATION }
     }
 
-    /// The peer is no stranger any more.
+    /// Marks the peer as authorised.
     pub fn admit(&mut self) {
         self.stranger = None;
     }
 
-    /// True if the peer is a stranger.
+    /// Returns true if the peer is unauthenticated.
     pub const fn is_untrusted(&self) -> bool {
         self.stranger.is_some()
     }
 
-    /// The connection is refused or closed: the reason may be told for what the handshake brought, too.
+    /// Releases the handshake's bytes to send the close reason.
     pub fn close(&mut self) {
         if let Some(left) = &mut self.stranger {
             *left += core::mem::take(&mut self.handshake);
         }
     }
 
-    /// So many bytes came.
+    /// Credits received bytes.
     #[inline]
     pub fn on_received(&mut self, bytes: u64) {
         if let Some(left) = &mut self.stranger {
@@ -73,7 +73,7 @@ impl Budget {
         self.earn(bytes * FOR_ONE);
     }
 
-    /// So many bytes were sent, in which there was new data of the application or not.
+    /// Charges sent bytes; new application data is credited instead.
     #[inline]
     pub fn on_sent(&mut self, bytes: u64, is_new: bool) {
         if let Some(left) = &mut self.stranger {
@@ -91,7 +91,7 @@ impl Budget {
         self.left = self.left.saturating_add_unsigned(bytes).min(MOST as i64);
     }
 
-    /// The number of bytes that a datagram may have.
+    /// Returns the maximum size of the next datagram, in bytes.
     #[inline]
     pub const fn room(&self) -> u64 {
         match self.stranger {
@@ -100,7 +100,7 @@ impl Budget {
         }
     }
 
-    /// Checks that more may be sent at `now` that is no new data; the error is the time from which it may.
+    /// Checks that data other than new data may be sent at `now`. The error is the time from which it may.
     #[inline]
     pub fn check(&mut self, now: Time) -> Result<(), Time> {
         if self.left < EACH_SECOND as i64 {
@@ -111,11 +111,11 @@ impl Budget {
         if self.left > 0 { Ok(()) } else { Err(self.at + span(self.left.unsigned_abs() + 1)) }
     }
 
-    /// Adds what the time brings, up to a second's worth.
+    /// Adds the time-based refill, up to one second's worth.
     fn fill(&mut self, now: Time) {
         let nanos = now.since(self.at).as_picos() / 1000;
         let come = u128::from(nanos) * u128::from(EACH_SECOND) / NANOS;
-        // It fits: more than is missing counts as that.
+        // Saturation is harmless: any larger deficit is treated alike.
         let missing = EACH_SECOND.saturating_add_signed(-self.left);
         if come >= u128::from(missing) {
             (self.left, self.at) = (EACH_SECOND as i64, now);
@@ -128,7 +128,7 @@ impl Budget {
 
 const NANOS: u128 = 1_000_000_000;
 
-/// The time that so many bytes take to come.
+/// Returns the time needed to refill `bytes`.
 fn span(bytes: u64) -> Duration {
     let nanos = (u128::from(bytes) * NANOS).div_ceil(u128::from(EACH_SECOND));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -142,7 +142,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// Sends as many packets of 60 bytes as may be sent at each of these times.
+    /// Sends as many packets of 60 bytes as allowed at each of these times.
     fn sent(budget: &mut Budget, times: impl Iterator<Item = u64>) -> u64 {
         times
             .map(|millis| {
@@ -160,16 +160,16 @@ mod tests {
     #[test]
     fn twice_what_came_and_a_constant_a_second() {
         let mut budget = Budget::new(at(0), 200, false);
-        // A second's worth at once, and ten more in ten seconds, however often it is asked.
+        // One second's worth at once, and ten more in ten seconds, independent of the polling rate.
         let all = sent(&mut budget, 0..=10_000);
         assert!((11 * EACH_SECOND - 60..=11 * EACH_SECOND + 60).contains(&all), "{all}");
         budget.on_received(1 << 20);
         let all = sent(&mut budget, 10_000..=10_000);
         assert!(((2 << 20) - 120..=(2 << 20) + 60).contains(&all), "{all}");
-        // New data is no part of it, and repeats of it are, as often as there is new data.
+        // New data is not charged; it pays for as many bytes of retransmissions.
         budget.on_sent(100_000, true);
         assert!(sent(&mut budget, 10_000..=10_000).abs_diff(100_000) <= 120);
-        // An hour of silence saves up a second's worth.
+        // An hour of silence accumulates one second's worth.
         assert!(sent(&mut budget, [3_610_000].into_iter()).abs_diff(EACH_SECOND) <= 120);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(budget.room(), GREETING - 42 + 3 * 54);
         budget.on_sent(100, true);
         assert_eq!(budget.room(), GREETING - 42 + 3 * 54 - 100);
-        // Who is refused hears why.
+        // A refused peer receives the reason.
         budget.close();
         budget.close();
         assert_eq!(budget.room(), GREETING - 42 + 3 * 54 - 100 + 600);

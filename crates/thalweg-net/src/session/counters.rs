@@ -1,16 +1,16 @@
-//! The counters of a session, listed once: sums over connections, the results of `bench` and what Prometheus is told are made from
-//! the list.
+//! List of all session counters. Sums over connections, the results of `bench` and the Prometheus metrics are generated
+//! from it.
 
 use super::SessionStats;
 
-/// A counter of a session.
+/// Session counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
-    /// Its name in JSON documents.
+    /// Name in JSON documents.
     pub name: &'static str,
-    /// Its name in Prometheus' text format, without the program's prefix.
+    /// Name in Prometheus' text format, without the program's prefix.
     pub metric: &'static str,
-    /// The events that it counts, in a sentence.
+    /// Description of the counted events, in one sentence.
     pub about: &'static str,
     place: fn(&mut SessionStats) -> &mut u64,
 }
@@ -46,14 +46,14 @@ counters! {
 }
 
 impl Counter {
-    /// Its value.
+    /// Returns the value.
     pub fn of(&self, stats: &SessionStats) -> u64 {
         *(self.place)(&mut { *stats })
     }
 }
 
 impl SessionStats {
-    /// Two sessions together: the sums of counters and of the times under each limit, and of all else that of the first.
+    /// Combines two sessions: sums the counters and the times under each limit, and keeps the rest of the first.
     pub fn and(mut self, other: &Self) -> Self {
         for counter in COUNTERS {
             *(counter.place)(&mut self) += counter.of(other);

@@ -1,12 +1,12 @@
-//! Digests of sessions, for those that explore their states.
+//! Digests of sessions, for state-space exploration.
 
 use super::{Phase, Session};
 use core::hash::{Hash, Hasher};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::Time;
 
-/// The connection and its path: whom packets come from and go to, which of them count, and what waits to be said. Budgets, the
-/// search for the path's size and what flows do are not in it.
+/// Digest of the connection and its path: addresses, expected packet numbers and pending control frames. It excludes
+/// budgets, path MTU discovery and flow state.
 impl Digest for Session {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let agreed = &self.agreed;

@@ -1,21 +1,21 @@
-//! The memory that a path wants of a receiver, from what its application takes (Fisk and Feng 2001, "Dynamic Right-Sizing").
+//! Receive-window autotuning from the application's reads (Fisk and Feng 2001, "Dynamic Right-Sizing").
 //!
-//! A receive window that is smaller than what is on the way holds the sender back. What the application takes in a round trip is what
-//! was on the way, so that a window of four times that never does: slow start doubles what is on the way while it is told, and
-//! as much again waits while a loss is repaired.
+//! A receive window smaller than the data in flight limits the sender. The application reads in one round trip about
+//! the data in flight, so a window of four times that never limits the sender: slow start doubles the data in flight
+//! while the update travels, and as much again waits during loss recovery.
 
 use thalweg_proto::units::{Duration, Time};
 
-/// The window in round trips of what is taken.
+/// Window, as a multiple of the data read per round trip.
 const ROUND_TRIPS: u64 = 4;
 
-/// The shortest time over which bytes are counted: applications read by bursts, which say nothing of the path.
+/// Minimum measurement interval: applications read in bursts, which do not reflect the path.
 const LEAST_SPAN: Duration = Duration::from_millis(10);
 
-/// The bytes that an application takes, round trip by round trip.
+/// Bytes read by the application per round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Growth {
-    /// The shortest round trip of the path that was measured: the others have waits in them, here or there.
+    /// Minimum measured round-trip time; other samples include queueing.
     shortest: Option<Duration>,
     since: Option<Time>,
     bytes: u64,
@@ -23,22 +23,22 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// For a path of which the handshake measured this round trip, or none.
+    /// Creates the state for a path, with the round-trip time of the handshake if measured.
     pub fn new(rtt: Option<Duration>) -> Self {
         Self { shortest: rtt, ..Self::default() }
     }
 
-    /// A round trip of the path was measured.
+    /// Adds a round-trip sample.
     pub fn measured(&mut self, rtt: Duration) {
         self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
     }
 
-    /// The path is another, of which nothing was measured yet.
+    /// Resets the state for a new path.
     pub fn renew(&mut self) {
         self.shortest = None;
     }
 
-    /// The application took so many bytes at `now`.
+    /// Counts `bytes` read by the application at `now`.
     pub fn took(&mut self, now: Time, bytes: u64) {
         let (Some(since), Some(rtt)) = (self.since, self.shortest) else {
             (self.since, self.bytes) = (Some(now), 0);
@@ -54,7 +54,7 @@ impl Growth {
         (self.since, self.bytes) = (Some(now), 0);
     }
 
-    /// The most that it would have wanted so far, in bytes.
+    /// Returns the largest window needed so far, in bytes.
     pub fn wants(&self) -> u64 {
         self.wants
     }
@@ -76,23 +76,23 @@ mod tests {
             growth.took(now, 100_000);
         }
         assert!((118_000_000..=122_000_000).contains(&growth.wants()), "{}", growth.wants());
-        // A pause makes it no larger, nor does less.
+        // Neither a pause nor slower reading enlarges it.
         now += Duration::from_secs(60);
         growth.took(now, 1_000_000);
         assert!(growth.wants() <= 122_000_000);
-        // Nothing is known of a path without a round-trip time.
+        // Without a round-trip time there is no estimate.
         let mut growth = Growth::new(None);
         (0..100).for_each(|milli| growth.took(Time::ZERO + MS(milli), u64::MAX));
         assert_eq!(growth.wants(), 0);
     }
 
-    /// Within one host 4 GB a second may move, of which a round trip of 200 us holds 0.8 MB, however they are read.
+    /// Loopback may move 4 GB/s, of which a round trip of 200 us holds 0.8 MB, whatever the read pattern.
     #[test]
     fn bursts_of_an_application_that_reads_late_are_no_long_path() {
         let mut growth = Growth::new(Some(Duration::from_micros(200)));
         let mut now = Time::ZERO;
         for _ in 0..100 {
-            // What has come in 3 ms is read in a moment.
+            // The data of 3 ms is read in one burst.
             now += MS(3);
             growth.took(now, 6_000_000);
             growth.took(now + Duration::from_micros(200), 6_000_000);

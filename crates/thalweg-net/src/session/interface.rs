@@ -1,4 +1,4 @@
-//! The settings that sessions are told, and the events that they tell.
+//! Settings and events of sessions.
 
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
@@ -8,135 +8,136 @@ use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Failure, Limit};
 use thalweg_proto::units::Duration;
 
-/// The end of a connection that a session is.
+/// Side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The end that asked for the connection.
+    /// Initiator of the connection.
     Client,
-    /// The end that was asked.
+    /// Responder.
     Server,
 }
 
-/// Codes with which connections are closed. Applications use those from 256 on.
+/// Close codes. Applications use codes from 256.
 pub mod code {
-    /// All is done.
+    /// Regular close.
     pub const DONE: u16 = 0;
-    /// The peer's key is not one that may connect.
+    /// The peer's key is not authorised.
     pub const UNAUTHORIZED: u16 = 1;
-    /// The peer said something that makes no sense.
+    /// Protocol violation by the peer.
     pub const PROTOCOL: u16 = 2;
-    /// The scheme is not known here.
+    /// Unknown scheme.
     pub const SCHEME: u16 = 3;
-    /// There is no room for more connections.
+    /// No room for more connections.
     pub const BUSY: u16 = 4;
-    /// The service that the client asks for is not there.
+    /// Unknown service.
     pub const SERVICE: u16 = 5;
-    /// A flow gave up.
+    /// A flow aborted.
     pub const FAILED: u16 = 6;
-    /// This end has run for so long that its clock has to start anew: the client is to connect again.
+    /// This end must restart its clock after a long uptime: the client is to connect again.
     pub const AGE: u16 = 7;
-    /// The path takes nothing as large as it has to any more.
+    /// Path-MTU black hole: the path no longer takes packets of the base size.
     pub const NARROW: u16 = 8;
-    /// So many packets were forged that the connection's keys are safe no more.
+    /// Too many forged packets; the connection's keys are no longer safe.
     pub const FORGERIES: u16 = 9;
-    /// The first that applications may use.
+    /// First code for applications.
     pub const APPLICATION: u16 = 256;
 }
 
-/// The reason for which a connection ended.
+/// Reason for the end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Closed {
-    /// This end closed it.
+    /// Close by this end.
     Here,
-    /// The peer closed it.
+    /// Close by the peer.
     Peer {
-        /// For programs.
+        /// Code for programs.
         code: u16,
-        /// For people: at most 256 bytes, in which nothing can drive a terminal ([`printable`](crate::text::printable)).
+        /// Reason for people: at most 256 bytes, without terminal control sequences
+        /// ([`printable`](crate::text::printable)).
         reason: String,
     },
-    /// Nothing was heard from the peer for the idle time-out.
+    /// Idle time-out without a packet from the peer.
     Silent,
-    /// The peer knows nothing of the connection any more: it was started anew, or had given up.
+    /// Reset: the peer has no state of the connection; it restarted or gave up.
     Reset,
-    /// The peer is heard, but what is as large as any path takes does not arrive there.
+    /// Path-MTU black hole: packets from the peer arrive, but packets of the base size do not reach it.
     Narrow,
-    /// The peer broke the protocol.
+    /// Protocol violation by the peer.
     Protocol,
-    /// So many packets were forged that the connection's keys are safe no more ([`SessionConfig::forgeries`]).
+    /// Too many forged packets; the connection's keys are no longer safe ([`SessionConfig::forgeries`]).
     Forgeries,
-    /// A flow gave up.
+    /// A flow aborted.
     Failed(Failure),
 }
 
-/// The events that a session tells its application.
+/// Events of a session for its application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionEvent {
     /// Data of the peer's stream, in order.
     Delivered(Slice),
-    /// At this place of the peer's stream so many packets are missing for good, which its scheme allows.
+    /// Gap in the peer's stream: packets lost for good, as its scheme allows.
     Hole {
-        /// The number of missing packets.
+        /// Number of lost packets.
         packets: u32,
     },
-    /// A datagram of the peer.
+    /// Datagram from the peer.
     Datagram(Slice),
-    /// The peer's stream is complete.
+    /// End of the peer's stream; it is complete.
     Ended {
-        /// The peer's application stopped before it had sent all that it meant to.
+        /// True if the peer's application stopped early.
         stopped: bool,
     },
-    /// More may be written.
+    /// Room for more writes.
     Writable,
-    /// The peer has all of this end's stream and knows that it is all.
+    /// The peer has acknowledged all of this end's stream, including its end.
     Finished,
-    /// The connection is over; this is the last event.
+    /// End of the connection; this is the last event.
     Closed(Closed),
 }
 
-/// The terms of a connection, settled by the handshake.
+/// Terms of a connection, negotiated in the handshake.
 #[derive(Clone, Debug)]
 pub struct Agreed {
-    /// The end of the connection that this is.
+    /// This end's side of the connection.
     pub side: Side,
-    /// The peer's static key.
+    /// Static key of the peer.
     pub peer: PublicKey,
-    /// The service that the client wants of the server.
+    /// Service requested by the client.
     pub service: String,
-    /// The scheme by which bytes are moved.
+    /// Transport scheme.
     pub scheme: Scheme,
-    /// The connection id on packets from the peer.
+    /// Connection id on packets from the peer.
     pub local: ConnectionId,
-    /// The connection id on packets to the peer.
+    /// Connection id on packets to the peer.
     pub remote: ConnectionId,
-    /// A reset with this token comes from the peer.
+    /// Stateless reset token of the peer.
     pub token: [u8; TOKEN],
-    /// The largest datagram that both ends take.
+    /// Maximum datagram size accepted by both ends, in bytes.
     pub largest: u16,
-    /// The bytes that only the two ends of this handshake have in common.
+    /// Channel binding: bytes that only the two ends of this handshake share.
     pub binding: [u8; 32],
-    /// The peer's key is among those that this end was told to trust. About others the application decides
-    /// ([`Session::admit`](super::Session::admit)); until then they are strangers, who get little.
+    /// True if the peer's key is trusted by configuration. Otherwise the application decides
+    /// ([`Session::admit`](super::Session::admit)); until then the peer is unauthenticated and limited.
     pub known: bool,
 }
 
-/// The choices that an application has about a session.
+/// Settings of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
-    /// A peer that is silent for so long is gone.
+    /// Idle time-out.
     pub idle: Duration,
-    /// After so much silence this end asks for a sign of life; [`Duration::MAX`] never does.
+    /// Idle time before a keep-alive ping; [`Duration::MAX`] disables keep-alives.
     pub keep_alive: Duration,
-    /// The bytes that may wait for the application to read, at first.
+    /// Initial receive memory, in bytes.
     pub memory: u64,
-    /// The bytes to which that grows where a path has more on the way, as far as the endpoint has room for it
-    /// ([`Limits::memory`](crate::endpoint::Limits::memory)) and the scheme has a window that can grow.
+    /// Maximum receive memory after autotuning, in bytes. It also depends on the endpoint's remaining memory
+    /// ([`Limits::memory`](crate::endpoint::Limits::memory)) and on a scheme with an adjustable window.
     pub most_memory: u64,
-    /// A client goes on at another address when authentic packets of the server come from there. Servers do not move, so a
-    /// client stays where it found its server unless it is told otherwise (RFC 9000, section 9). A server always follows its
-    /// clients, whose addresses are others' to change.
+    /// True if a client follows the server to another address when authentic packets arrive from there. By default it
+    /// does not, as servers do not migrate (RFC 9000, section 9). A server always follows its clients, whose addresses
+    /// may change at any time.
     pub follows: bool,
-    /// The number of packets that are not authentic after which the connection is closed; at most
+    /// Number of packets that fail authentication after which the connection is closed; at most
     /// [`INTEGRITY_LIMIT`](crate::keys::INTEGRITY_LIMIT).
     pub forgeries: u64,
 }
@@ -154,22 +155,22 @@ impl Default for SessionConfig {
     }
 }
 
-/// The state of ECN (RFC 3168) for this end's data: sent as capable of it, or not, and why.
+/// ECN state (RFC 3168) of this end's data: sent as ECN-capable or not, and the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnState {
-    /// No: the scheme does not react to CE, or was told not to.
+    /// Not ECN-capable: the scheme does not react to CE, or ECN is disabled.
     #[default]
     Off,
-    /// It is, and nothing was heard of it on this path yet.
+    /// ECN-capable, without any answer on this path yet.
     Untested,
-    /// It is, and arrives.
+    /// ECN-capable, and answered.
     Capable,
-    /// No more: the path seems to lose it.
+    /// No longer ECN-capable: the path seems to drop ECN-capable packets.
     Failed,
 }
 
 impl EcnState {
-    /// In a word.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -179,7 +180,7 @@ impl EcnState {
         }
     }
 
-    /// Data leaves as ECN-capable.
+    /// Returns true if data is sent as ECN-capable.
     pub const fn is_used(self) -> bool {
         matches!(self, Self::Untested | Self::Capable)
     }
@@ -190,37 +191,37 @@ impl EcnState {
 pub struct SessionStats {
     /// Packets sent.
     pub packets_sent: u64,
-    /// Packets that came and were authentic.
+    /// Authentic packets received.
     pub packets_received: u64,
-    /// Packets that came before or too late, or were not authentic.
+    /// Packets that were duplicate, too late or not authentic.
     pub packets_refused: u64,
     /// Bytes of datagrams sent.
     pub bytes_sent: u64,
-    /// Bytes of authentic datagrams that came.
+    /// Bytes of authentic datagrams received.
     pub bytes_received: u64,
-    /// Datagrams of this end's application that were dropped, because more came than could be sent.
+    /// Application datagrams dropped because the queue overflowed.
     pub datagrams_dropped: u64,
-    /// The number of times that the peer's address changed.
+    /// Changes of the peer's address.
     pub migrations: u64,
-    /// The largest datagram that is sent.
+    /// Maximum size of sent datagrams, in bytes.
     pub datagram: u16,
-    /// The state of ECN for the data that is sent.
+    /// ECN state of the sent data.
     pub ecn: EcnState,
-    /// Packets that came with the network's mark.
+    /// Packets received with a CE mark.
     pub marked: u64,
-    /// Messages of routers that were believed.
+    /// Accepted feedback messages from routers.
     pub told: u64,
-    /// The flow that carries this end's stream.
+    /// Flow of this end's stream.
     pub sending: FlowStats,
-    /// The flow that carries the peer's stream.
+    /// Flow of the peer's stream.
     pub receiving: FlowStats,
-    /// The limit that holds the sending flow back.
+    /// Current limit on the sending flow.
     pub limit: Option<Limit>,
 }
 
 impl SessionStats {
-    /// The round-trip time of the path, once it is known: of an end that sends more than it receives the smoothed one. Of the
-    /// other it is the shortest: acknowledgements of its few packets are delayed.
+    /// Returns the round-trip time of the path, once known: the smoothed one at the end that sends more than it
+    /// receives, otherwise the minimum, because acknowledgements of its few packets are delayed.
     pub fn rtt(&self) -> Option<Duration> {
         let sender = &self.sending.sender;
         if self.sending.written >= self.receiving.delivered {

@@ -1,11 +1,10 @@
-//! An established connection, without sockets and clocks.
+//! Established connections, sans-I/O.
 //!
-//! A [`Session`] takes packets that were opened with its keys, and what the application writes; it gives sealed datagrams,
-//! events, and the time at which it wants to be polled again. The contract is that of
-//! [`Engine`](thalweg_proto::Engine): mutate, then poll until there is nothing more to do.
+//! A [`Session`] takes decrypted packets and application data. It returns encrypted datagrams, events, and the time of
+//! the next poll. The contract is that of [`Engine`](thalweg_proto::Engine): mutate, then poll until drained.
 //!
-//! The flows of its streams do all that has to do with data. The session multiplexes them, keeps the path (its size, the
-//! peer's address, whether it is still there) and closes the connection.
+//! The flows of its streams handle all data. The session multiplexes them, manages the path (MTU, peer address,
+//! liveness) and closes the connection.
 
 mod budget;
 mod counters;
@@ -45,39 +44,40 @@ use thalweg_proto::resequence::{Resequencer, Tolerance};
 use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
 
-/// The bytes of a datagram that are not a flow's.
+/// Overhead per datagram outside the flow's bytes.
 pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 
-/// Statements that wait for a packet. A peer that asks for more answers than that is not answered.
+/// Maximum number of queued control frames. Beyond it, the peer's requests get no answer.
 const MOST_STATEMENTS: usize = 16;
 
-/// PDUs that are taken of one packet. This end puts one into each; more of them are worth more answers than packets.
+/// Maximum number of PDUs accepted per packet. This end sends one per packet; more would yield more answers than
+/// packets.
 const MOST_PDUS: usize = 4;
 
-/// The least that a PDU counts as where it is kept, in bytes.
+/// Minimum memory charged for a retained PDU, in bytes.
 const LEAST_HELD: u64 = 1024;
 
-/// The part of the memory that packets may take that wait for their turn.
+/// Share of the memory available for out-of-order packets, as a divisor.
 const ORDER_SHARE: u64 = 4;
 
-/// The least that every confirm has, in bytes: a sealed key, and parameters with their tag.
+/// Minimum size of a confirm, in bytes: an encrypted key, and parameters with their tag.
 const SAFE_CONFIRM: u64 = 96;
 
-/// Datagrams that wait to be sent. When there are more, the oldest is dropped.
+/// Maximum number of queued application datagrams; the oldest is dropped first.
 const MOST_DATAGRAMS: usize = 256;
 
-/// After a close the session stays for so long to answer a peer that did not hear of it.
+/// Time for which a closed session repeats its close to a peer that missed it.
 const DRAIN: Duration = Duration::from_secs(3);
 
-/// A peer's address may change so often in a second. More changes than that are somebody's who copies packets.
+/// Maximum number of peer address changes per second. More of them indicate an attacker that copies packets.
 const MOVES: u32 = 4;
 
-/// The next thing that a session wants after a poll.
+/// Result of a poll of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The batch is full: send it, and poll again.
     Full,
-    /// Nothing more to do until then; [`Time::MAX`] for never.
+    /// Drained until this time; [`Time::MAX`] means no timer.
     At(Time),
 }
 
@@ -86,7 +86,7 @@ struct Slot {
     number: FlowNumber,
     flow: Flow,
     sends: bool,
-    /// Frames that wait for room in what a stranger may be sent.
+    /// Frames held back by the limit for an unauthenticated peer.
     pending: Vec<u8>,
 }
 
@@ -99,23 +99,23 @@ impl Slot {
 #[derive(Clone, Debug)]
 enum Phase {
     Open,
-    /// The peer may not have heard of the close yet.
+    /// Closed; the peer may have missed the close.
     Draining(Draining),
     Over,
 }
 
-/// A closed connection that still answers.
+/// Closed connection that still repeats its close.
 #[derive(Clone, Debug)]
 struct Draining {
     until: Time,
-    /// The message that the peer is to hear; `None` where it was the one that closed.
+    /// Close message for the peer; `None` if the peer closed.
     close: Option<Vec<u8>>,
-    /// The time at which the message is sent again.
+    /// Time of the next repetition.
     due: Time,
     tries: u32,
 }
 
-/// The client's confirm, which is sent until the server shows that it got it.
+/// Confirm of the client, retransmitted until the server shows that it received it.
 #[derive(Debug)]
 struct Confirm {
     message: Vec<u8>,
@@ -131,59 +131,60 @@ pub struct Session {
     sealer: Sealer,
     opener: Opener,
     path: Path,
-    /// The last proved path, while the present one is not, and what is asked of it: who answers from there is still there.
+    /// Last validated path while the current one is not, and the challenge sent there: an answer from there shows that
+    /// the peer has not moved.
     fallback: Option<Path>,
     recall: [u8; 8],
-    /// The changes that the peer's address may still make now.
+    /// Rate limit for changes of the peer's address.
     moves: Bucket,
-    /// The highest number of a packet that came: only the newest moves the path.
+    /// Highest received packet number; only the newest packet migrates the path.
     newest: u64,
     slots: Vec<Slot>,
-    /// Puts packets back into the order in which they were sent, for schemes that need it.
+    /// Resequencer that restores the sending order, for schemes that need it.
     order: Option<Box<Resequencer<Ordered>>>,
-    /// The slot whose turn it is.
+    /// Next slot to poll.
     turn: usize,
     statements: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
-    /// Datagrams of the application that wait to be sent.
+    /// Queued application datagrams.
     datagrams: VecDeque<Slice>,
     confirm: Option<Confirm>,
     phase: Phase,
     events: VecDeque<SessionEvent>,
     last_heard: Time,
-    /// The time at which a sign of life was asked for last.
+    /// Time of the last ping.
     last_ping: Time,
     rtt: Option<Duration>,
     ping_sent: Option<(u64, Time)>,
-    /// The last ping is among the statements that wait.
+    /// True while the last ping is still queued.
     ping_waits: bool,
     wants_room: bool,
-    /// The peer's stream is complete.
+    /// True once the peer's stream is complete.
     ended: bool,
-    /// The peer has all of this end's stream.
+    /// True once the peer has all of this end's stream.
     finished: bool,
-    /// The codepoint of the scheme's data.
+    /// ECN codepoint of the scheme's data.
     ecn: Ecn,
     budget: Budget,
     progress: Progress,
-    /// The most data that waits for the application, in bytes.
+    /// Maximum data queued for the application, in bytes.
     memory: u64,
     growth: Growth,
-    /// The packets that routers may speak of, where the scheme listens.
+    /// Packets about which feedback from routers is accepted, if the scheme uses it.
     sent_lately: Option<Box<SentLately>>,
-    /// Bytes that a stranger may still send, of schemes whose windows cannot be made smaller.
+    /// Bytes that an unauthenticated peer may still send, with schemes whose windows cannot shrink.
     strange: Option<u64>,
     stats: SessionStats,
 }
 
 impl Session {
-    /// The hints that flows get about a path on which nothing has been sent yet.
+    /// Returns the hints for flows about an unused path.
     pub(crate) fn hints(config: &SessionConfig, rtt: Option<Duration>) -> PathHints {
         let maximum = u32::from(SAFE_DATAGRAM - OVERHEAD);
         PathHints { maximum, rtt, memory: config.memory, ..PathHints::default() }
     }
 
-    /// A session whose handshake is over, at `now`, over a path that is proved. A client hands in its `confirm`, and the
-    /// time that the handshake's round trip took.
+    /// Creates a session at `now`, after the handshake, over a validated path. A client passes its `confirm` and the
+    /// handshake's round-trip time.
     pub fn new(
         now: Time,
         agreed: Agreed,
@@ -247,37 +248,37 @@ impl Session {
             session.strange = None;
         }
         if session.agreed.side == Side::Server {
-            // The client sends its confirm until it hears something.
+            // The client repeats its confirm until it receives a packet.
             session.ping(now);
         }
         session
     }
 
-    /// The application has decided to deal with this peer, for which `memory` bytes may wait from now on. Until then a peer
-    /// whose key is not [known](Agreed::known) is a stranger: it is sent three bytes at most for one that it sends, and
-    /// [`STRANGER_MEMORY`] of what it sends is kept.
+    /// Marks the peer as authorised by the application, and raises its receive memory to `memory` bytes. Until then, a
+    /// peer whose key is not [known](Agreed::known) is unauthenticated: it is sent at most three bytes per received
+    /// byte, and at most [`STRANGER_MEMORY`] of its data is kept.
     pub fn admit(&mut self, memory: u64) {
         self.budget.admit();
         self.set_memory(memory.min(self.config.memory));
         self.strange = None;
     }
 
-    /// True if nobody has decided about this peer yet.
+    /// Returns true until the application authorises this peer.
     pub fn is_untrusted(&self) -> bool {
         self.budget.is_untrusted()
     }
 
-    /// The bytes that may wait for the application at present: none once the connection is closed.
+    /// Returns the current receive memory, in bytes; zero once the connection is closed.
     pub fn memory(&self) -> u64 {
         if matches!(self.phase, Phase::Open) { self.memory } else { 0 }
     }
 
-    /// The bytes that the path wants to have waiting for the application, as far as the session may have them.
+    /// Returns the receive memory that the path needs, within the session's limit, in bytes.
     pub(crate) fn wants(&self) -> u64 {
         if self.is_untrusted() { 0 } else { self.growth.wants().min(self.config.most_memory) }
     }
 
-    /// So many bytes may wait for the application from now on, which are more than before.
+    /// Raises the receive memory, in bytes.
     pub(crate) fn grow(&mut self, memory: u64) {
         self.set_memory(memory);
         self.strange = None;
@@ -298,7 +299,7 @@ impl Session {
         }
     }
 
-    /// From now on what happens at this end's stream is kept.
+    /// Starts recording this end's stream.
     pub fn record(&mut self, recorder: Recorder) {
         let headers = if self.path.remote.ip().to_canonical().is_ipv4() { 28 } else { 48 };
         recorder.begin(self.agreed.scheme.to_string(), u32::from(OVERHEAD) + headers);
@@ -307,17 +308,17 @@ impl Session {
         }
     }
 
-    /// The terms that the handshake settled.
+    /// Returns the negotiated terms.
     pub fn agreed(&self) -> &Agreed {
         &self.agreed
     }
 
-    /// The peer's address.
+    /// Returns the peer's address.
     pub fn remote(&self) -> SocketAddr {
         self.path.remote
     }
 
-    /// Counters and beliefs at `now`; of a closed connection those at its end.
+    /// Returns counters and estimates at `now`, or those at the end of a closed connection.
     pub fn stats(&self, now: Time) -> SessionStats {
         let flow = |sends| self.slots.iter().find(|slot| slot.sends == sends).map(|slot| &slot.flow);
         SessionStats {
@@ -330,13 +331,13 @@ impl Session {
         }
     }
 
-    /// True when nothing is left to be done and the session can be forgotten.
+    /// Returns true when the session is done and can be dropped.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over) && self.events.is_empty()
     }
 
-    /// True when the peer will not hear anything more, apart from answers: it has closed the connection and was answered, or
-    /// nothing is left to be done.
+    /// Returns true when this end sends nothing more except answers: the peer closed the connection and was answered,
+    /// or the session is done.
     pub fn is_silent(&self) -> bool {
         match &self.phase {
             Phase::Open => false,
@@ -345,27 +346,27 @@ impl Session {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
     }
 
-    /// The codepoint of this end's data: that of the scheme, unless the path is known to lose what is ECN-capable.
+    /// Returns the ECN codepoint of this end's data: that of the scheme, unless the path drops ECN-capable packets.
     fn codepoint(&self) -> Ecn {
         if self.path.ecn_capable() { self.ecn } else { Ecn::NotEct }
     }
 
-    // What the application does.
+    // Application side.
 
-    /// The number of bytes more that may be written now. When it was less than the application had,
-    /// [`SessionEvent::Writable`] says when to ask again.
+    /// Returns the number of bytes that may be written now. If it is less than the application has,
+    /// [`SessionEvent::Writable`] tells when to ask again.
     pub fn writable(&mut self) -> u64 {
         let room = self.sending().map_or(0, |flow| flow.writable());
         self.wants_room = true;
         room
     }
 
-    /// The most bytes that ought to wait to be written.
+    /// Returns the limit of the send buffer, in bytes.
     pub fn ahead(&mut self) -> u64 {
         self.sending().map_or(0, |flow| flow.ahead())
     }
@@ -375,18 +376,18 @@ impl Session {
         self.notify_sender(now, FlowInput::Write(data));
     }
 
-    /// Ends this end's stream; what was written still goes.
+    /// Ends this end's stream; written data is still sent.
     pub fn finish(&mut self, now: Time) {
         self.notify_sender(now, FlowInput::Finish);
     }
 
-    /// Ends this end's stream and takes back what has not been sent.
+    /// Ends this end's stream and drops unsent data.
     pub fn stop(&mut self, now: Time) {
         self.notify_sender(now, FlowInput::Stop);
     }
 
-    /// Sends a datagram, once: it arrives, or does not. Those that have waited for longest are dropped where more are given
-    /// than can be sent. False, and nothing is sent, where it is empty or longer than [`LONGEST_DATAGRAM`].
+    /// Sends an unreliable datagram. If the queue overflows, the oldest datagrams are dropped. Returns false, and sends
+    /// nothing, if the datagram is empty or longer than [`LONGEST_DATAGRAM`].
     pub fn send_datagram(&mut self, datagram: Slice) -> bool {
         let length = datagram.as_bytes().len();
         if !(1..=LONGEST_DATAGRAM).contains(&length) || !matches!(self.phase, Phase::Open) {
@@ -400,13 +401,13 @@ impl Session {
         true
     }
 
-    /// The part of what was delivered that the application may take before it says so.
+    /// Returns the maximum amount that the application may read before it reports it.
     pub fn reading(&self) -> Reading {
         let receiving = self.slots.iter().find(|slot| !slot.sends);
         receiving.map_or(Reading { bytes: 1, pieces: 1 }, |slot| slot.flow.reading())
     }
 
-    /// The application took so many bytes of what was delivered.
+    /// Reports the number of delivered bytes that the application has read.
     pub fn consumed(&mut self, now: Time, bytes: u64) {
         let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends) else { return };
         slot.flow.handle(now, FlowInput::Consumed(bytes));
@@ -415,7 +416,7 @@ impl Session {
         }
     }
 
-    /// Closes the connection. What is on the way is lost; who wants it to arrive waits for [`SessionEvent::Finished`].
+    /// Closes the connection. Data in flight is lost; wait for [`SessionEvent::Finished`] first to avoid that.
     pub fn close(&mut self, now: Time, code: u16, reason: &str) {
         if matches!(self.phase, Phase::Open) {
             self.drain(now, Some((code, reason)), Closed::Here);
@@ -432,12 +433,12 @@ impl Session {
         }
     }
 
-    // What the network does.
+    // Network side.
 
-    /// Opens a packet with this session's keys, in place.
+    /// Decrypts a packet with this session's keys, in place.
     ///
     /// # Errors
-    /// Packets that are not authentic or came before; they are counted.
+    /// Returns an error for inauthentic packets and duplicates; they are counted.
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
         let opened = self.opener.open(packet);
@@ -445,15 +446,15 @@ impl Session {
         opened
     }
 
-    /// So many packets were forged that none may be [opened](Session::open) any more.
+    /// Closes the connection after too many forged packets; no more packets may be [opened](Session::open).
     pub fn on_worn_out(&mut self, now: Time) {
         if matches!(self.phase, Phase::Open) {
             self.drain(now, Some((code::FORGERIES, "too many packets were forged")), Closed::Forgeries);
         }
     }
 
-    /// Takes the frames of an opened packet of `length` bytes. PDUs share the memory of `packet`, where `range` is what was
-    /// opened.
+    /// Processes the frames of a decrypted packet of `length` bytes. PDUs share the memory of `packet`, where `range`
+    /// is the plaintext.
     pub fn receive(
         &mut self,
         now: Time,
@@ -488,7 +489,7 @@ impl Session {
                 return;
             };
             if let Phase::Draining(draining) = &mut self.phase {
-                // One that goes on has not heard of the close.
+                // A peer that still sends has missed the close.
                 draining.due = now;
                 if matches!(frame, Frame::Close { .. }) && draining.close.is_some() {
                     self.phase = Phase::Over;
@@ -496,7 +497,7 @@ impl Session {
                 return;
             }
             match frame {
-                // It has its turn below.
+                // The resequencer below handles it.
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
                     pdus += 1;
@@ -505,7 +506,7 @@ impl Session {
                     }
                 }
                 Frame::Datagram(bytes) => {
-                    // A copy: whoever keeps it must not keep a buffer of the socket.
+                    // Copied: the application must not keep a socket buffer alive.
                     self.events.push_back(SessionEvent::Datagram(Slice::new(bytes)));
                 }
                 Frame::Ping(token) => self.state(&Frame::Pong(token), None),
@@ -527,11 +528,11 @@ impl Session {
                     }
                 }
                 Frame::Close { code, complete, reason } => {
-                    // Escaped here, so that nobody who shows it has to think of it.
+                    // Escaped here, so every output is safe.
                     let reason = printable_within(reason.as_bytes(), LONGEST_REASON);
                     self.collect(now);
                     if complete && !core::mem::replace(&mut self.finished, true) {
-                        // The answer to the end of the stream was lost, or is behind.
+                        // The acknowledgement of the end was lost or is late.
                         self.events.push_back(SessionEvent::Finished);
                     }
                     self.drain(now, None, Closed::Peer { code, reason });
@@ -545,8 +546,8 @@ impl Session {
         }
     }
 
-    /// Hands a PDU, which is `pdu` of the frames that begin at `start` of `packet`, to its flow. True for an
-    /// answer to data of this end.
+    /// Passes a PDU to its flow; `pdu` is its range within the frames that begin at `start` of `packet`. Returns true
+    /// for an answer to data of this end.
     fn hand(
         &mut self,
         now: Time,
@@ -556,7 +557,7 @@ impl Session {
     ) -> bool {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.number == flow) else { return false };
         if let Some(room) = self.strange.as_mut().filter(|_| !slot.sends) {
-            // Whatever its length, a buffer holds it.
+            // Even a short PDU keeps a buffer alive.
             let Some(left) = room.checked_sub(LEAST_HELD.max(pdu.len() as u64)) else { return false };
             *room = left;
         }
@@ -567,7 +568,8 @@ impl Session {
         is_answer
     }
 
-    /// A reset came. True if it ended the session: one does that comes from where the peer is, or was proved to be last.
+    /// Handles a reset. Returns true if it closed the session: it must come from the peer's current or last validated
+    /// address.
     pub fn on_reset(&mut self, now: Time, from: SocketAddr, token: &[u8; TOKEN]) -> bool {
         let is_there = from == self.path.remote
             || self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from);
@@ -578,13 +580,13 @@ impl Session {
         is_genuine
     }
 
-    /// The network layer of this host refused a datagram of this size.
+    /// Handles a datagram of this size that the host's network layer refused.
     pub fn on_refused(&mut self, now: Time, size: usize) {
         let change = self.path.mtu.on_refused(now, u16::try_from(size).unwrap_or(u16::MAX));
         self.on_change(now, change);
     }
 
-    /// The server received the confirm again: it wants to hear of this end.
+    /// Handles a repeated confirm: the server has to answer it.
     pub fn on_confirm_again(&mut self, now: Time) {
         if self.ping_sent.is_none_or(|(_, sent)| now.since(sent) > Duration::from_millis(20)) {
             self.ping(now);
@@ -620,7 +622,7 @@ impl Session {
         self.state(&Frame::Ping(token), None);
     }
 
-    /// A statement goes with the next packet.
+    /// Queues a control frame for the next packet.
     fn state(&mut self, frame: &Frame<'_>, to: Option<SocketAddr>) {
         if self.statements.len() < MOST_STATEMENTS {
             let mut bytes = Vec::new();
@@ -634,7 +636,7 @@ impl Session {
         self.events.push_back(SessionEvent::Ended { stopped });
     }
 
-    /// Takes what flows have for the application, before they end.
+    /// Takes the flows' events for the application before they end.
     fn collect(&mut self, now: Time) {
         let mut nowhere = Vec::new();
         let mut slots = core::mem::take(&mut self.slots);
@@ -677,7 +679,7 @@ impl Session {
         self.phase = Phase::Over;
     }
 
-    /// Nothing more is sent or delivered. What was counted stays known.
+    /// Drops the flows: nothing more is sent or delivered. The counters stay.
     fn abandon_flows(&mut self, now: Time) {
         self.stats = self.stats(now);
         self.slots.clear();

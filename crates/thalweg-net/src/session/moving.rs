@@ -1,4 +1,4 @@
-//! The peer's address: what happens when it speaks from another one, and what becomes of the old one.
+//! Connection migration: changes of the peer's address.
 
 use super::{Session, Side};
 use crate::identity::Entropy;
@@ -9,19 +9,19 @@ use std::net::SocketAddr;
 use thalweg_proto::units::Time;
 
 impl Session {
-    /// True if the peer has shown that it receives at the address to which packets go at present.
+    /// Returns true if the peer's current address is validated.
     pub fn is_proved(&self) -> bool {
         self.path.is_proved()
     }
 
-    /// The confirm of `size` bytes, with which the session begins, came from an address that may not be the proved one.
+    /// Handles the confirm that begins the session, of `size` bytes, from an address that may not be the validated one.
     pub fn on_confirm_from(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
         if from != self.path.remote {
             self.migrate(now, from, size, entropy);
         }
     }
 
-    /// The peer speaks from another address.
+    /// Migrates to a new peer address.
     pub(super) fn migrate(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
         if self.agreed.side == Side::Client && !self.config.follows {
             return;
@@ -39,7 +39,8 @@ impl Session {
         path.on_received(size);
         let last = core::mem::replace(&mut self.path, path);
         if last.is_proved() {
-            // Where somebody has only copied a packet, the peer is still there and says so (RFC 9000, section 9.3.3).
+            // If an attacker only copied a packet, the peer is still at the old address and answers the challenge (RFC
+            // 9000, section 9.3.3).
             entropy.fill(&mut self.recall);
             self.state(&Frame::Challenge(self.recall), Some(last.remote));
             self.fallback = Some(last);
@@ -47,7 +48,7 @@ impl Session {
         self.set_maximum(now);
     }
 
-    /// The peer is where it was proved to be before.
+    /// Returns to the last validated address.
     fn go_back(&mut self, now: Time, size: usize) {
         let Some(back) = self.fallback.take() else { return };
         self.path = back;
@@ -55,17 +56,19 @@ impl Session {
         self.set_maximum(now);
     }
 
-    /// The peer answered what was asked of its old address. From there, it has never left.
+    /// Handles the peer's answer to the challenge at its old address. An answer from there proves that it has not
+    /// migrated.
     pub(super) fn on_recalled(&mut self, now: Time, from: SocketAddr) {
         if self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from) {
             self.go_back(now, 0);
         }
     }
 
-    /// The peer has shown that it receives at its new address. Where more than the port is new, the path may be another: what
-    /// was learnt of the old one is forgotten (RFC 9000, section 9.4). The size of datagrams began anew with the address.
+    /// Completes validation of the new address. If more than the port changed, the path may be another: resets
+    /// congestion state and round-trip estimates (RFC 9000, section 9.4). Path MTU discovery restarted with the address
+    /// change.
     pub(super) fn on_proved(&mut self, now: Time) {
-        // Flows had to wait for room to send, and with them what came for them.
+        // The amplification limit delayed the flows' output, and thus the processing of their input.
         for slot in &mut self.slots {
             slot.flow.skip_round_trips();
         }

@@ -1,8 +1,8 @@
-//! A path that takes small packets and no longer those of the size that every path has to take.
+//! Detection of a path-MTU black hole: the path still delivers small packets but no longer those of the base size.
 //!
-//! RFC 8899, section 5.2, has a state for it: the base size has to be confirmed, and where it is not the path is of no use. Here it
-//! is asked for where data has been on the way for long and nothing came of it, whatever the scheme. Acknowledgements and
-//! keep-alives go on, so that no time-out notices.
+//! RFC 8899, section 5.2, defines a state for it: the base size must be confirmed, and a path that fails this is
+//! unusable. This module probes the base size when data in flight makes no progress for long, with any scheme.
+//! Acknowledgements and keep-alives still arrive, so no time-out detects the black hole.
 
 use super::{Closed, Session, code};
 use crate::batch::{Batch, Purpose};
@@ -10,26 +10,26 @@ use crate::wire::frame::Frame;
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG};
 use thalweg_proto::units::{Duration, Time};
 
-/// Data without progress for so long is looked into.
+/// Time without progress of data in flight before probing starts.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Probes are so far apart.
+/// Interval between probes.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// So many probes are lost, while small packets come, where the path is too narrow. Where half of all packets are lost each way,
-/// as many fail once in a hundred thousand times.
+/// Number of lost probes, while small packets arrive, that declare a black hole. With 50 % loss in each direction, as
+/// many fail once in a hundred thousand times.
 const TRIES: u32 = 40;
 
-/// The progress of data on the path.
+/// Progress of data on the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// The bytes sent once when it was looked at last, and since when they are the same.
+    /// Bytes sent once at the last check, and the time of the last change.
     sent: u64,
     since: Time,
-    /// The time at which progress is looked at next; `MAX` while nothing is on the way.
+    /// Time of the next check; `MAX` while nothing is in flight.
     due: Time,
     tries: u32,
-    /// The time at which the last probe was sent.
+    /// Time of the last probe.
     asked: Time,
 }
 
@@ -38,26 +38,27 @@ impl Progress {
         Self { sent: 0, since: Time::ZERO, due: Time::ZERO, tries: 0, asked: Time::ZERO }
     }
 
-    /// The time at which [`Session::look_at_progress`] has something to do.
+    /// Returns the next time to call [`Session::look_at_progress`].
     pub const fn due(&self) -> Time {
         self.due
     }
 
-    /// Something is on the way from now on.
+    /// Notes that data is in flight.
     pub fn expect(&mut self, now: Time) {
         if self.due == Time::MAX {
             (self.due, self.since) = (now + PATIENCE, now);
         }
     }
 
-    /// A packet of the size that every path takes has arrived.
+    /// Notes the arrival of a packet of the base size.
     pub fn on_arrived(&mut self, now: Time) {
         (self.since, self.tries) = (now, 0);
     }
 }
 
 impl Session {
-    /// Looks whether data gets through, and asks the path where it does not. False if it is too narrow, which ends the session.
+    /// Checks the progress of data, and probes the path if there is none. Returns false on a black hole, which closes
+    /// the session.
     pub(super) fn look_at_progress(&mut self, now: Time, batch: &mut Batch) -> bool {
         if now < self.progress.due {
             return true;
@@ -78,7 +79,7 @@ impl Session {
             progress.due = progress.since + PATIENCE;
             return true;
         }
-        // Where nothing comes at all other rules hold.
+        // If nothing arrives at all, the idle time-out applies.
         progress.tries += u32::from(self.last_heard > progress.asked);
         if progress.tries > TRIES {
             let reason = "the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)";
@@ -92,7 +93,7 @@ impl Session {
             Frame::Probe(SAFE_DATAGRAM).write(into);
             into.resize(start + usize::from(SAFE_DATAGRAM) - HEADER - TAG, 0);
         });
-        // And something small beside it.
+        // Send a small packet beside the probe.
         self.ping(now);
         true
     }

@@ -1,4 +1,4 @@
-//! Packets whose PDUs are handed to their flows in the order in which they were sent, for schemes that need it.
+//! In-order delivery of packets to flows, for schemes that need it.
 
 use super::{MOST_PDUS, Session};
 use crate::wire::frame::{Frame, Frames};
@@ -8,7 +8,7 @@ use thalweg_proto::payload::Slice;
 use thalweg_proto::resequence::Release;
 use thalweg_proto::units::Time;
 
-/// A packet whose PDUs wait for their turn.
+/// Packet whose PDUs wait for earlier packets.
 #[derive(Debug)]
 pub(super) struct Ordered {
     pub packet: Slice,
@@ -17,12 +17,12 @@ pub(super) struct Ordered {
 }
 
 impl Session {
-    /// Hands over the PDUs of packets whose turn it is.
+    /// Passes in-order packets' PDUs to their flows.
     pub(super) fn hand_in_order(&mut self, now: Time) {
         while let Some(release) = self.order.as_mut().and_then(|order| order.poll(now)) {
-            // What is lost is missing in the engine's own numbers, too.
+            // The engine's own sequence numbers reveal losses, too.
             let Release::Item(Ordered { packet, range, ecn }) = release else { continue };
-            // What makes no sense has ended the connection already.
+            // Malformed frames have already closed the connection.
             let pdus =
                 Frames::new(&packet.as_bytes()[range.clone()]).flatten().filter_map(|frame| match frame {
                     Frame::Pdu { flow, range: pdu } => Some((flow, pdu)),

@@ -1,4 +1,4 @@
-//! The output of a session: what it sends, and when.
+//! Output of a session: packets to send and their timing.
 
 use super::{Closed, Next, Phase, Session, SessionEvent, code};
 use crate::batch::{Batch, Purpose};
@@ -13,7 +13,7 @@ use thalweg_proto::transport::{Event, Signal};
 use thalweg_proto::units::{Duration, Time};
 
 impl Session {
-    /// Does what is due at `now`, and appends what is to be sent to `batch`.
+    /// Does the work due at `now`, and appends datagrams to `batch`.
     pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
         match &self.phase {
             Phase::Over => return Next::At(Time::MAX),
@@ -57,7 +57,7 @@ impl Session {
             next = next.min(due);
         }
         let flows = self.poll_flows(now, batch);
-        // A flow that fails ends the session, of which the peer hears at once.
+        // A failed flow closes the session, and the peer is notified at once.
         if !matches!(self.phase, Phase::Open) {
             return self.poll_draining(now, batch);
         }
@@ -77,9 +77,9 @@ impl Session {
         }
     }
 
-    /// After the keep-alive interval of silence, and then often: pings are lost like anything else.
+    /// Returns the time of the next keep-alive: after the idle keep-alive interval, then often, as pings may be lost.
     fn keep_alive_at(&self) -> Time {
-        // It is for a stranger to show that it is there.
+        // An unauthenticated peer must prove liveness itself.
         if self.config.keep_alive == Duration::MAX || self.is_untrusted() {
             return Time::MAX;
         }
@@ -102,7 +102,8 @@ impl Session {
         write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
         batch.finish(start, self.path.remote, Purpose::Ordinary(Ecn::NotEct));
         if is_repeated {
-            // The server may have the first and not know that this end's address has changed since: a sealed packet says it.
+            // The server may have received the first confirm and not know about an address change since; an encrypted
+            // packet reveals it.
             self.ping(now);
         }
     }
@@ -141,8 +142,8 @@ impl Session {
         }
     }
 
-    /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved, nor
-    /// to a stranger.
+    /// Before the server's first answer nothing is known about the path. Nothing large may go to an unvalidated address
+    /// or an unauthenticated peer.
     pub(super) fn may_probe(&self) -> bool {
         self.confirm.is_none() && self.path.is_proved() && !self.is_untrusted()
     }
@@ -168,12 +169,14 @@ impl Session {
             self.send(batch, to, Purpose::Ordinary(Ecn::NotEct), |into| into.extend_from_slice(&together));
         }
         if core::mem::take(&mut self.ping_waits) {
-            // An address that is not proved lets statements wait: that time is not the path's.
+            // The amplification limit of an unvalidated address delays control frames; exclude that time from the round
+            // trip.
             self.ping_sent = self.ping_sent.map(|(token, _)| (token, now));
         }
     }
 
-    /// Full where there is no room for those that wait. What an address that is not proved yet may not get waits.
+    /// Sends application datagrams. Returns `Full` if the batch has no room for the queue. Datagrams beyond the
+    /// amplification limit of an unvalidated address stay queued.
     fn poll_datagrams(&mut self, batch: &mut Batch) -> Next {
         while let Some(datagram) = self.datagrams.front() {
             let size = HEADER + 1 + datagram.as_bytes().len() + TAG;
@@ -233,9 +236,9 @@ impl Session {
         Next::At(next)
     }
 
-    /// Does what one flow has to do. It has the next turn too, unless it has nothing more to do or may send no more.
+    /// Polls one flow. It keeps the next turn, unless it is drained or must not send more.
     fn poll_flow(&mut self, now: Time, batch: &mut Batch, turn: usize) -> Turn {
-        // Where the path takes large ones, many that are not still go together.
+        // Where the path takes large datagrams, many small ones are still sent together.
         let follows_path = self.slots[turn].flow.follows_path();
         let datagram = usize::from(if follows_path { self.path.mtu.current() } else { SAFE_DATAGRAM });
         let mut sent_once = self.slots[turn].flow.sent_once();
@@ -245,11 +248,11 @@ impl Session {
                 return Turn::Stopped(Next::Full);
             }
             if self.path.allowance() < datagram as u64 {
-                // The answer to the challenge, or what comes before it, lets it go on.
+                // The answer to the challenge, or packets before it, unblock the flow.
                 return Turn::Stopped(Next::At(Time::MAX));
             }
             if let Err(at) = self.budget.check(now) {
-                // The next flow next time: what one sends again must not keep another from acknowledging.
+                // Continue with the next flow: retransmissions of one flow must not block acknowledgements of another.
                 self.turn = turn + 1;
                 return Turn::Stopped(Next::At(at));
             }
@@ -259,7 +262,7 @@ impl Session {
                 let Some(slot) = self.slots.get_mut(turn) else { continue };
                 let buffer = batch.buffer();
                 if (buffer.len() - start + TAG) as u64 > self.budget.room() {
-                    // More is allowed when something has come.
+                    // Receiving a packet raises the limit.
                     slot.pending = buffer.split_off(start + HEADER);
                     buffer.truncate(start);
                     return Turn::Stopped(Next::At(Time::MAX));
@@ -269,8 +272,8 @@ impl Session {
                 if is_new {
                     self.progress.expect(now);
                 }
-                // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
-                // lost.
+                // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4). So is data without a timer to detect the loss
+                // of all of it.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
                 if let Some(lately) = self.sent_lately.as_mut().filter(|_| is_data) {
                     let pdu = batch.buffer().get(start + HEADER + PDU_HEADER..).unwrap_or_default();
@@ -287,11 +290,11 @@ impl Session {
         }
     }
 
-    /// Polls a flow until it has something to send, which is appended to `buffer`, and tells the application what happens before.
-    /// The error is the time until which it has nothing to do.
+    /// Polls a flow until it has output to send, and appends that to `buffer`. Passes events to the application
+    /// meanwhile. The error is the time of the next poll.
     #[inline]
     fn poll_to_send(&mut self, now: Time, buffer: &mut Vec<u8>, turn: usize) -> Result<(), Time> {
-        // There are none once the connection has ended.
+        // Flows are removed when the connection ends.
         let slot = self.slots.get_mut(turn).ok_or(Time::MAX)?;
         if !slot.pending.is_empty() {
             buffer.append(&mut slot.pending);
@@ -322,12 +325,12 @@ impl Session {
             }
             Event::Congestion(Signal::Timeout) => self.path.on_timeout(),
             Event::Hole { packets } => self.events.push_back(SessionEvent::Hole { packets }),
-            // Room is looked at when all is drained.
+            // Writability is checked after draining.
             Event::Congestion(_) | Event::Writable => {}
         }
     }
 
-    /// Sends one packet with the frames that `write` appends.
+    /// Sends one packet with the frames appended by `write`.
     pub(super) fn send(
         &mut self,
         batch: &mut Batch,
@@ -342,7 +345,7 @@ impl Session {
         self.seal(batch, start, Some(to), purpose, false);
     }
 
-    /// Completes the packet that begins at `start`. It goes to where the peer is, unless `to` says where else.
+    /// Completes the packet that begins at `start`. Sends it to the peer's current address, or to `to`.
     #[inline]
     fn seal(
         &mut self,
@@ -353,7 +356,7 @@ impl Session {
         is_new: bool,
     ) {
         if self.sealer.seal(batch.buffer(), start).is_err() {
-            // 2^62 packets were sent.
+            // The packet numbers are exhausted: 2^62 packets were sent.
             batch.buffer().truncate(start);
             self.end(self.last_heard, Closed::Protocol);
             return;
@@ -365,7 +368,7 @@ impl Session {
                 self.path.mtu.on_sent(size);
             }
         }
-        // Probes have their own bound: how often there are any.
+        // Probes have a limit of their own: their rate.
         if purpose != Purpose::Probe {
             self.budget.on_sent(size as u64, is_new);
         }
@@ -375,25 +378,25 @@ impl Session {
     }
 }
 
-/// The end of a flow's turn.
+/// Outcome of a flow's turn.
 enum Turn {
-    /// Nothing more can be sent for now.
+    /// Sending is blocked for now.
     Stopped(Next),
-    /// The flow has nothing to do until then.
+    /// The flow is drained until its next timer.
     Drained {
         until: Time,
-        /// Something was sent: other flows may have something to do again.
+        /// True if something was sent; other flows may have output again.
         has_sent: bool,
     },
 }
 
-/// A close is told again after this, or two round trips; then after twice that, and so on.
+/// Initial retransmission interval of a close, or two round trips; doubled each time.
 const FIRST_AGAIN: Duration = Duration::from_millis(100);
 
-/// A ping that is not answered is sent again after this.
+/// Retransmission interval of an unanswered ping.
 const PING_AGAIN: Duration = Duration::from_millis(500);
 
-/// Statements are no larger than this together, whatever they are.
+/// Maximum size of all control frames together, in bytes.
 const ROOM_FOR_STATEMENTS: u64 = 512;
 
 /// The longest interval at which an unanswered confirm is repeated, as the hello is: the server waits 20 s for it. The round trip does

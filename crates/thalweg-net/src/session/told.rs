@@ -1,7 +1,7 @@
-//! Routers' messages, and what makes them believable: they name a packet of data that this end has sent lately.
+//! Feedback from routers, and its validation: a message must name a recently sent data packet.
 //!
-//! Only who sees packets on their way knows the connection id on them, which is random, and so can write such a message. He could
-//! drop the packets as well, and that would slow the sender down no less.
+//! Connection ids are random, so only an on-path observer can forge such a message. That attacker could as well drop
+//! the packets, which slows the sender down no less.
 
 use super::{Phase, Session};
 use crate::flow::{FlowInput, sequence};
@@ -10,20 +10,20 @@ use thalweg_proto::told::Told;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::Time;
 
-/// Packets that routers may still speak of.
+/// Maximum number of packets about which feedback is accepted.
 const MOST: usize = 2048;
 
-/// The data that was sent lately.
+/// Recently sent data packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentLately {
-    /// The low bits of each packet's number, and the sequence number of its data.
+    /// Low bits of each packet number, and the sequence number of its data.
     sent: VecDeque<(u32, u64)>,
-    /// The last message that was believed.
+    /// Last accepted message.
     last: Option<Told>,
 }
 
 impl SentLately {
-    /// Data leaves in a packet of this number.
+    /// Records a data packet with this packet number.
     pub fn on_sent(&mut self, number: u64, pdu: &[u8]) {
         let Some(sequence) = sequence(pdu) else { return };
         if self.sent.len() >= MOST {
@@ -32,13 +32,13 @@ impl SentLately {
         self.sent.push_back((number as u32, sequence));
     }
 
-    /// The feedback that a message brings, once.
+    /// Validates a message, and returns its feedback once.
     fn believe(&mut self, told: &Told) -> Option<Feedback> {
         let first = self.sent.front()?.0;
         let place = |number: u32| number.wrapping_sub(first);
         let at = self.sent.partition_point(|(number, _)| place(*number) < place(told.head.number));
         let (number, sequence) = *self.sent.get(at)?;
-        // A warning may name a packet without data.
+        // A congestion warning may name a packet without data.
         let is_known = !told.dropped || number == told.head.number;
         if !is_known || self.last.replace(*told) == Some(*told) {
             return None;
@@ -48,7 +48,7 @@ impl SentLately {
 }
 
 impl Session {
-    /// A router speaks of this end's data. True if that was believed, and the session is to be polled.
+    /// Processes feedback from a router. Returns true if it was accepted; then poll the session.
     pub fn on_told(&mut self, now: Time, told: &Told) -> bool {
         if !matches!(self.phase, Phase::Open) {
             return false;
@@ -71,7 +71,7 @@ mod tests {
         Told { head: Head { connection: [1; 8], number }, dropped, queue, rate: None }
     }
 
-    /// Segments of the window transport at every other number, the low bits of which go round.
+    /// Records segments of the window transport at every other packet number; the low bits wrap.
     fn sent(first: u64, count: u64) -> SentLately {
         let mut lately = SentLately::default();
         for place in 0..count {
@@ -86,13 +86,13 @@ mod tests {
     #[test]
     fn a_message_is_believed_once_of_what_was_sent() {
         let mut lately = sent(u64::from(u32::MAX) - 5, 10);
-        // The fourth packet of data has the number 0 in its low bits.
+        // The low bits of the fourth data packet's number are 0.
         assert_eq!(
             lately.believe(&told(0, true, 3)),
             Some(Feedback { dropped: Some(3000), rate: None, queue: 3 })
         );
         assert_eq!(lately.believe(&told(0, true, 3)), None);
-        // One between two packets of data.
+        // A packet between two data packets.
         let warning = Some(Feedback { dropped: None, rate: None, queue: 3 });
         assert_eq!(lately.believe(&told(1, false, 3)), warning);
         assert_eq!(lately.believe(&told(1, true, 3)), None);

@@ -1,4 +1,4 @@
-//! Frames: what a protected packet says.
+//! Frames: the plaintext of a protected packet.
 //!
 //! | type | frame | bytes after the type |
 //! | --- | --- | --- |
@@ -14,60 +14,60 @@
 //! | 9 | PDU of given length | flow in 2 bytes, length in 2 bytes, PDU |
 //! | 10 | datagram of the application | 1 to [`LONGEST_DATAGRAM`] bytes, up to the end of the packet |
 //!
-//! A flow is one direction of a stream: number 2n carries stream n from the client, 2n + 1 from the server. PDUs of both
-//! ends of a flow carry its number.
+//! A flow is one direction of a stream: number 2n carries stream n from the client, 2n + 1 from the server. PDUs of
+//! both ends of a flow carry its number.
 
 use super::{HEADER, SAFE_DATAGRAM, TAG};
 use core::ops::Range;
 
-/// The number of the flow that a PDU belongs to.
+/// Flow number of a PDU.
 pub type FlowNumber = u16;
 
-/// The bytes before a PDU that goes up to the end of its packet.
+/// Header size of a PDU that extends to the end of its packet, in bytes.
 pub const PDU_HEADER: usize = 3;
 
-/// The longest reason that is sent with a close, in bytes.
+/// Maximum length of the reason of a close, in bytes.
 pub const LONGEST_REASON: usize = 256;
 
-/// The longest datagram of an application, in bytes: alone in a packet it fits every path.
+/// Maximum length of an application datagram, in bytes: alone in a packet it fits every path.
 pub const LONGEST_DATAGRAM: usize = SAFE_DATAGRAM as usize - HEADER - TAG - 1;
 
-/// One statement.
+/// Frame of a protected packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Asks for a pong.
+    /// Request for a pong.
     Ping(u64),
-    /// Answers a ping.
+    /// Answer to a ping.
     Pong(u64),
-    /// A datagram of this size was sent to see whether it arrives.
+    /// Path MTU probe of this size, in bytes.
     Probe(u16),
-    /// A datagram of this size arrived.
+    /// Acknowledgement of a probe of this size.
     ProbeAck(u16),
-    /// Proves that what is sent to an address is received there.
+    /// Path challenge, for address validation.
     Challenge([u8; 8]),
-    /// Answers a challenge.
+    /// Response to a challenge.
     Response([u8; 8]),
-    /// The connection is over.
+    /// Close of the connection.
     Close {
-        /// For programs.
+        /// Code for programs.
         code: u16,
-        /// The stream of the end that is told has arrived whole.
+        /// True if the receiver's stream has arrived completely.
         complete: bool,
-        /// For people.
+        /// Reason for people.
         reason: &'a str,
     },
-    /// A PDU, by which the engines of a flow speak to each other.
+    /// PDU of a flow's engine.
     Pdu {
-        /// The flow.
+        /// Flow number.
         flow: FlowNumber,
-        /// The place of the PDU in the payload.
+        /// Range of the PDU in the payload.
         range: Range<usize>,
     },
-    /// A message of one application to the other, sent once.
+    /// Unreliable application datagram.
     Datagram(&'a [u8]),
 }
 
-/// The error of frames that could not be read. The peer is authenticated, so this is its mistake.
+/// Error for malformed frames. The peer is authenticated, so this is a protocol violation of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -85,7 +85,7 @@ mod kind {
     pub const DATAGRAM: u8 = 10;
 }
 
-/// Reads the frames of a payload one by one.
+/// Iterator over the frames of a payload.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     payload: &'a [u8],
@@ -93,7 +93,7 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The frames of `payload`.
+    /// Returns the frames of `payload`.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { payload, at: 0 }
     }
@@ -124,7 +124,7 @@ impl<'a> Frames<'a> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
-    /// Reads any other frame.
+    /// Parses any other frame.
     #[inline(never)]
     fn read(&mut self, kind: u8) -> Result<Frame<'a>, Malformed> {
         Ok(match kind {
@@ -169,7 +169,7 @@ impl<'a> Iterator for Frames<'a> {
             self.at += 1;
             let frame = match kind {
                 kind::PADDING => continue,
-                // Nearly all packets have this and nothing else, so that a call is spared.
+                // Nearly all packets have only this frame; handling it here saves a call.
                 kind::PDU_TO_END => self.take_u16().map(|flow| {
                     let range = self.at..self.payload.len();
                     self.at = range.end;
@@ -186,7 +186,7 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Frame<'_> {
-    /// Appends the frame. A PDU is appended with [`begin_pdu`], since its engine writes it.
+    /// Appends the frame. Use [`begin_pdu`] for a PDU, since its engine writes it.
     pub fn write(&self, into: &mut Vec<u8>) {
         match *self {
             Frame::Ping(token) => tagged(into, kind::PING, &token.to_be_bytes()),
@@ -202,7 +202,7 @@ impl Frame<'_> {
                 }
                 tagged(into, kind::CLOSE, &code.to_be_bytes());
                 into.push(u8::from(complete));
-                // The longest reason fits by far.
+                // Fits: the reason has a maximum length.
                 into.extend_from_slice(&(length as u16).to_be_bytes());
                 into.extend_from_slice(&reason.as_bytes()[..length]);
             }
@@ -217,7 +217,7 @@ fn tagged(into: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     into.extend_from_slice(bytes);
 }
 
-/// Begins a PDU that goes up to the end of its packet; its bytes are to be appended.
+/// Begins a PDU that extends to the end of its packet; append its bytes afterwards.
 #[inline]
 pub fn begin_pdu(into: &mut Vec<u8>, flow: FlowNumber) {
     let [high, low] = flow.to_be_bytes();
@@ -226,7 +226,7 @@ pub fn begin_pdu(into: &mut Vec<u8>, flow: FlowNumber) {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that frames are read as they are written and that hostile payloads end in an error.
+    //! Tests that frames round-trip and that hostile payloads yield an error.
     use super::*;
     use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
-//! The packets that travel in UDP datagrams.
+//! Packet formats in UDP datagrams.
 //!
-//! One datagram is one packet. Its first byte tells the kind:
+//! One datagram is one packet. Its first byte is its kind:
 //!
 //! | kind | packet | bytes after the first |
 //! | --- | --- | --- |
@@ -13,123 +13,123 @@
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
 //! | 9 | told | connection id of the receiver of a packet that a router has seen, and what it says of it ([`told`](thalweg_proto::told)) |
 //!
-//! Numbers are in network byte order. What is sealed are [frames](frame). The kind, connection id and packet number of a
-//! protected packet are its associated data: they can be read, and not changed.
+//! Numbers are in network byte order. The plaintext of a protected packet consists of [frames](frame). Its kind,
+//! connection id and packet number are associated data: readable, but authenticated.
 
 pub mod frame;
 
 use thalweg_proto::told::Told;
 
-/// The protocol's version, which both ends mix into the handshake.
+/// Protocol version; both ends mix it into the handshake.
 pub const VERSION: u8 = 2;
 
-/// Every path must carry datagrams of this size; nothing larger is sent before it has been tried. It is QUIC's number
-/// (RFC 9000, section 14): all but the oddest tunnels carry it.
+/// Base datagram size, in bytes. Every path must carry it; larger datagrams require a successful probe. QUIC uses the
+/// same size (RFC 9000, section 14); all but the oddest tunnels carry it.
 pub const SAFE_DATAGRAM: u16 = 1200;
 
-/// The largest UDP payload over IPv4: 65 535 less the headers of IP and UDP.
+/// Maximum UDP payload over IPv4: 65 535 less the IP and UDP headers.
 pub const LARGEST_DATAGRAM: u16 = 65_507;
 
-/// The bytes of a protected packet before its frames.
+/// Header size of a protected packet, in bytes.
 pub const HEADER: usize = 1 + 8 + 4;
 
-/// The bytes after them: the tag of AES-GCM.
+/// Size of the AES-GCM tag after the frames, in bytes.
 pub const TAG: usize = 16;
 
-/// The length of a cookie.
+/// Length of a cookie, in bytes.
 pub const COOKIE: usize = 24;
 
-/// The length of the token that makes a reset believable.
+/// Length of a stateless reset token, in bytes.
 pub const TOKEN: usize = 16;
 
-/// A connection's name on one end, chosen at random by the end that receives packets with it.
+/// Connection id, chosen at random by the end that receives packets with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub [u8; 8]);
 
 impl ConnectionId {
-    /// The member of so many that a connection with this id belongs to, where the receiver's socket has several.
+    /// Returns the shard that owns the connection, where the receiver's socket has `members` shards.
     #[inline]
     pub const fn member(self, members: usize) -> usize {
         self.0[7] as usize % members
     }
 
-    /// The same id but for its last byte, which is the nearest that belongs to this member of so many.
+    /// Returns the id with its last byte changed to the nearest value that belongs to this shard.
     #[must_use]
     pub(crate) const fn of_member(mut self, member: usize, members: usize) -> Self {
         let base = self.0[7] as usize / members * members;
-        // The last round of a byte's values may be short.
+        // The last cycle of byte values may be incomplete.
         let byte = if base + member < 256 { base + member } else { member };
         self.0[7] = byte as u8;
         self
     }
 }
 
-/// The byte of a datagram that tells the member which it belongs to ([`ConnectionId::member`]): the last of the id. In a hello, which has a
-/// version before it, it is another, and any member takes it.
+/// Offset of the byte that selects the shard of a datagram ([`ConnectionId::member`]): the last of the id. In a hello,
+/// whose id follows a version byte, it is another byte, and any shard takes the packet.
 pub const STEERED_BY: usize = 8;
 
-/// A packet, as far as it can be read without keys.
+/// Packet, as far as readable without keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// A client asks for a connection.
+    /// Connection request of a client.
     Hello {
-        /// The connection id that answers are to go to.
+        /// Connection id for the answers.
         source: ConnectionId,
-        /// The cookie that the server gave out before; empty at first.
+        /// Cookie from the server; empty at first.
         cookie: &'a [u8],
-        /// The first Noise message.
+        /// First Noise message.
         message: &'a [u8],
     },
-    /// A server asks to see that the client gets what is sent to its address.
+    /// Request for address validation by a server.
     Cookie {
-        /// The client's connection id.
+        /// Connection id of the client.
         destination: ConnectionId,
-        /// To be sent back in the hello.
+        /// Cookie to return in the hello.
         cookie: &'a [u8],
     },
-    /// A server's answer.
+    /// Handshake response of a server.
     Response {
-        /// The client's connection id.
+        /// Connection id of the client.
         destination: ConnectionId,
-        /// The second Noise message.
+        /// Second Noise message.
         message: &'a [u8],
     },
-    /// A client shows who it is.
+    /// Handshake confirm of a client; authenticates it.
     Confirm {
-        /// The server's connection id.
+        /// Connection id of the server.
         destination: ConnectionId,
-        /// The third Noise message.
+        /// Third Noise message.
         message: &'a [u8],
     },
-    /// The sender knows nothing of this connection.
+    /// Stateless reset: the sender has no state of this connection.
     Reset {
-        /// The id of the packet that it answers.
+        /// Connection id of the packet that it answers.
         destination: ConnectionId,
-        /// The token that only the peer of that connection can know.
+        /// Token known only to the ends of that connection.
         token: &'a [u8; TOKEN],
     },
-    /// A server does not speak the version of a hello.
+    /// Version reply of a server that does not support the version of a hello.
     Version {
-        /// The client's connection id.
+        /// Connection id of the client.
         destination: ConnectionId,
-        /// The version that the server speaks.
+        /// Version of the server.
         version: u8,
     },
-    /// A client asks for a connection in another version.
+    /// Connection request in another version.
     OtherHello {
-        /// The connection id that answers are to go to.
+        /// Connection id for the answers.
         source: ConnectionId,
     },
-    /// A router speaks of a flow of the receiver's.
+    /// Feedback from a router about a flow of the receiver.
     Told(Told),
-    /// Frames under the keys of a connection.
+    /// Encrypted frames of a connection.
     Protected {
-        /// The receiver's connection id.
+        /// Connection id of the receiver.
         destination: ConnectionId,
     },
 }
 
-/// The kinds, as they are on the wire.
+/// Packet kinds on the wire.
 mod kind {
     pub const HELLO: u8 = 1;
     pub const COOKIE: u8 = 2;
@@ -141,19 +141,19 @@ mod kind {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the header of a datagram; `None` for what is none of ours.
+    /// Parses the header of a datagram; `None` if it is not of this protocol.
     pub fn read(datagram: &'a [u8]) -> Option<Self> {
         let (&first, rest) = datagram.split_first()?;
         match first {
             kind::HELLO => {
-                // A small hello would make the server a reflector that sends more than it gets.
+                // A short hello would turn the server into an amplifying reflector.
                 if datagram.len() < usize::from(SAFE_DATAGRAM) {
                     return None;
                 }
                 let (&version, rest) = rest.split_first()?;
                 let (source, rest) = id(rest)?;
                 if version != VERSION {
-                    // This much is the same in all versions.
+                    // This part is the same in all versions.
                     return Some(Self::OtherHello { source });
                 }
                 let (&length, rest) = rest.split_first()?;
@@ -201,8 +201,8 @@ fn id(bytes: &[u8]) -> Option<(ConnectionId, &[u8])> {
     Some((ConnectionId(*id), rest))
 }
 
-/// Appends a hello, padded to [`SAFE_DATAGRAM`]. The message must be shorter than 256 bytes, which the first Noise
-/// message is.
+/// Appends a hello, padded to [`SAFE_DATAGRAM`]. The message must be shorter than 256 bytes, as the first Noise message
+/// is.
 pub fn write_hello(into: &mut Vec<u8>, source: ConnectionId, cookie: &[u8], message: &[u8]) {
     let start = into.len();
     into.extend_from_slice(&[kind::HELLO, VERSION]);
@@ -221,7 +221,7 @@ pub fn write_cookie(into: &mut Vec<u8>, destination: ConnectionId, cookie: &[u8;
     into.extend_from_slice(cookie);
 }
 
-/// Appends what answers a hello of another version.
+/// Appends a version reply.
 pub fn write_version(into: &mut Vec<u8>, destination: ConnectionId) {
     into.push(kind::VERSION);
     into.extend_from_slice(&destination.0);
@@ -258,14 +258,14 @@ pub fn write_header(into: &mut Vec<u8>, destination: ConnectionId, number: u64) 
     into.extend_from_slice(&header);
 }
 
-/// The part of a packet number that travels.
+/// Returns the transmitted part of a packet number.
 fn truncated(number: u64) -> u32 {
-    // The low bits are what is meant.
+    // The truncation is intended.
     (number & u64::from(u32::MAX)) as u32
 }
 
-/// The truncated packet number of a protected packet, completed to the one nearest to `expected`, the one after the
-/// highest that has come (RFC 9000, appendix A.3).
+/// Returns the full packet number of a protected packet: the one nearest to `expected`, the number after the highest
+/// received one (RFC 9000, appendix A.3).
 pub fn packet_number(packet: &[u8], expected: u64) -> Option<u64> {
     const SPAN: u64 = 1 << 32;
     let bytes: [u8; 4] = packet.get(9..HEADER)?.try_into().ok()?;
@@ -282,7 +282,7 @@ pub fn packet_number(packet: &[u8], expected: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that packets are read as they are written, and that nothing else is read at all.
+    //! Tests that packets round-trip, and that nothing else is accepted.
     use super::*;
     use proptest::prelude::*;
 
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(bytes.len(), usize::from(SAFE_DATAGRAM));
         let hello = Packet::Hello { source: ID, cookie: &[9; COOKIE], message: &[7; 32] };
         assert_eq!(Packet::read(&bytes), Some(hello));
-        // A hello that is not padded, or of another version, is nobody's.
+        // A hello without padding, or of another version, is rejected.
         assert_eq!(Packet::read(&bytes[..1199]), None);
         bytes[1] = VERSION + 1;
         assert_eq!(Packet::read(&bytes), Some(Packet::OtherHello { source: ID }));
@@ -335,7 +335,7 @@ mod tests {
             let _ = packet_number(&bytes, u64::MAX / 2);
         }
 
-        /// RFC 9000, appendix A.3: right as long as no more than half the span lies between.
+        /// RFC 9000, appendix A.3: correct up to a distance of half the range.
         #[test]
         fn numbers_are_completed(expected in 0u64..1 << 62, away in -(1i64 << 31) + 1..1 << 31) {
             let Some(number) = expected.checked_add_signed(away) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Budgets of an endpoint: the most that a peer can make it send and keep, whatever scheme and options it chooses.
-//! Bytes out for bytes in, and bytes kept, by count.
+//! Budgets of an endpoint: limits on the bytes that a peer can make it send and keep, with any scheme and options.
+//! Counts sent bytes per received byte, and kept bytes.
 
 use crate::hostile::{Hostile, accepted, drain, server, wait};
 use crate::pair::{Channel, Pair, Seeded, identity, server_config};
@@ -14,10 +14,10 @@ use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// Bytes a second to an admitted peer that are no data, beside twice what came from it, and as many at once.
+/// Non-data bytes per second to an authorised peer, beside twice its received bytes; also the burst.
 const EACH_SECOND: u64 = 64 << 10;
 
-/// Searches for the path's size, which are not part of that: at most 40 probes of what an ordinary path takes at first.
+/// Path MTU probes, outside that budget: initially at most 40 of the size of an ordinary path.
 const PROBES: u64 = 40 * 1500;
 
 const START: Time = Time::from_picos(1_000_000_000_000);
@@ -54,7 +54,7 @@ fn gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
     (scheme, pdus.collect())
 }
 
-/// A packet or some for which the engine alone would send hundreds of thousands, or large ones each millisecond.
+/// A few packets for which the engine alone would send hundreds of thousands, or large ones each millisecond.
 #[test]
 fn one_packet_draws_no_more_than_three_times_its_bytes_from_a_stranger_and_a_constant_from_a_peer() {
     for (scheme, pdus) in [far_ahead(), gaps(1), gaps(50)] {
@@ -123,8 +123,8 @@ fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
     assert!(hostile.heard <= 2 * hostile.sent, "{} {stats:?}", hostile.heard);
 }
 
-/// Datagrams of strangers are kept up to 64 KiB for each, all of them together up to what the socket is to keep, and a
-/// client whose key is known gets in meanwhile.
+/// Data of unauthenticated peers is kept up to 64 KiB for each, and in total up to the memory limit of the socket. A
+/// client with a known key connects meanwhile.
 /// Holds RFC 9000, section 21.6.
 #[test]
 fn strangers_have_little_kept_and_keep_nobody_out() {
@@ -170,11 +170,11 @@ fn strangers_have_little_kept_and_keep_nobody_out() {
     pair.ends[1].finish = true;
     pair.run(crate::MINUTE, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
-    // Those that were closed in the last three seconds may still answer.
+    // Connections closed in the last three seconds may still answer.
     assert!(pair.ends[1].endpoint.connections() <= 1025 + 3000 / 4);
 }
 
-/// All that admitted clients may have waiting comes out of one purse.
+/// All authorised clients share one memory limit.
 /// Holds RFC 9000, section 21.6.
 #[test]
 fn all_connections_together_are_promised_a_bounded_memory() {
@@ -215,7 +215,7 @@ fn all_connections_together_are_promised_a_bounded_memory() {
     assert_eq!(endpoint.session(handle).unwrap().memory(), 16 << 20);
 }
 
-/// A scheme that the server's operator has not allowed is refused with a sentence, and so is one that nobody knows.
+/// A scheme that the server's operator has not allowed is refused with a reason, and so is an unknown one.
 #[test]
 fn only_schemes_that_are_allowed_are_used() {
     let listen = Listen::new(Trust::Anyone, ["test"]).by_schemes(["cubic", "newreno"]);
@@ -259,7 +259,7 @@ fn frames_that_make_no_sense_end_the_connection() {
     }
 }
 
-/// A hundred questions in a packet: sixteen answers wait at most.
+/// A hundred requests in a packet queue at most sixteen answers.
 #[test]
 fn sixteen_answers_wait_at_most() {
     let mut endpoint = server(server_config());
@@ -274,7 +274,7 @@ fn sixteen_answers_wait_at_most() {
     assert_eq!(hostile.pongs - before, 16);
 }
 
-/// A scheme with options as a hostile peer chooses them: the ends of their ranges, and beyond.
+/// Draws a scheme with hostile options: at the bounds of their ranges, and beyond.
 fn hostile_scheme(draw: &mut Stream) -> String {
     const VALUES: &[&str] = &[
         "1ps",
@@ -339,7 +339,7 @@ fn hostile_pdu(draw: &mut Stream) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Whatever a peer chooses and says: the bounds hold, by bytes and by turns taken, and time goes on.
+    /// With any choices and frames of a peer, the limits on bytes and on polls hold, and time advances.
     /// Holds RFC 9000, section 21.9.
     #[test]
     fn hostile_options_stay_within_the_budget(seed in any::<u64>(), admits in any::<bool>()) {

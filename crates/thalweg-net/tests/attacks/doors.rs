@@ -1,4 +1,5 @@
-//! Handshakes: who may keep others out, end theirs, or have two for one; and resets, which end a connection.
+//! Handshake attacks: locking others out, ending their handshakes, and duplicate connections. Also resets, which end a
+//! connection.
 
 use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, identity, server_config, wants_cookies};
 use crate::{MINUTE, answers, deliver, overheard, server, with_cookie};
@@ -12,13 +13,13 @@ use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
 
-/// An attacker who begins handshakes from many addresses and ports and never ends one.
+/// Attacker that begins handshakes from many addresses and ports and never completes one.
 struct Opener {
     hello: Vec<u8>,
     addresses: Vec<SocketAddr>,
     count: u32,
     next: Time,
-    /// The number of hellos at a time, a hundred times a second.
+    /// Number of hellos per burst, with a hundred bursts per second.
     rate: u32,
     read: usize,
 }
@@ -28,7 +29,7 @@ impl Opener {
         Self { hello: overheard()[0].2.clone(), addresses, count: 0, next: Time::ZERO, rate, read: 0 }
     }
 
-    /// Sends what is due, and answers cookies.
+    /// Sends the hellos that are due, and answers cookies.
     fn act(&mut self, pair: &mut Pair) {
         let to = pair.ends[1].address;
         let heard: Vec<_> = pair.record.as_ref().unwrap()[self.read..].to_vec();
@@ -53,13 +54,13 @@ impl Opener {
     }
 }
 
-/// Lets the attacker fill all places, and then a client come.
+/// Lets the attacker fill all slots before a client connects.
 fn meanwhile(addresses: Vec<SocketAddr>, rate: u32) {
-    // Nobody is in step with anybody.
+    // Start at arbitrary phases.
     let mut pair = Pair::new(11, Channel { jitter: Duration::from_millis(20), ..Channel::default() });
     pair.record = Some(Vec::new());
     let mut opener = Opener::new(addresses, rate);
-    // Many times as long as it takes him.
+    // Many times as long as the attacker needs.
     while pair.now < Time::ZERO + Duration::from_secs(3) {
         opener.act(&mut pair);
         pair.step();
@@ -87,7 +88,7 @@ fn port(of: &str, port: u16) -> SocketAddr {
 #[test]
 fn half_open_handshakes_from_one_port_keep_nobody_out() {
     meanwhile(vec![port("198.51.100.1:1", 5)], 30);
-    // Nor somebody at the same address.
+    // Not even with an attacker at the same address.
     meanwhile(vec![port(CLIENT, 5)], 30);
 }
 
@@ -105,7 +106,7 @@ fn half_open_handshakes_from_many_addresses_keep_nobody_out() {
     );
 }
 
-/// The same hello, after the handshake that it made is over and the connection is there.
+/// The same hello, after its handshake has become a connection.
 /// Holds RFC 9000, section 8.1.4.
 #[test]
 fn a_cookie_makes_no_second_handshake() {
@@ -146,7 +147,7 @@ fn ephemeral_keys_are_of_one_handshake() {
     }
 }
 
-/// An attacker who reads the path and is quicker answers in the server's place, with a key of his own.
+/// An on-path attacker answers before the server, with a key of its own.
 #[test]
 fn a_quicker_answer_does_not_end_a_handshake() {
     let mut pair = Pair::new(13, Channel::default());
@@ -167,10 +168,10 @@ fn a_quicker_answer_does_not_end_a_handshake() {
             let (_, response) = Responder::new(&identity(66), source, [6; 32], message, &parameters).unwrap();
             let mut bytes = Vec::new();
             write_response(&mut bytes, source, &response);
-            // It is there before the server has heard anything.
+            // The forgery arrives before the server has received anything.
             let now = pair.now;
             answers(&mut pair.ends[0].endpoint, now, server, &bytes);
-            // So is something that is no response at all.
+            // An invalid response arrives early too.
             bytes.truncate(60);
             answers(&mut pair.ends[0].endpoint, now, server, &bytes);
             forged += 1;
@@ -185,8 +186,8 @@ fn a_quicker_answer_does_not_end_a_handshake() {
     let _ = client;
 }
 
-/// An attacker who reads the path and is quicker changes each hello and begins a handshake with that in the client's name, and
-/// sends cookies in the server's.
+/// A fast on-path attacker modifies each hello, begins a handshake with it in the client's name, and sends cookies in
+/// the server's name.
 #[test]
 fn changed_hellos_and_forged_cookies_do_not_end_a_handshake() {
     changed_hellos_and_forged_cookies(server_config());
@@ -210,11 +211,11 @@ fn changed_hellos_and_forged_cookies(config: EndpointConfig) {
             message[5] ^= 1;
             let now = pair.now;
             let mut hello = Vec::new();
-            // With the client's cookie, and with one for what was changed.
+            // With the client's cookie, and with one for the modified hello.
             write_hello(&mut hello, source, cookie, &message);
             let sent = answers(&mut pair.ends[1].endpoint, now, client, &hello);
             let (mine, others) = sent.split_last().unwrap();
-            // What the server had to say to the client anyhow goes its way.
+            // The server's packets to the client are delivered.
             for (_, bytes) in others {
                 pair.put(server, client, bytes);
             }
@@ -233,7 +234,7 @@ fn changed_hellos_and_forged_cookies(config: EndpointConfig) {
                 answers(&mut pair.ends[0].endpoint, now, server, &response);
                 changed += 1;
             }
-            // Before the server has heard anything.
+            // Before the server has received anything.
             for _ in 0..3 {
                 forged = forged.wrapping_add(1);
                 let mut cookie = Vec::new();
@@ -256,7 +257,7 @@ fn changed_hellos_and_forged_cookies(config: EndpointConfig) {
     pair.run(MINUTE, |pair| pair.ends[1].received.len() == 1000);
 }
 
-/// However many cookies come: this end sends a few hellos for them until it would have sent one again.
+/// For any number of cookies, this end sends only a few hellos until the next retransmission.
 #[test]
 fn cookies_draw_few_hellos() {
     let mut pair = Pair::new(20, Channel::default());
@@ -278,12 +279,12 @@ fn cookies_draw_few_hellos() {
         }
         sent
     };
-    // At one moment; and after 300 ms, when one is due anyway.
+    // At one time; and after 300 ms, when one is due anyway.
     assert_eq!(sent_for_a_thousand(begun), 8);
     assert_eq!(sent_for_a_thousand(begun + Duration::from_millis(300)), 9);
 }
 
-/// If nobody else answers, the client says who did, and soon.
+/// Without another answer, the client soon reports the wrong key.
 #[test]
 fn a_wrong_key_is_told_of_soon() {
     let config = EndpointConfig { identity: identity(66), ..server_config() };
@@ -295,7 +296,7 @@ fn a_wrong_key_is_told_of_soon() {
     assert!(pair.now < Time::ZERO + Duration::from_secs(5), "{}", pair.now);
 }
 
-/// Forged third messages, as many as a fast host can send while the client's own is lost.
+/// Forged confirms at the rate of a fast host, while the client's own is lost.
 #[test]
 fn forged_confirms_do_not_end_a_handshake() {
     let mut pair = Pair::new(15, Channel::default());
@@ -322,25 +323,25 @@ fn forged_confirms_do_not_end_a_handshake() {
         let from = if round % 2 == 0 { client } else { "203.0.113.9:9".parse().unwrap() };
         assert!(answers(&mut pair.ends[1].endpoint, now, from, &forged).is_empty());
     }
-    // What a forgery costs is bounded: a quarter of what all handshakes may cost in a second, for each address.
+    // The cost of forgeries is limited, per address, to a quarter of the total handshake budget per second.
     assert!(pair.ends[1].endpoint.stats().forged <= 501 + 4, "{:?}", pair.ends[1].endpoint.stats());
     pair.channel.loss = 0.0;
     pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
 }
 
-/// A socket with the same identity is asked for the reset of a connection that another one has.
+/// A socket with the same identity is asked for the reset of another socket's connection.
 /// Holds RFC 9000, section 21.11.
 #[test]
 fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
     let here = |place: &str| EndpointConfig { place: Some(place.as_bytes().to_vec()), ..server_config() };
     let nowhere = || EndpointConfig { place: None, ..server_config() };
-    // What the socket is asked, whether it answers at all, and whether the answer ends the connection.
+    // The `place` of the socket, whether it answers, and whether the answer ends the connection.
     let others = [
         (here("4822"), true, false),
-        // One that does not come back tells nothing.
+        // A socket that does not restart sends no reset.
         (nowhere(), false, false),
         (EndpointConfig { listen: None, ..nowhere() }, false, false),
-        // The same place after a restart has the same key: that is what resets are for.
+        // The same place after a restart has the same key, as stateless resets require.
         (here("4821"), true, true),
     ];
     for (other, does_answer, does_end) in others {
@@ -362,7 +363,7 @@ fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
             let Some((_, reset)) = sent.first() else { continue };
             assert_eq!(reset[0], 5, "no reset");
             answered += 1;
-            // The peer of the end that has the connection id was told the token of it, and would believe the right one.
+            // The peer of the end with the connection id received its token, and would accept the right one.
             let peer = pair.ends.iter().position(|end| end.address != *to).unwrap();
             deliver(&mut pair, peer, *to, reset);
             pair.step();
@@ -379,7 +380,7 @@ fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
     }
 }
 
-/// The token is right, as the one who sends it was told it by the server, but he is not where the server is.
+/// The token is right, as its sender received it from the server, but the sender is not at the server's address.
 /// Holds RFC 9000, section 10.3.
 #[test]
 fn a_reset_from_elsewhere_is_not_believed() {
@@ -392,7 +393,7 @@ fn a_reset_from_elsewhere_is_not_believed() {
     let record = pair.record.take().unwrap();
     let to_server =
         &record.iter().rfind(|(_, to, bytes)| *to == SERVER.parse().unwrap() && bytes[0] == 8).unwrap().2;
-    // The same place after a restart: it has the token.
+    // The same place after a restart has the token.
     let sent = answers(&mut server(config), pair.now, CLIENT.parse().unwrap(), to_server);
     let reset = &sent[0].1;
     let now = pair.now;
@@ -406,7 +407,7 @@ fn a_reset_from_elsewhere_is_not_believed() {
     assert_eq!(closed.unwrap().1, EndpointEvent::Session(SessionEvent::Closed(Closed::Reset)));
 }
 
-/// Packets of no connection, as many as come: some hundred resets a second, and cookies go out all the same.
+/// Any number of packets of unknown connections cause about a hundred resets per second, and cookies are still sent.
 /// Holds RFC 9000, section 10.3.3.
 #[test]
 fn resets_are_few_and_push_nobody_out() {
@@ -415,7 +416,7 @@ fn resets_are_few_and_push_nobody_out() {
     let (mut resets, mut cookies) = (0, 0);
     for round in 0..1000u32 {
         let now = Time::ZERO + Duration::from_millis(u64::from(round));
-        // All of these come before the endpoint has its turn.
+        // All of these arrive before the endpoint is polled.
         for number in 0..100u8 {
             let mut packet = vec![8; 13];
             packet[1..5].copy_from_slice(&round.to_be_bytes());

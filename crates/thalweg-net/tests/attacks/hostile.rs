@@ -1,4 +1,4 @@
-//! A client that does the handshake right and then says what it likes, to an endpoint without a socket.
+//! Hostile client that completes the handshake and then sends arbitrary frames, to an endpoint without a socket.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use crate::pair::Seeded;
@@ -40,7 +40,7 @@ pub fn answers(
     }
 }
 
-/// A hello with a cookie in it. Kind, version, id, length of the cookie: the rest moves up.
+/// Inserts a cookie into a hello. After kind, version, id and cookie length the rest moves up.
 pub fn with_cookie(hello: &[u8], cookie: &[u8]) -> Vec<u8> {
     let mut with = hello[..10].to_vec();
     with.push(cookie.len() as u8);
@@ -50,7 +50,7 @@ pub fn with_cookie(hello: &[u8], cookie: &[u8]) -> Vec<u8> {
     with
 }
 
-/// Says a hello without a cookie, and with one if the endpoint wants it; the response, if one comes.
+/// Sends a hello without a cookie, and one with a cookie if required. Returns the response, if any.
 pub fn begin(endpoint: &mut Endpoint, now: Time, from: SocketAddr, hello: &[u8]) -> Option<Vec<u8>> {
     let mut answer = answers(endpoint, now, from, hello).into_iter().next()?.1;
     if let Some(Packet::Cookie { cookie, .. }) = Packet::read(&answer) {
@@ -60,7 +60,7 @@ pub fn begin(endpoint: &mut Endpoint, now: Time, from: SocketAddr, hello: &[u8])
     Some(answer)
 }
 
-/// A client that does the handshake right and then says what it likes.
+/// Client that completes the handshake and then sends arbitrary frames.
 pub struct Hostile {
     pub address: SocketAddr,
     source: ConnectionId,
@@ -73,13 +73,14 @@ pub struct Hostile {
     pub datagrams: u64,
     /// Answers to pings.
     pub pongs: u64,
-    /// The reason for which the server closed the connection, with its code, if it has.
+    /// Code and reason of the server's close, if any.
     pub closed: Option<(u16, String)>,
-    /// The number of times that the endpoint was polled for it.
+    /// Number of polls of the endpoint.
     pub polls: u64,
 }
 
-/// Polls until there is nothing more to do at `now`, which takes few polls for what is sent; what is sent, and when to come back.
+/// Polls until drained at `now`, which takes few polls per sent datagram. Returns the output and the time of the next
+/// poll.
 pub fn drain(endpoint: &mut Endpoint, now: Time) -> (Vec<(SocketAddr, Vec<u8>)>, Time, u64) {
     let mut batch = Batch::new();
     let mut sent = Vec::new();
@@ -140,7 +141,7 @@ impl Hostile {
         self.hear(endpoint, now);
     }
 
-    /// Takes what the endpoint has to say at `now`, and when it wants to say more.
+    /// Receives the endpoint's output at `now`, and returns the time of its next poll.
     pub fn hear(&mut self, endpoint: &mut Endpoint, now: Time) -> Time {
         let (sent, next, polls) = drain(endpoint, now);
         self.polls += polls;
@@ -161,7 +162,7 @@ impl Hostile {
         next
     }
 
-    /// A packet of these frames.
+    /// Returns an encrypted packet with these frames.
     pub fn sealed(&mut self, frames: &[u8]) -> Vec<u8> {
         let mut packet = Vec::new();
         write_header(&mut packet, self.server, self.sealer.next_number());
@@ -171,13 +172,13 @@ impl Hostile {
         packet
     }
 
-    /// Says these frames.
+    /// Sends these frames.
     pub fn say(&mut self, endpoint: &mut Endpoint, now: Time, frames: &[u8]) {
         let packet = self.sealed(frames);
         self.deliver(endpoint, now, packet);
     }
 
-    /// A packet of a PDU of its own stream.
+    /// Returns an encrypted packet with a PDU of its own stream.
     pub fn sealed_pdu(&mut self, pdu: &[u8]) -> Vec<u8> {
         let mut frames = Vec::new();
         begin_pdu(&mut frames, 0);
@@ -186,14 +187,14 @@ impl Hostile {
         self.sealed(&frames)
     }
 
-    /// Says a PDU of its own stream.
+    /// Sends a PDU of its own stream.
     pub fn pdu(&mut self, endpoint: &mut Endpoint, now: Time, pdu: &[u8]) {
         let packet = self.sealed_pdu(pdu);
         self.deliver(endpoint, now, packet);
     }
 }
 
-/// Lets time pass up to `end`; what the endpoint does meanwhile is heard.
+/// Advances time to `end`, and receives the endpoint's output meanwhile.
 pub fn wait(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: Time) {
     loop {
         let next = hostile.hear(endpoint, now);

@@ -1,5 +1,5 @@
-//! Attacks on an endpoint: somebody without keys can do nothing that lasts, and a peer nothing that costs this end more
-//! than itself.
+//! Attacks on an endpoint: an attacker without keys causes no lasting harm, and a peer causes this end no more cost
+//! than its own.
 
 mod budgets;
 mod doors;
@@ -25,7 +25,7 @@ use thalweg_proto::units::{Duration, Time};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Hands one of two ends a datagram now. What it says to that goes its way.
+/// Delivers a datagram to one of two ends now, and forwards its answers.
 fn deliver(pair: &mut Pair, end: usize, from: SocketAddr, datagram: &[u8]) {
     let (now, bytes) = (pair.now, datagram.to_vec());
     pair.ends[end].endpoint.receive(
@@ -37,7 +37,7 @@ fn deliver(pair: &mut Pair, end: usize, from: SocketAddr, datagram: &[u8]) {
     );
 }
 
-/// The datagrams of a handshake and a little data, as a client and a server sent them.
+/// Returns the datagrams of a handshake and a little data between a client and a server.
 fn overheard() -> Vec<(SocketAddr, SocketAddr, Vec<u8>)> {
     let mut pair = Pair::new(1, Channel::default());
     pair.record = Some(Vec::new());
@@ -55,7 +55,7 @@ fn a_hello_without_a_cookie_costs_little_and_gets_little() {
         let from = SocketAddr::from((number.to_be_bytes(), 7));
         let sent = answers(&mut endpoint, Time::ZERO, from, &hello);
         assert_eq!(sent.len(), 1);
-        // A few get a response, which is shorter than what it answers, and all others no more than a cookie.
+        // A few get a response, shorter than the hello; all others get a cookie at most.
         let (kind, times) = if number < 16 { (3, 6) } else { (2, 30) };
         let (to, answer) = &sent[0];
         assert!(*to == from && answer[0] == kind && answer.len() * times < hello.len(), "{number}");
@@ -107,7 +107,7 @@ fn handshakes_are_bounded_in_number_and_rate() {
         assert!(endpoint.connections() <= 8);
         now += Duration::from_millis(1);
     }
-    // 100 may come at once, and 100 in a second. Only eight are kept: those that came last.
+    // A burst of 100, and 100 per second. Only the last eight are kept.
     let stats = endpoint.stats();
     assert_eq!((stats.handshakes + stats.turned_away, stats.handshakes - stats.forgotten), (200, 8));
     assert!((115..=120).contains(&stats.handshakes), "{stats:?}");
@@ -152,7 +152,7 @@ fn packets_of_a_live_connection_that_are_changed_or_repeated_do_nothing() {
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 100_000);
     let mut random = Stream::new(4, "attack", 0);
     let heard = pair.record.clone().unwrap();
-    // What is on its way comes first: from then on all have come before.
+    // Packets in flight arrive first; all later ones are duplicates.
     for (from, to, bytes) in &heard {
         let now = pair.now;
         if let Some(end) = pair.ends.iter_mut().find(|end| end.address == *to) {
@@ -184,7 +184,7 @@ fn a_server_with_another_key_is_not_believed() {
     pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
     let error = ConnectError::WrongKey(identity(66).public());
     assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(error)]);
-    // The server never learns who asked, nor that there was somebody.
+    // The server never learns of the client.
     pair.run(MINUTE, |pair| pair.ends[1].endpoint.connections() == 0);
     assert!(pair.ends[1].events.is_empty());
 }

@@ -1,5 +1,4 @@
-//! Attacks by somebody who copies packets and sends them from addresses of his own, and by a peer with what it says at
-//! the end.
+//! Path attacks: copied packets sent from an attacker's addresses, and a peer's frames at the end of a connection.
 
 use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
 use crate::{MINUTE, deliver};
@@ -24,7 +23,7 @@ fn thieves() -> Vec<SocketAddr> {
     (1..=200).map(|host| SocketAddr::from(([203, 0, 113, host], 9))).collect()
 }
 
-/// Sends both ways with and without somebody who copies what the server sends; when it is done.
+/// Sends in both directions, with or without an attacker that copies the server's packets. Returns the completion time.
 fn both_ways(thieves: &[SocketAddr]) -> Time {
     let mut pair = Pair::new(31, Channel::default());
     pair.record = Some(Vec::new());
@@ -44,8 +43,8 @@ fn both_ways(thieves: &[SocketAddr]) -> Time {
     pair.now
 }
 
-/// RFC 9000, section 9: a client does not go to where packets of its server seem to come from. What is copied is taken: that
-/// it came another way says nothing against it.
+/// RFC 9000, section 9: a client does not migrate to an address from which its server's packets seem to come. Copied
+/// packets are accepted: another path does not make them invalid.
 /// Holds RFC 9000, section 9.
 #[test]
 fn a_client_does_not_follow_copies_of_its_server_s_packets() {
@@ -53,7 +52,7 @@ fn a_client_does_not_follow_copies_of_its_server_s_packets() {
     assert!(copied <= alone + Duration::from_millis(20), "{copied} in place of {alone}");
 }
 
-/// One that is told to does.
+/// A client configured to follow does migrate.
 #[test]
 fn a_client_may_be_told_to_follow_its_server() {
     let session = SessionConfig { follows: true, ..SessionConfig::default() };
@@ -66,11 +65,11 @@ fn a_client_may_be_told_to_follow_its_server() {
     pair.run(MINUTE, |pair| pair.ends[0].finished);
 }
 
-/// A server follows its clients, and whoever copies their packets makes it go from address to address, but not often.
+/// A server follows its clients. An attacker that copies their packets makes it migrate, but at a limited rate.
 /// Holds RFC 9000, section 9.3.3.
 #[test]
 fn moves_are_few_and_the_true_client_is_found_again_at_once() {
-    // Packets that come one by one are acknowledged so.
+    // Packets that arrive singly are acknowledged singly.
     let mut pair = Pair::new(33, Channel { jitter: Duration::from_millis(10), ..Channel::default() });
     pair.connect("cubic");
     let data = pattern(33, 2_000_000);
@@ -112,7 +111,7 @@ fn moves_are_few_and_the_true_client_is_found_again_at_once() {
     assert!(stolen <= 3 * copied, "{stolen} for {copied}");
 }
 
-/// One packet is copied while the client has nothing more to say: the server asks its old address too.
+/// One packet is copied while the client has nothing more to send: the server also challenges its old address.
 /// Holds RFC 9000, section 9.3.2.
 #[test]
 fn one_copied_packet_stops_nothing() {
@@ -143,8 +142,8 @@ fn one_copied_packet_stops_nothing() {
     assert!(pair.now.since(begun) < Duration::from_millis(500), "{}", pair.now.since(begun));
 }
 
-/// A packet of the client's that somebody kept from arriving, and sends later from an address of his own. It is authentic, and
-/// newer ones have come.
+/// An attacker holds back a packet of the client and sends it later from its own address. It is authentic, but newer
+/// packets have arrived.
 /// Holds RFC 9000, section 9.3.
 #[test]
 fn a_packet_that_was_held_back_moves_nothing() {
@@ -181,7 +180,7 @@ fn a_packet_that_was_held_back_moves_nothing() {
     );
 }
 
-/// A client that has moved proves its new address in a round trip.
+/// A client that has migrated validates its new address in one round trip.
 /// Holds RFC 9000, section 8.2.2.
 #[test]
 fn a_challenge_is_answered_at_once() {
@@ -206,7 +205,7 @@ fn a_challenge_is_answered_at_once() {
     assert!(pair.now.since(asked) <= Duration::from_millis(25), "{}", pair.now.since(asked));
 }
 
-/// The reason of a close is read by people, on terminals and in logs.
+/// The reason of a close appears on terminals and in logs.
 #[test]
 fn the_reason_of_a_close_drives_no_terminal() {
     let mut pair = Pair::new(36, Channel::default());
@@ -237,7 +236,7 @@ fn a_connection_ends_before_its_keys_are_worn_out() {
     let server: SocketAddr = SERVER.parse().unwrap();
     let heard = pair.record.clone().unwrap();
     let (from, _, packet) = heard.iter().rev().find(|(_, to, bytes)| *to == server && bytes[0] == 8).unwrap();
-    // A number that has not come, so that it is tried.
+    // An unused number, so decryption is attempted.
     let mut forged = packet.clone();
     forged[12] = forged[12].wrapping_add(100);
     for _ in 1..100 {

@@ -1,4 +1,5 @@
-//! Hellos without cookies, of addresses that have proved nothing: what may begin for them, and whom that may concern.
+//! Hellos without cookies from unvalidated addresses: limits on the handshakes that they begin, and no effect on
+//! others.
 
 use crate::pair::{CLIENT, Channel, Pair, SERVER};
 use crate::{MINUTE, answers, begin, overheard, server, server_config};
@@ -7,10 +8,10 @@ use thalweg_net::endpoint::{Endpoint, EndpointStats};
 use thalweg_net::wire::{Packet, write_hello};
 use thalweg_proto::units::{Duration, Time};
 
-/// The places that there are for them.
+/// Number of slots for unvalidated handshakes.
 const PLACES: u64 = 16;
 
-/// Hellos of which no two have the same connection id.
+/// Hellos with distinct connection ids.
 struct Hellos {
     hello: Vec<u8>,
     count: u64,
@@ -36,8 +37,8 @@ fn spoofed(number: u32) -> SocketAddr {
     SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7))
 }
 
-/// The time from a client's first hello until it has a connection, while something else happens at each step. The server has
-/// it then, too.
+/// Returns the time from a client's first hello to its connection, while `meanwhile` runs at each step. The server then
+/// has the connection, too.
 fn connects(pair: &mut Pair, mut meanwhile: impl FnMut(&mut Pair)) -> Duration {
     pair.ends[1].handle = None;
     let begun = pair.now;
@@ -89,8 +90,8 @@ fn spoofed_hellos_take_few_places_and_keep_no_client_out() {
     assert_eq!(connects(&mut pair, |_| ()), DIRECT);
 }
 
-/// Whoever knows a client's address and port says hello in its name, where others at the client's address have used up what
-/// any of its ports may have.
+/// An attacker that knows a client's address and port sends hellos in its name, while others at the client's address
+/// have used up the share of its ports.
 #[test]
 fn hellos_in_a_client_s_name_do_not_keep_it_out() {
     let mut pair = Pair::new(32, Channel::default());
@@ -110,7 +111,7 @@ fn hellos_in_a_client_s_name_do_not_keep_it_out() {
     assert_eq!(stats(&pair).turned_away, 0);
 }
 
-/// A copy that was longer on its way than the whole handshake took. It is asked for a cookie, which its client does not need.
+/// A copy delayed beyond the end of the handshake is answered with a cookie request, which its client ignores.
 #[test]
 fn a_late_copy_of_a_hello_makes_no_second_handshake() {
     let mut pair = Pair::new(33, Channel::default());
@@ -130,7 +131,7 @@ fn a_late_copy_of_a_hello_makes_no_second_handshake() {
     assert_eq!(endpoint.stats().handshakes, 1);
 }
 
-/// A point of low order is found out by Diffie-Hellmans, which are bounded for those that come without a cookie.
+/// A low-order point is detected by Diffie-Hellman operations, which are limited for handshakes without a cookie.
 #[test]
 fn first_messages_that_are_none_cost_no_more_than_others() {
     let mut endpoint = server(server_config());

@@ -1,4 +1,4 @@
-//! Inputs of fuzz targets that are kept in the repository, played with changes of them.
+//! Fuzz inputs kept in the repository, replayed with mutations.
 
 use super::mutate;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use thalweg_proto::random::Stream;
 
-/// A target: its name, its body, and the executions of a minute of it and its kin on two cores.
+/// Target: name, body, and number of executions in a minute of all targets on two cores.
 pub type Target = (&'static str, fn(&[u8]), u64);
 
 /// Returns the inputs of a target that are kept, in the order of their names, which are hashes.

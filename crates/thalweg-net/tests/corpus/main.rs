@@ -1,6 +1,6 @@
-//! The bodies of the fuzz targets on the inputs that fuzzing has found worth keeping, and on changes of them: the same inputs
-//! every time. `fuzz/corpus` has a folder for each target, which `scripts/fuzz` keeps small. The targets of other readers are played by
-//! the test of the same name of `thalweg`.
+//! Fuzz targets run on the kept corpus and on mutations of it: the same inputs every time. `fuzz/corpus` has a folder
+//! for each target, which `scripts/fuzz` keeps small. The test of the same name of `thalweg` runs the other parsers'
+//! targets.
 
 #[path = "../../../thalweg-proto/tests/codec_octets/mod.rs"]
 mod codec_octets;
@@ -26,7 +26,7 @@ const TARGETS: [Target; 10] = [
     ("window", codec_octets::window, 20_000_000),
 ];
 
-/// A part of a minute, as it is among all tests.
+/// Runs a fraction of a minute, as one of all tests.
 #[test]
 fn kept_inputs_and_some_changes_of_them_do_no_harm() {
     for target in TARGETS {
@@ -34,7 +34,7 @@ fn kept_inputs_and_some_changes_of_them_do_no_harm() {
     }
 }
 
-/// A minute of all targets on two cores. `scripts/test` runs it, and the numbers are those of executions, so that it is the same
+/// One minute of all targets on two cores, run by `scripts/test`. Counts are executions, so results are the same
 /// everywhere.
 #[test]
 #[ignore = "takes a minute; scripts/test runs it"]

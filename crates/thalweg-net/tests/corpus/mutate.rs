@@ -1,11 +1,11 @@
-//! Changes of inputs, as fuzzers make them.
+//! Mutations of inputs, as made by fuzzers.
 
 use thalweg_proto::random::Stream;
 
 /// Values at which something often happens.
 const TELLING: [u8; 10] = [0, 1, 2, 0x0f, 0x10, 0x7f, 0x80, 0xf0, 0xfe, 0xff];
 
-/// The longest input, unless one that is kept is longer.
+/// Maximum length of inputs, unless a kept one is longer.
 const LONGEST: usize = 700;
 
 /// One of the inputs with one to eight changes, or the beginning of one before the end of another.

@@ -1,10 +1,10 @@
-//! The memory that a process has allocated, counted: for tests that are processes of their own.
+//! Allocation counter of a process, for tests that are processes of their own.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// The system's allocator, with its calls and what is held counted.
+/// System allocator with counters of calls and of held bytes.
 struct Counting;
 
 pub static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The bytes that are allocated now.
+/// Returns the number of allocated bytes.
 pub fn held() -> i64 {
     HELD.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! A pair of flows over a simulated path that does whatever paths do: a seed tells everything about it.
+//! Pair of flows over a simulated hostile path, determined by a seed.
 
 use std::collections::BTreeMap;
 use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, Scheme};
@@ -16,9 +16,9 @@ pub struct Weather {
     pub seed: u64,
     pub delay: Duration,
     pub impairment: ImpairmentSpec,
-    /// Nothing arrives that leaves between the two.
+    /// Interval in which every sent datagram is lost.
     pub blackout: Option<(Time, Time)>,
-    /// From then on the path takes datagrams of so many bytes only.
+    /// Time of an MTU reduction, and the new MTU in bytes.
     pub narrows: Option<(Time, u32)>,
 }
 
@@ -63,12 +63,12 @@ impl Weather {
     }
 }
 
-/// The outcome of a transfer.
+/// Outcome of a transfer.
 #[derive(Debug)]
 pub struct Report {
-    /// The time that it took.
+    /// Duration.
     pub time: Duration,
-    /// Datagrams sent by both ends, and of them those that did not arrive.
+    /// Datagrams sent by both ends, and the number lost.
     pub sent: u64,
     pub dropped: u64,
     /// Data packets sent again.
@@ -84,7 +84,7 @@ enum End {
 struct Path {
     weather: Weather,
     impairments: [Impairment; 2],
-    /// Datagrams on their way, by the time of their arrival and a number that tells those of one time apart.
+    /// Datagrams in flight, by arrival time and a tie-breaking number.
     wire: BTreeMap<(Time, u64), (End, u64, Vec<u8>)>,
     /// Numbers of the datagrams of each direction.
     numbers: [u64; 2],
@@ -115,7 +115,7 @@ impl Path {
         let fate = self.impairments[direction].fate(bytes.len() as u32);
         let dark = self.weather.blackout.is_some_and(|(from, until)| now >= from && now < until);
         let long = self.weather.narrows.is_some_and(|(at, most)| now >= at && bytes.len() > most as usize);
-        // What was damaged is dropped by the seal of the layer below.
+        // The encryption below drops corrupted datagrams.
         if fate.lost || fate.corrupted || dark || long {
             self.dropped += 1;
             return;
@@ -133,7 +133,7 @@ pub fn transfer(scheme: &Scheme, hints: &PathHints, weather: &Weather, data: &[u
     Transfer::new(scheme, hints, weather, data).run()
 }
 
-/// A transfer in the course of it.
+/// Running transfer.
 pub struct Transfer<'a> {
     scheme: Scheme,
     path: Path,
@@ -151,7 +151,7 @@ pub struct Transfer<'a> {
     finished: bool,
     ended: bool,
     buffer: Vec<u8>,
-    /// Tell the sender of so much when the path narrows, a second late.
+    /// Reports this size to the sender one second after the path MTU shrinks.
     pub black_hole: Option<u32>,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Transfer<'a> {
                 self.sender.handle(now, FlowInput::MaximumSegment(bytes));
                 self.drain(now, End::Sender);
             }
-            // All that has arrived by now is handed over before either end is polled, as a batch would be.
+            // All arrivals are processed before either end is polled, like a batch.
             let mut touched = [self.timers[0] <= now, self.timers[1] <= now];
             while let Some(entry) = self.path.wire.first_entry()
                 && entry.key().0 <= now
@@ -269,7 +269,7 @@ impl<'a> Transfer<'a> {
         )
     }
 
-    /// Sending makes room for more, with schemes that wait for nothing even at once.
+    /// Sending frees room for more; some schemes never wait and free it at once.
     fn write_all_that_goes(&mut self, now: Time) {
         loop {
             let before = self.written;

@@ -1,4 +1,4 @@
-//! Any datagrams to a client and a server with a live connection and one that is being made.
+//! Arbitrary datagrams to a client and a server with an established connection and a half-open one.
 
 use super::{Seeded, piece};
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use thalweg_proto::units::{Duration, Time};
 
 const HOSTS: [&str; 3] = ["192.0.2.1:1000", "192.0.2.2:2000", "203.0.113.9:9"];
 
-/// Datagrams that are kept to be sent again, changed.
+/// Maximum number of datagrams kept for modified replays.
 const MOST_HEARD: usize = 256;
 
-/// A handshake is forgotten after so long, a connection later.
+/// Time after which a handshake is dropped; a connection lasts longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Datagram = (usize, usize, Vec<u8>);
@@ -36,7 +36,7 @@ struct Pair {
     handles: Vec<(usize, Handle)>,
 }
 
-/// Runs a script. Each step is an octet that says what happens, and what that needs.
+/// Runs a script. Each step is an opcode byte and its operands.
 pub fn run(script: &[u8]) {
     decode(script);
     let host = |index: usize| HOSTS[index].parse::<SocketAddr>().unwrap();
@@ -75,7 +75,7 @@ pub fn run(script: &[u8]) {
     while let Some(step) = octets.next() {
         match step & 7 {
             0 => pair.deliver(usize::from(step >> 3 & 1), usize::from(step >> 4 & 3) % 3, piece(&mut octets)),
-            // What was heard before, with a change and from another address.
+            // An earlier datagram, modified and from another address.
             1..=3 => {
                 let (which, at, with) =
                     (octets.next().unwrap_or(0), octets.next().unwrap_or(0), octets.next().unwrap_or(0));
@@ -91,7 +91,7 @@ pub fn run(script: &[u8]) {
             }
             4 => pair.exchange(),
             5 => pair.now += Duration::from_millis(1 << (step >> 4)),
-            // What is on its way is lost.
+            // Datagrams in flight are lost.
             6 => pair.wire.clear(),
             _ => {
                 if let Some(session) = pair.ends[0].session(first) {
@@ -103,7 +103,7 @@ pub fn run(script: &[u8]) {
             }
         }
     }
-    // Nothing that somebody else said changed a byte, or ended what two ends that know each other have begun.
+    // No third party changed a byte, or ended a connection or handshake of the two ends.
     for _ in 0..3 {
         pair.exchange();
     }
@@ -140,7 +140,7 @@ impl Pair {
         self.ends[to].receive(self.now, Arrival { from, ecn: Ecn::NotEct }, stride, bytes, Slice::new);
     }
 
-    /// Delivers what is on its way, and takes what both ends say to that.
+    /// Delivers datagrams in flight, and collects the answers of both ends.
     fn exchange(&mut self) {
         for (from, to, bytes) in std::mem::take(&mut self.wire) {
             self.deliver(to, from, bytes);
@@ -152,7 +152,7 @@ impl Pair {
                 let next = self.ends[index].poll(self.now, &mut batch);
                 let quiet = batch.is_empty();
                 for (run, bytes) in batch.datagrams() {
-                    // To the stranger goes what he may throw away.
+                    // Datagrams to the attacker are dropped.
                     let to = HOSTS.iter().position(|host| run.destination == host.parse().unwrap());
                     if let Some(to @ 0..2) = to {
                         self.wire.push((index, to, bytes.to_vec()));

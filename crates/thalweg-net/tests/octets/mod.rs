@@ -1,4 +1,4 @@
-//! Octets as scripts for what hears from others: the bodies of fuzz targets and of tests with fixed inputs.
+//! Bytes as scripts for protocol input: the bodies of fuzz targets and of tests with fixed inputs.
 #![allow(dead_code, reason = "each fuzz target has one of them")]
 
 pub mod datagrams;
@@ -21,7 +21,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// An octet with a length and as many octets as there are of it.
+/// Reads a length byte and that many bytes.
 fn piece(octets: &mut impl Iterator<Item = u8>) -> Vec<u8> {
     let length = usize::from(octets.next().unwrap_or(0));
     octets.take(length).collect()

@@ -1,4 +1,4 @@
-//! Any scheme with any options from a peer, and any frames for it: what a session is made of is the peer's choice too.
+//! Arbitrary schemes, options and frames from a peer: the peer chooses the inputs of a session too.
 
 use thalweg_net::flow::{Registry, Scheme};
 

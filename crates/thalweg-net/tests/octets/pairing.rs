@@ -1,10 +1,10 @@
-//! Any octets as what the other end of a pairing says: nobody is paired by them, and nobody panics.
+//! Arbitrary bytes from the peer of a pairing: they neither pair nor cause a panic.
 
 use std::io::Cursor;
 use thalweg_net::identity::Identity;
 use thalweg_net::pairing::{Ends, ask, serve};
 
-/// Runs a script: an octet for the side, and what is said to it.
+/// Runs a script: a byte for the side, and its input.
 pub fn run(script: &[u8]) {
     let Some((side, said)) = script.split_first() else { return };
     let key = |number| Identity::from_secret([number; 32]).public();

@@ -1,4 +1,4 @@
-//! Any frames from a peer that was let in, to a session of any scheme.
+//! Arbitrary frames from an authenticated peer to a session of any scheme.
 
 use super::{Seeded, piece};
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use thalweg_proto::units::{Duration, Time};
 const IDS: [ConnectionId; 2] = [ConnectionId([1; 8]), ConnectionId([2; 8])];
 const HOSTS: [&str; 2] = ["192.0.2.1:1000", "203.0.113.9:9"];
 
-/// The most bytes that an application lets wait.
+/// Maximum number of unread bytes of an application.
 const MEMORY: u64 = 1 << 16;
 
 /// Secrets of a handshake, the same each time.
@@ -40,8 +40,8 @@ fn secrets() -> &'static Secrets {
     })
 }
 
-/// Runs a script. The first two octets choose the scheme and which end this is. Then each step is an octet that says what
-/// happens and, for a packet, its frames.
+/// Runs a script. The first two bytes select the scheme and the side. Each step is an opcode byte and, for a packet,
+/// its frames.
 pub fn run(script: &[u8]) {
     let Some((&scheme, rest)) = script.split_first() else { return };
     let schemes: Vec<_> = Scheme::names().collect();
@@ -96,12 +96,12 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
             _ => session.consumed(now, std::mem::take(&mut unread)),
         }
         unread += drain(&mut session, now);
-        // No flow gives an application more than it said that it keeps, but for what one PDU brings beyond.
+        // No flow delivers more than the advertised limit, except for the excess of one PDU.
         assert!(unread <= MEMORY + (1 << 16), "{unread} bytes wait");
     }
 }
 
-/// Takes what the session says and sends. The bytes that were delivered.
+/// Drains the session's events and output. Returns the number of delivered bytes.
 fn drain(session: &mut Session, now: Time) -> u64 {
     let mut delivered = 0;
     let mut batch = Batch::new();

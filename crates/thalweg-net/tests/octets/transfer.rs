@@ -1,4 +1,4 @@
-//! Any bytes as what the other side of a transfer says.
+//! Arbitrary bytes from the peer of a transfer.
 
 use std::fs;
 use std::io::{self, Cursor};
@@ -29,7 +29,7 @@ impl Drop for Place {
     }
 }
 
-/// Runs a script: its first octet says who hears the rest.
+/// Runs a script: its first byte selects the receiving side.
 pub fn run(script: &[u8]) {
     let Some((who, said)) = script.split_first() else { return };
     let said = said.to_vec();
@@ -65,7 +65,7 @@ pub fn run(script: &[u8]) {
                 &mut io::sink(),
                 &Arc::new(Progress::new()),
             );
-            // Who hears the end of what the receiver says knows what came of it.
+            // The end that reads the receiver's messages to their end knows the result.
             drop(outcome);
         }
     }

@@ -1,4 +1,4 @@
-//! Two endpoints joined by a channel that misbehaves, in simulated time: the same seed gives the same run.
+//! Two endpoints over a faulty channel in simulated time; a seed determines the run.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +37,7 @@ pub struct Channel {
     pub jitter: Duration,
     /// Larger datagrams vanish.
     pub mtu: usize,
-    /// The sender's host refuses these, and says so.
+    /// The sender's host refuses these datagrams with an error.
     pub refuses: bool,
     /// Nothing passes until then.
     pub dark_until: Time,
@@ -82,7 +82,7 @@ pub struct End {
     pub bytes_in: u64,
     /// Reads only when this is true; what is delivered waits.
     pub reads: bool,
-    /// Deals with whoever comes.
+    /// Authorises every peer.
     pub admits: bool,
     unread: u64,
 }
@@ -103,7 +103,7 @@ pub struct Pair {
     pub codepoints: [u64; 4],
     /// Datagrams that were sent, where they are wanted.
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
-    /// Somebody on the path, who sends from this address what the client sends, and is faster.
+    /// Address of an on-path attacker that copies the client's packets and is faster.
     pub thief: Option<SocketAddr>,
     /// A line that the client's datagrams pass through in place of the channel's delay, and one for the server's.
     pub bottleneck: Option<Line>,

@@ -1,4 +1,4 @@
-//! A relay in a thread of its own.
+//! Relay in a thread of its own.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::net::SocketAddr;

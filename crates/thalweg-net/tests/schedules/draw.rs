@@ -1,4 +1,4 @@
-//! Schedules of events on a path and at its ends, drawn from a seed.
+//! Random schedules of events on a path and at its ends, determined by a seed.
 
 use thalweg_net::flow::Scheme;
 use thalweg_net::impair::{DirectionSpec, Narrowing, Span};
@@ -24,8 +24,8 @@ impl Scale {
         }
     }
 
-    /// Losses in a row, in the mean. A handshake sends two datagrams a second, and so does who has heard nothing for long: a
-    /// long row is many seconds of them, and forty end a connection.
+    /// Returns the maximum mean burst length of losses. A handshake sends two datagrams per second, and so does an end
+    /// after a long silence: a long burst lasts many seconds, and forty losses end a connection.
     fn longest_burst(self) -> f64 {
         match self {
             Self::Quick => 3.0,
@@ -70,12 +70,12 @@ pub struct Schedule {
     pub actions: Vec<(Duration, Action)>,
 }
 
-/// A server that goes away says so, for half a second; the path is dark meanwhile, so that nobody hears it.
+/// Time for which a stopping server sends closes; the path is dark meanwhile, so none arrive.
 pub const RESTART: Duration = Duration::from_millis(1500);
 
 impl Schedule {
-    /// Loss to 30 %, independent or in bursts, reordering, copies, damage; blackouts of one direction or both, a path that
-    /// narrows, new addresses, a server that is started anew, clocks that jump.
+    /// Draws a schedule: loss up to 30 %, independent or in bursts, reordering, duplicates, corruption; blackouts of
+    /// one direction or both, MTU reductions, new addresses, server restarts, clock jumps.
     pub fn random(seed: u64, scale: Scale) -> Self {
         let mut draw = Stream::new(seed, "schedule", 0);
         let span = scale.span();

@@ -1,5 +1,6 @@
-//! Random schedules over real sockets, through the relay: loss, bursts, reordering, copies, damage, blackouts, narrow paths,
-//! new addresses, servers that are started anew, clocks that jump. No byte may be wrong, nothing may hang, nothing may stay.
+//! Random schedules over real sockets, through the relay: loss, bursts, reordering, duplicates, corruption, blackouts,
+//! narrow paths, new addresses, server restarts, clock jumps. No byte may be wrong, nothing may hang, and nothing may
+//! leak.
 
 #[path = "../counted/mod.rs"]
 mod counted;
@@ -53,8 +54,8 @@ fn open() -> (usize, usize) {
     (count("/proc/self/fd"), count("/proc/self/task"))
 }
 
-/// Nothing is open that was not before. A thread that was waited for takes a moment to be gone; that of the test before may have been
-/// counted as well.
+/// Checks that no file or thread leaked. A joined thread takes a moment to disappear; one of the previous test may have
+/// been counted as well.
 fn check_open(before: (usize, usize)) {
     for _ in 0..200 {
         let (files, threads) = open();
@@ -73,7 +74,7 @@ fn resident() -> usize {
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
 }
 
-/// Everything that a schedule can do was done to somebody.
+/// Checks that every kind of event occurred.
 fn check_that_all_happened(counted: &[Counted]) {
     let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
     let both = |of: fn(&thalweg_net::impair::LineStats) -> u64| {

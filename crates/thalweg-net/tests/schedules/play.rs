@@ -1,4 +1,4 @@
-//! Two ends over real sockets, a relay between them, and what a schedule does to all of it.
+//! Replay of a schedule on two ends over real sockets, with a relay between them.
 
 use crate::draw::{Action, End, Schedule};
 use crate::relay::{Running, bytes, config};
@@ -95,7 +95,7 @@ fn stats(connections: impl IntoIterator<Item = Connection>) -> Vec<SessionStats>
     connections.iter().map(Connection::stats).collect()
 }
 
-/// Every schedule has an address of this host for itself, and a port that is given to nobody who asks for any.
+/// Returns an address of this host unique to the schedule, and a port outside the ephemeral range.
 fn address(seed: u64) -> SocketAddr {
     let host = 64 + std::process::id() % 128;
     let (net, number) = (seed / 250 % 250, seed % 250);
@@ -209,8 +209,8 @@ struct Client {
 }
 
 impl Client {
-    /// Connections may end that begin before the server `is_back`: on a busy host the path is no longer dark when it goes, and
-    /// it takes in a client that it has no time for.
+    /// Connections begun before the server `is_back` may end: on a busy host the path is no longer dark when it stops,
+    /// and it accepts a client that it cannot serve.
     fn start(
         schedule: &Schedule,
         remote: SocketAddr,
@@ -249,7 +249,7 @@ impl Client {
                 resets += 1;
             }
             tell.send(resets).unwrap();
-            // The server may not have heard that all is here.
+            // The server may not know yet that all data arrived.
             let _ = left.recv();
             *watched.lock().unwrap() = None;
         });
@@ -266,7 +266,7 @@ impl Client {
     }
 }
 
-/// The server's last words may have been heard after all.
+/// The server's last packets may have arrived after all.
 fn was_restarted(why: &NetError) -> bool {
     matches!(why, NetError::Closed(Closed::Reset | Closed::Peer { .. }))
 }

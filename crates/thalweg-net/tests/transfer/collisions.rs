@@ -1,5 +1,5 @@
-//! Trees of names that are made to collide with each other and with the names of unfinished files, of one sender and of two at
-//! once, with connections that break and receivers that are killed: every file is whole, or both ends name it as failed.
+//! Trees of names made to collide with each other and with the names of unfinished files, from one sender and from two
+//! at once, with broken connections and killed receivers. Every file is complete, or both ends report it as failed.
 
 use crate::places::{Place, noise};
 use crate::{Break, Ends, Transfer, part};
@@ -90,7 +90,7 @@ fn is_named(named: &BTreeMap<String, FaultKind>, path: &Path) -> bool {
     path.ancestors().filter(|path| !path.as_os_str().is_empty()).any(|path| named.contains_key(&shown(path)))
 }
 
-/// Nothing under a final name is anything but what one of the senders has there.
+/// Checks that every file under a final name equals that of one of the senders.
 fn holds_nothing_wrong(sources: &[&Place], to: &Place) -> Result<(), TestCaseError> {
     let sources: Vec<_> = sources.iter().map(|from| things(from.path())).collect();
     for (path, thing) in things(to.path()) {
@@ -126,10 +126,10 @@ fn is_whole_or_named(
     Ok(named)
 }
 
-/// The names that the trees are made of: equal but for what file systems, people and temporary names add.
+/// Returns the names in the trees: equal except for variations by file systems, people and temporary names.
 fn names() -> Vec<OsString> {
     let long = "n".repeat(255);
-    // What the names of unfinished files of long names are made of.
+    // Name parts of unfinished files with long names.
     let of_long = part(&long);
     let cut = of_long.rsplit_once('.').and_then(|(rest, _)| rest.rsplit_once('.')).unwrap().0.to_owned();
     let names = [
@@ -168,7 +168,7 @@ fn names() -> Vec<OsString> {
     names
 }
 
-/// A thing to make: in which folder, under which name, of which kind, and which earlier file it is another name of.
+/// Entry to create: its folder, name, kind, and the earlier file to hard-link.
 type Draw = (prop::sample::Index, prop::sample::Index, u8, prop::sample::Index);
 
 fn draws(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Draw>> {
@@ -249,7 +249,7 @@ proptest! {
         holds_nothing_wrong(&[&from], &to)?;
         only_names_of_unfinished_files(&is_whole_or_named(&ends, &from, &[], &to)?)?;
         prop_assert_eq!(unfinished(to.path()), Vec::<PathBuf>::new());
-        // The names of one file are those of one file.
+        // Hard links of one file stay hard links of one file.
         let id = |place: &Place, path: &Path| fs::metadata(place.path().join(path)).ok().map(|it| (it.ino(), it.nlink()));
         for (path, thing) in things(to.path()) {
             if let Thing::File(_) = thing {

@@ -1,4 +1,4 @@
-//! Files that are at the receiver already.
+//! Files that already exist at the receiver.
 
 use crate::Transfer;
 use crate::places::Place;
@@ -19,7 +19,7 @@ fn transfer(owner: &'static str, existing: Existing) -> Transfer {
     Transfer { owner, existing, ..Transfer::default() }
 }
 
-/// Sends, and gives what was left alone, with the reason.
+/// Sends, and returns the files left alone, with reasons.
 fn left(transfer: Transfer, paths: &[PathBuf], to: &Place) -> Vec<(String, FaultKind)> {
     let ends = transfer.run(paths, to);
     ends.end();
@@ -28,7 +28,7 @@ fn left(transfer: Transfer, paths: &[PathBuf], to: &Place) -> Vec<(String, Fault
     failures.map(|failure| (failure.name, failure.fault.kind)).collect()
 }
 
-/// However new a sender says that its file is.
+/// A sender's newer time stamp makes no difference.
 #[test]
 fn a_file_is_replaced_only_for_who_sent_it() {
     let (from, to) = (Place::new("from"), Place::new("to"));
@@ -38,7 +38,7 @@ fn a_file_is_replaced_only_for_who_sent_it() {
     for (contents, time) in [("second", 2_000_000_000), ("third, older", 5)] {
         from.write("file", contents.as_bytes());
         set_time(&file, time);
-        // Somebody else may not, she may.
+        // Another sender must not replace it; the same sender may.
         assert_eq!(send("bert"), [("file".to_owned(), FaultKind::Foreign)]);
         assert_eq!(send("anna"), []);
         assert_eq!(to.read("file"), contents.as_bytes());
@@ -212,7 +212,7 @@ fn what_became_of_another_kind_is_replaced_where_the_receiver_says_so() {
     }
 }
 
-/// A device, a socket or a pipe is nobody's to replace.
+/// Devices, sockets and pipes are never replaced.
 #[test]
 fn what_is_neither_file_nor_folder_nor_link_stays() {
     let (from, to) = (Place::new("from"), Place::new("to"));
@@ -231,7 +231,7 @@ fn a_file_that_is_refused_leaves_no_empty_one() {
     let (from, to) = (Place::new("from"), Place::new("to"));
     let paths = ["a", "b"].map(|name| from.write(name, &crate::places::noise(1, 300_000)));
     let there = to.join("b");
-    // Somebody makes one of this name while the first comes.
+    // Another process creates a file of this name while the first one arrives.
     let ends =
         crate::faults::while_sending(&paths, &to, 50_000, move || fs::write(there, b"another's").unwrap());
     ends.end();

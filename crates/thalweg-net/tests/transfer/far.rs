@@ -1,4 +1,4 @@
-//! Round trips that a transfer takes, counted over streams whose bytes arrive half a round trip after they are written.
+//! Round trips of a transfer, counted over streams whose bytes arrive half a round trip after they are written.
 
 use crate::Transfer;
 use crate::places::Place;
@@ -11,8 +11,8 @@ use thalweg_net::transfer::{
     Claims, Destination, Options, Progress, Roots, Source, Target, Turns, receive, send,
 };
 
-/// Nobody has done anything for so long: both ends wait for what is on its way. A pause that the host makes longer counts
-/// as one more half, which the bounds leave room for.
+/// Idle time after which both ends are assumed to wait for data in flight. A pause of the host counts as one more half,
+/// for which the bounds leave room.
 const QUIET: Duration = Duration::from_millis(60);
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct Path {
 struct State {
     /// Half round trips so far.
     halves: u64,
-    /// Both directions: what was written, and in which half.
+    /// Data in flight in both directions, with the half of its write.
     ways: [VecDeque<(u64, Vec<u8>)>; 2],
     waits: [bool; 2],
     is_closed: [bool; 2],

@@ -1,4 +1,4 @@
-//! Files that change, vanish or may not be read; names, links and quotas; each is one file's fault, not the transfer's.
+//! Files that change, vanish or cannot be read; names, links and quotas. Each fails one file, not the transfer.
 
 use crate::places::{Place, noise};
 use crate::{Ends, Transfer, part};
@@ -20,7 +20,7 @@ fn failures(ends: &Ends, expected: &[(&str, FaultKind)]) {
     failures_among(ends, expected, expected.len() as u64);
 }
 
-/// So many failed, and these are named.
+/// Checks the number of failures and the reported names.
 #[track_caller]
 fn failures_among(ends: &Ends, expected: &[(&str, FaultKind)], failed: u64) {
     ends.end();
@@ -33,7 +33,7 @@ fn failures_among(ends: &Ends, expected: &[(&str, FaultKind)], failed: u64) {
     }
 }
 
-/// A stream that does something to the world once so many bytes have come through.
+/// Stream that runs a callback once a number of bytes has passed.
 struct Watched<R>(R, u64, Option<Box<dyn FnOnce() + Send>>);
 
 impl<R: Read> Read for Watched<R> {
@@ -62,7 +62,7 @@ pub fn while_sending(paths: &[PathBuf], to: &Place, after: u64, act: impl FnOnce
         send(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
     });
     let act = || {
-        // Times of change come in ticks: what happens now has another than what was written before.
+        // Modification times have coarse ticks: wait for a later one than that of the previous write.
         std::thread::sleep(Duration::from_millis(20));
         act();
     };
@@ -177,7 +177,7 @@ fn things_in_the_way_stay_as_they_are() {
         in_the_way.iter().map(|name| (format!("set/{name}"), FaultKind::InTheWay)).collect();
     expected.push(("set/i".to_owned(), FaultKind::InTheWay));
     let expected: Vec<_> = expected.iter().map(|(name, kind)| (&**name, *kind)).collect();
-    // What is in the two that could not be made is counted, and not named.
+    // The content of the two failed folders is counted, but not listed.
     failures_among(&ends, &expected, expected.len() as u64 + 2);
     assert_eq!(outside.names(), ["victim"]);
     assert_eq!(outside.read("victim"), b"untouched");
@@ -237,7 +237,7 @@ fn a_quota_holds_for_all_that_a_sender_has() {
     assert_eq!(Quota::of(to.path(), limits).unwrap().used(), quota.used());
 }
 
-/// No tree that a sender makes is in the way of counting what it has, which goes by paths, and by one who may read it.
+/// No tree of a sender prevents the accounting of its size, which walks paths as a user with read access.
 #[test]
 fn folders_whose_contents_are_counted_can_be_read_and_have_a_path() {
     let (from, to) = (Place::new("from"), Place::new("to"));
@@ -269,7 +269,7 @@ fn a_stream_stops_where_the_quota_does() {
     ends.sender.result.as_ref().unwrap();
     assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::Quota);
     assert!(ends.sender.report.moved.get() >= 900_000, "it came to the quota");
-    // Nobody can go on with it: it holds no room.
+    // No sender can resume it, so it reserves no room.
     assert!(to.names().is_empty() && ends.receiver.report.cut.is_none(), "{:?}", to.names());
     assert_eq!((quota.used(), Quota::of(to.path(), limits).unwrap().used()), (Bytes::ZERO, Bytes::ZERO));
 }
@@ -279,7 +279,7 @@ fn a_stream_stops_where_the_quota_does() {
 #[test]
 fn a_full_disk_is_said_to_be_one() {
     let from = Place::new("from");
-    // So long that the thread that hears of it has its turn before all is sent, however busy the host.
+    // Long enough that the notified thread runs before all is sent, even on a busy host.
     let file = from.write("file", &vec![1; 150_000_000]);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let source = Source::Paths(Roots::new(&[file]).unwrap());
@@ -295,7 +295,7 @@ fn a_sender_that_comes_back_takes_over_and_others_have_files_of_their_own() {
     let file = from.write("file", &noise(1, 2_000_000));
     let claims = Claims::default();
     let target = |owner: &str| Target::Folder(Destination::new(to.path(), claims.clone(), owner).unwrap());
-    // The old sender is gone, but its connection stands and says nothing.
+    // The old sender is gone, but its connection stays open and silent.
     let (dead, from_dead, ..) = crate::pipes(crate::Break::never());
     let (old_to_receiver, from_old, to_old, from_receiver) =
         crate::pipes(crate::Break { to_receiver: 1_000_000, ..crate::Break::never() });
@@ -319,7 +319,7 @@ fn a_sender_that_comes_back_takes_over_and_others_have_files_of_their_own() {
     }
 
     let source = || Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
-    // Nothing of what anna has sent so far is compared with what bert claims to have.
+    // None of anna's data is compared with the data that bert claims to have.
     let cut = crate::Break { to_receiver: 300_000, ..crate::Break::never() };
     let other = Transfer::broken(cut).run_to(source(), target("bert"));
     assert_eq!(other.receiver.report.resumed.get(), 0);
@@ -334,7 +334,7 @@ fn a_sender_that_comes_back_takes_over_and_others_have_files_of_their_own() {
     assert_eq!(to.names(), ["file".to_owned(), theirs]);
 }
 
-/// A stream that, when it breaks, goes on as another.
+/// Stream that continues as another one when it breaks.
 struct Then<A, B>(A, Option<B>, bool);
 
 trait ChainSilence: Sized {

@@ -1,4 +1,4 @@
-//! The things that a transfer brings across, and those that it need not.
+//! Content that a transfer carries, and content that it can skip.
 
 use crate::places::{Place, noise};
 use crate::{Break, Transfer, part};
@@ -86,7 +86,7 @@ fn contents_decide_when_asked_for() {
     for path in &paths {
         set_time(path, 77);
     }
-    // Of one size and time, so that only contents can tell.
+    // Equal size and time, so only contents differ.
     set_time(&to.join("other"), 77);
     let options = Options { checksum: true, ..Options::default() };
     let existing = Existing::Any;
@@ -137,7 +137,7 @@ fn names_of_one_case_do_not_disturb_each_other_where_they_differ() {
     assert_eq!(to.tree(), from.tree());
 }
 
-/// An output that somebody reads.
+/// Output connected to a reader.
 struct Output(Sender<Vec<u8>>);
 
 impl Write for Output {

@@ -1,4 +1,4 @@
-//! Peers that say anything.
+//! Peers that send arbitrary messages.
 
 use crate::places::Place;
 use crate::{Break, pipes};
@@ -106,13 +106,13 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(&[file(0, "a", 10), begin(0), verify(0, 1)]);
     is_refused(&[file(0, "a", 10), verify(0, 1)]);
     is_refused(&[file(0, "a", 10), begin(0), verify(u64::MAX >> 2, 1)]);
-    // Holes are within what is sent, and begin where blocks do.
+    // Holes lie within the announced size, and begin at block boundaries.
     let hole = |length| ToReceiver::Hole { length };
     is_refused(&[hole(BLOCK)]);
     is_refused(&[file(0, "a", BLOCK), begin(0), hole(BLOCK)]);
     is_refused(&[file(0, "a", 3 * BLOCK), begin(0), data(1), hole(BLOCK)]);
     is_refused(&[file(0, "a", 3 * BLOCK), begin(0), hole(2 * BLOCK), hole(BLOCK)]);
-    // Further names of what was offered as having some.
+    // Hard links of a file that was offered with further names.
     is_refused(&[further("b", 0)]);
     is_refused(&[file(0, "a", 1), further("b", 0)]);
     is_refused(&[shared("a"), further("b", 1)]);
@@ -127,7 +127,7 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(&[folder(0, "a"), file(1, "x", 1), file(1, "x", 1)]);
     is_refused(&(0..300).map(|depth| folder(depth, "d")).collect::<Vec<_>>());
     is_refused(&(0..9000).map(|number| file(0, &format!("{number:04}"), 1)).collect::<Vec<_>>());
-    // 12 folders of 250 bytes and what is in them: 3.1 kB an offer.
+    // 12 folders of 250 bytes and their content: 3.1 kB per offer.
     let deep = (0..12).map(|depth| folder(depth, &"d".repeat(250)));
     let files = (0..800).map(|number| file(12, &format!("{number:04}"), 1));
     is_refused(&deep.chain(files).collect::<Vec<_>>());
@@ -230,7 +230,7 @@ fn encoded(replies: &[ToSender]) -> Vec<u8> {
     bytes
 }
 
-/// The outcome of a sender whose receiver says this.
+/// Returns the outcome of a sender whose receiver sends these replies.
 fn sends_to(replies: &[ToSender], is_open: bool) -> Outcome {
     let from = Place::new("from");
     from.write("set/a", b"12345");
@@ -269,7 +269,7 @@ fn a_receiver_out_of_order_is_told_from_a_lost_one() {
     assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Quota));
     let result = sends_to(&[hello()], false).result;
     assert!(matches!(result, Err(Error::Interrupted(_))));
-    // Answers for what was never offered, and for a folder, do no harm.
+    // Answers for files never offered, and for a folder, do no harm.
     let strange = [hello(), ToSender::Want { id: 77 }, ToSender::Want { id: 0 }, ToSender::Stored { id: 1 }];
     let outcome = sends_to(&[&strange[..], &[ToSender::Done]].concat(), true);
     outcome.result.unwrap();
@@ -304,7 +304,7 @@ fn the_end_goes_with_the_last_contents() {
     listener.join().unwrap();
     assert!(is_heard && outcome.result.is_ok(), "{is_heard} {outcome:?}");
     assert_eq!((outcome.report.files, outcome.report.folders), (1, 1));
-    // It is over only when the receiver has said of all what became of it.
+    // The transfer ends only when the receiver has reported an outcome for everything.
     let early = sends_to(&[&before[..], &[ToSender::Done]].concat(), true).result;
     assert!(matches!(early, Err(Error::Protocol(_))), "{early:?}");
 }
@@ -318,7 +318,7 @@ fn a_receiver_that_never_stops_talking_is_cut_off() {
     assert!(matches!(result, Err(Error::Protocol(_))), "{result:?}");
 }
 
-/// A frame, mostly one that fits.
+/// Returns a frame, mostly a valid one.
 fn frame() -> impl Strategy<Value = ToReceiver> {
     let id = 0..6u64;
     let name = prop_oneof![Just("a"), Just("b"), Just("c"), Just(".."), Just("a/b")];
@@ -367,7 +367,7 @@ proptest! {
     }
 }
 
-/// A sender that waits for an answer, as honest ones do, hears the refusal while it waits.
+/// A sender that waits for an answer, as honest ones do, receives the refusal while it waits.
 #[test]
 fn who_waits_for_an_answer_is_refused_at_once() {
     let to = Place::new("to");

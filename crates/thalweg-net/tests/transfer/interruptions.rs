@@ -1,4 +1,4 @@
-//! Transfers that break at any byte, again and again, with disks that lose what was written last.
+//! Transfers interrupted repeatedly at any byte, with disks that lose the latest writes.
 
 use crate::places::{Place, noise};
 use crate::{Break, Transfer, part};
@@ -18,7 +18,7 @@ enum Damage {
     Cut(u8),
     /// A block reads as zeros from here on, in parts of 256.
     Zeros(u8),
-    /// Bytes that nobody sent follow.
+    /// Surplus bytes that no sender sent.
     Surplus(u16),
     /// The file is gone.
     Gone,
@@ -55,7 +55,7 @@ fn apply(damage: Damage, path: &Path) {
     }
 }
 
-/// A file under a final name is what the sender has, or what was there before.
+/// Checks that a file under a final name is the sender's, or the previous one.
 #[track_caller]
 fn holds_nothing_wrong(from: &Place, to: &Place, before: Option<&[u8]>) {
     let source = from.tree();
@@ -118,7 +118,7 @@ proptest! {
     }
 }
 
-/// Sends a file with a break at each of some places; whatever was received is not sent again.
+/// Sends a file with a break at each of some offsets; received data is not sent again.
 #[test]
 fn not_one_byte_is_sent_twice() {
     let (from, to) = (Place::new("from"), Place::new("to"));
@@ -167,7 +167,7 @@ fn only_the_damaged_block_is_sent_again() {
     let size = 5 * BLOCK + 777;
     let bytes = noise(1, size as usize);
     let file = from.write("file", &bytes);
-    // As a loss of power leaves it: the length is there, a page is not.
+    // State after a power failure: the length is right, but a page is missing.
     let mut left = bytes.clone();
     left[2 * BLOCK as usize + 4096..][..4096].fill(0);
     to.write(&part("file"), &left);

@@ -1,4 +1,4 @@
-//! Links, holes and what is not carried.
+//! Links, sparse files and unsupported file types.
 
 use crate::places::{Place, noise};
 use crate::{Break, Transfer};
@@ -38,7 +38,7 @@ fn symbolic_links_come_as_they_are() {
     let again = Transfer::default().run(&[from.join("set")], &to);
     again.complete();
     assert_eq!((again.sender.report.links, again.sender.report.unchanged), (0, 5));
-    // Another target takes the place of a link only where the receiver says so: links carry no mark.
+    // A link is replaced by another target only if the receiver allows it: links carry no mark of their sender.
     fs::remove_file(from.join("set/lib/libx.so")).unwrap();
     symlink("libx.so.2", from.join("set/lib/libx.so")).unwrap();
     let kept = Transfer::default().run(&[from.join("set")], &to);
@@ -177,7 +177,7 @@ fn holes_stay_holes() {
     }
 }
 
-/// Contents that an earlier transfer has left where there is a hole now are not taken for zeros.
+/// Data of an earlier transfer at the place of a hole is not mistaken for zeros.
 #[test]
 fn a_hole_takes_the_place_of_what_was_left() {
     let (from, to) = (Place::new("from"), Place::new("to"));
@@ -220,7 +220,7 @@ fn what_is_not_carried_is_counted_on_both_sides() {
     let sum = parts.iter().map(|(_, lost)| lost.counts().map(|(count, ..)| count).iter().sum::<u64>());
     assert_eq!(sum.sum::<u64>(), lost.counts().map(|(count, ..)| count).iter().sum());
     assert!(parts.iter().all(|(name, _)| name.starts_with("set")), "{parts:?}");
-    // What came from elsewhere and is sent on has a mark that is not counted.
+    // Forwarded files carry a mark that is not counted.
     let onward = Transfer::default().run(&[to.join("set/file")], &Place::new("further"));
     onward.complete();
     assert!(onward.sender.report.is_whole());
@@ -242,7 +242,7 @@ fn the_sticky_bit_of_a_folder_comes_along() {
     assert_eq!(mode(&to), mode(&from));
 }
 
-/// Blocks of zeros are the same, stored or not; what is a hole is not read: a tebibyte would take minutes.
+/// Blocks of zeros are equal, stored or not. Holes are not read: a tebibyte would take minutes.
 #[test]
 fn contents_are_compared_without_reading_holes() {
     let (from, to) = (Place::new("from"), Place::new("to"));

@@ -1,4 +1,5 @@
-//! Other users of the receiver's host: what they may do to its folder while files arrive, and what it gives them.
+//! Other users of the receiver's host: their access to its folder while files arrive, and the permissions of received
+//! files.
 
 use crate::faults::while_sending;
 use crate::places::{Place, noise};
@@ -15,8 +16,8 @@ fn mode(place: &Place, name: &str) -> u32 {
     fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o7777
 }
 
-/// A folder gives way to a link to somebody else's while a file arrives in it: whatever comes then goes to the folder that
-/// the transfer had come to, or nowhere.
+/// A local user replaces a folder by a link to another user's folder while a file arrives in it. Later data goes to the
+/// folder that the transfer opened, or nowhere.
 #[test]
 fn a_folder_that_becomes_a_link_while_files_arrive_leads_nowhere() {
     let (from, to, victim) = (Place::new("from"), Place::new("to"), Place::new("victim"));
@@ -84,7 +85,7 @@ fn nobody_else_may_write_what_comes_whatever_the_sender_says() {
     for (name, bits) in [("set", 0o755), ("set/sub", 0o750), ("set/sub/file", 0o644), ("set/tool", 0o755)] {
         assert_eq!(mode(&to, name), bits & !mask, "{name}");
     }
-    // Whoever asks for them has them, also where they are here already.
+    // With the option files keep these permissions, even if they already exist here.
     let exact = |to: &Place| {
         let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
         let target = Target::Folder(destination.with_permissions());

@@ -1,4 +1,4 @@
-//! File transfer over streams in memory that break where a test wants it.
+//! File transfer over in-memory streams that break on demand.
 
 mod collisions;
 mod existing;

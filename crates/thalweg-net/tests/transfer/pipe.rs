@@ -1,4 +1,4 @@
-//! Two byte streams in memory, which break together.
+//! Two in-memory byte streams that break together.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -62,7 +62,7 @@ impl Write for Writer {
         let count = usize::try_from(direction.left).unwrap_or(usize::MAX).min(room);
         direction.bytes.extend(&bytes[..count]);
         direction.left -= count as u64;
-        // What was written before arrives.
+        // Earlier writes are delivered.
         if direction.left == 0 {
             state.iter_mut().for_each(|direction| direction.is_broken = true);
         }

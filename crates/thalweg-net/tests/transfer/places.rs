@@ -1,4 +1,4 @@
-//! Folders of a test's own.
+//! Temporary folders of a test.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Transfers that give way to more urgent ones.
+//! Transfers that yield to more urgent ones.
 
 use crate::places::Place;
 use crate::{Break, pipes};
@@ -27,7 +27,7 @@ impl Read for Slow {
     }
 }
 
-/// A transfer of so many pieces that goes on in threads of its own.
+/// Transfer of a number of pieces that runs in threads of its own.
 struct Running {
     progress: [Arc<Progress>; 2],
     ends: [JoinHandle<(Outcome, Instant)>; 2],
@@ -108,7 +108,7 @@ fn those_of_one_priority_share() {
 #[test]
 fn the_end_of_all_turns_frees_those_that_wait() {
     let to = Place::new("freed");
-    // Nobody moves up within the test.
+    // Too long for any priority change within the test.
     let turns = Turns::new(units::Duration::from_secs(1000), units::Duration::from_millis(50));
     let patient = Running::begin(&turns, "patient", 5, 400, &to);
     let urgent = Running::begin(&turns, "urgent", 4, 3000, &to);

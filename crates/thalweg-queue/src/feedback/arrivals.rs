@@ -1,26 +1,25 @@
-//! The rate at which packets come.
+//! Arrival rate of packets.
 
 use thalweg_proto::units::{Duration, Time};
 
-/// Slots that a window is divided into.
+/// Number of slots per window.
 const SLOTS: usize = 16;
 
-/// The rate of arrivals over a sliding window of time: all bytes that came in the last window, over its length.
+/// Arrival rate over a sliding window: all bytes of the last window, divided by its length.
 ///
-/// The window moves by sixteenths, so that it costs the same at any rate: what is counted is the current slot and the
-/// sixteen before it, over the time that they cover. Before the first window has passed the rate is that of a window
-/// that began empty.
+/// The window moves in sixteenths, so its cost is independent of the rate. It counts the current slot and the previous
+/// sixteen, over the time that they cover. Before the first full window, the window counts as initially empty.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     slot: Duration,
-    /// The number of the current slot, from time zero.
+    /// Number of the current slot, from time zero.
     current: u64,
-    /// Bytes in the current slot, then in those before it.
+    /// Bytes in the current slot, then in the previous ones.
     bytes: [u64; SLOTS + 1],
 }
 
 impl Arrivals {
-    /// No arrivals, over a window of this length.
+    /// Creates an empty window of this length.
     pub fn new(window: Duration) -> Self {
         let slot = Duration::from_picos((window.as_picos() / SLOTS as u64).max(1));
         Self { slot, current: 0, bytes: [0; SLOTS + 1] }
@@ -35,13 +34,13 @@ impl Arrivals {
         self.bytes[..passed].fill(0);
     }
 
-    /// A packet came.
+    /// Counts an arriving packet.
     pub fn add(&mut self, now: Time, size: u32) {
         self.turn(now);
         self.bytes[0] += u64::from(size);
     }
 
-    /// Bytes a second.
+    /// Returns the rate, in bytes per second.
     pub fn rate(&mut self, now: Time) -> f64 {
         self.turn(now);
         let slot = self.slot.as_secs_f64();

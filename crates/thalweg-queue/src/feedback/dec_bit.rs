@@ -1,34 +1,34 @@
-//! The router of the DEC bit, binary feedback for congestion avoidance (Ramakrishnan and Jain 1988 and 1990).
+//! Router of the DEC bit: binary feedback for congestion avoidance (Ramakrishnan and Jain 1988 and 1990).
 
 use super::{DecBitSpec, Message, Outcome, Passing, Policy, View};
 use thalweg_proto::units::Time;
 
-/// Marks packets that find a line whose queue has been long on average.
+/// Marks packets at a line with a long average queue.
 ///
-/// The average is that of the number of packets at the line over the last cycle and the current one, the packet in
-/// service and packets of every kind counted. A cycle is a busy period of the line and the idle one after it
-/// (Ramakrishnan and Jain 1990, section 4.1). A packet that waits is marked if its flow listens and the average is above
-/// the threshold, which is one packet.
+/// The average covers the number of packets at the line over the previous cycle and the current one, including the
+/// packet in service and packets of every kind. A cycle is a busy period of the line and the following idle period
+/// (Ramakrishnan and Jain 1990, section 4.1). A queued packet is marked if its flow supports feedback and the average
+/// exceeds the threshold, which is one packet.
 #[derive(Clone, Debug)]
 pub struct DecBit {
     spec: DecBitSpec,
-    /// Up to when the sums go.
+    /// End time of the sums.
     now: Time,
-    /// The times at which the last cycle and the current one began.
+    /// Start times of the previous cycle and the current one.
     began: [Time; 2],
     /// Packets times picoseconds in each of them.
     area: [u128; 2],
-    /// Packets that wait.
+    /// Number of queued packets.
     waiting: u64,
 }
 
 impl DecBit {
-    /// A policy for a line that is idle.
+    /// Creates a policy for an idle line.
     pub const fn new(spec: &DecBitSpec) -> Self {
         Self { spec: *spec, now: Time::ZERO, began: [Time::ZERO; 2], area: [0; 2], waiting: 0 }
     }
 
-    /// Adds what passed since the last event. The line worked on one packet all the time, or until it was idle.
+    /// Integrates over the time since the last event. The line served one packet throughout, or until it became idle.
     fn advance(&mut self, view: &View) {
         let idle_from = view.busy_until.min(view.now).max(self.now);
         let busy = idle_from.since(self.now).as_picos();
@@ -37,7 +37,7 @@ impl DecBit {
         self.now = view.now;
     }
 
-    /// The average number of packets at the line.
+    /// Returns the average number of packets at the line.
     fn average(&self) -> f64 {
         let span = self.now.since(self.began[0]).as_picos();
         if span == 0 { 0.0 } else { (self.area[0] + self.area[1]) as f64 / span as f64 }

@@ -1,15 +1,15 @@
-//! The messages of routers to sources: policies that watch an output queue.
+//! Congestion feedback from routers to sources: policies that observe an output queue.
 //!
-//! A [`Policy`] sees every packet that comes to the line and every packet that leaves for it, after the queue's
-//! discipline has done its work, and says which messages the router sends and which packets it marks. It has no
-//! timers of its own; one that acts at intervals says so, and is called then.
+//! A [`Policy`] sees every packet that arrives at the line and every packet that leaves for it, after the queue's
+//! discipline. It decides which messages the router sends and which packets it marks. It has no timers; a policy with
+//! an interval is called periodically.
 //!
 //! - [`Seif`]: messages to all sources at once before the queue overflows, and to the owners of dropped packets (Liang
 //!   1991).
 //! - [`SourceQuench`]: a message to the source of each packet that finds the queue half full (RFC 792, RFC 896).
 //! - [`DecBit`]: a mark on packets that find a queue (Ramakrishnan and Jain 1988).
 //! - [`Rations`]: a rate for every source, at intervals (Robinson, Friedman and Steenstrup 1990).
-//! - [`Watch`] is one of the policies as a [`FeedbackSpec`] chooses.
+//! - [`Watch`] is any of these policies, selected by a [`FeedbackSpec`].
 
 mod arrivals;
 mod dec_bit;
@@ -34,83 +34,84 @@ pub use spec::{
 use crate::Limit;
 use thalweg_proto::units::{Rate, Time};
 
-/// A flow, by a number that means nothing but tells flows apart.
+/// Opaque flow identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u64);
 
-/// The source of a data packet whose flow is to hear of congestion.
+/// Source of a data packet whose flow supports feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its flow.
+    /// Flow of the packet.
     pub flow: FlowId,
-    /// The number of links that a message to it crosses.
+    /// Distance of a message to the source, in links.
     pub hops: u32,
-    /// The packet carries the mark of a router that has sent its source a message.
+    /// True if the packet carries the mark of a router that has notified its source.
     pub told: bool,
 }
 
-/// A packet that comes to a line, leaves for it or is dropped before it.
+/// Packet that arrives at a line, leaves for it or is dropped before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passing {
-    /// Its source; `None` for what nobody is told about: acknowledgements, routers' messages, flows that do not listen.
+    /// Source of the packet; `None` for packets without feedback: acknowledgements, routers' messages, flows without
+    /// support.
     pub source: Option<Source>,
-    /// Its size on the wire in bytes.
+    /// Size on the wire, in bytes.
     pub size: u32,
-    /// The sequence number of its data, where its protocol has one.
+    /// Sequence number of its data, if its protocol has one.
     pub sequence: Option<u64>,
-    /// It is a router's message itself, which no router speaks for.
+    /// True for a router's message, which causes no feedback.
     pub message: bool,
 }
 
-/// The fate of an arrival.
+/// Outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The line was free: it is in service.
+    /// In service: the line was free.
     InService,
-    /// It waits.
+    /// Queued.
     Waits,
-    /// It was dropped.
+    /// Dropped.
     Dropped,
 }
 
-/// A queue, after what happened, and its line.
+/// Queue state after an event, and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The time at which it happened.
+    /// Time of the event.
     pub now: Time,
-    /// Packets that wait, without the one in service.
+    /// Queued packets, without the one in service.
     pub packets: u64,
-    /// Their bytes.
+    /// Queued bytes.
     pub bytes: u64,
-    /// The line's rate now.
+    /// Current rate of the line.
     pub rate: Rate,
-    /// The time at which the packet that was in service before will have left, or has left: not after `now` if the
-    /// line was idle or has just become free.
+    /// Departure time of the packet previously in service; not after `now` if the line was idle or has just become
+    /// free.
     pub busy_until: Time,
 }
 
-/// A router's message to the source of a flow.
+/// Message of a router to the source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The flow that the message is for.
+    /// Flow of the message.
     pub flow: FlowId,
-    /// The sequence number of a packet of the flow that was dropped; `None` is a warning (-1 in Liang 1991).
+    /// Sequence number of a dropped packet of the flow; `None` is a warning (-1 in Liang 1991).
     pub dropped: Option<u64>,
-    /// The rate that the flow is granted, by policies that ration.
+    /// Rate granted to the flow, with policies that ration.
     pub rate: Option<Rate>,
 }
 
 impl Message {
-    /// A message without a rate.
+    /// Creates a message without a rate.
     const fn new(flow: FlowId, dropped: Option<u64>) -> Self {
         Self { flow, dropped, rate: None }
     }
 }
 
-/// A feedback policy at one output queue.
+/// Feedback policy at one output queue.
 pub trait Policy {
-    /// A packet came to the line. `dropped` are the packets that were dropped on this occasion, the arrival among them
-    /// if that is its `outcome`. Messages to send are appended to `messages`. True if the packet is to be marked.
+    /// Handles an arrival. `dropped` are the packets dropped at this event, including the arrival if that is its
+    /// `outcome`. Appends messages to `messages`. Returns true if the packet is to be marked.
     fn on_arrival(
         &mut self,
         view: &View,
@@ -120,7 +121,7 @@ pub trait Policy {
         messages: &mut Vec<Message>,
     ) -> bool;
 
-    /// A packet that had waited is in service now; `None` if the queue dropped all that it could have sent. True if the
+    /// Handles a queued packet that enters service; `None` if the queue dropped all candidates. Returns true if the
     /// packet is to be marked.
     fn on_departure(
         &mut self,
@@ -130,13 +131,13 @@ pub trait Policy {
         messages: &mut Vec<Message>,
     ) -> bool;
 
-    /// An interval has passed, where the policy has one ([`PolicySpec::interval`]).
+    /// Handles the end of an interval, if the policy has one ([`PolicySpec::interval`]).
     fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
         let _ = (view, messages);
     }
 }
 
-/// Defines the type of any policy, and passes calls on to the one that it is.
+/// Defines the type of any policy, and dispatches calls.
 macro_rules! policies {
     ($($Name:ident),*) => {
         /// Any policy.
@@ -154,7 +155,7 @@ macro_rules! policies {
 policies!(Seif, SourceQuench, DecBit, Rations);
 
 impl Watch {
-    /// The policy that `spec` describes, for an empty queue that holds no more than `limit`.
+    /// Creates the policy of `spec` for an empty queue with this limit.
     pub fn new(spec: &PolicySpec, limit: Limit) -> Self {
         match spec {
             PolicySpec::Seif(spec) => Self::Seif(Seif::new(spec, limit)),

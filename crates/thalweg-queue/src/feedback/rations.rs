@@ -12,33 +12,33 @@ use super::sources::Sources;
 use super::{Message, Outcome, Passing, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 
-/// A line is full from this utilisation on: what is wanted beyond cannot be measured.
+/// Utilisation from which on a line counts as full: demand beyond it cannot be measured.
 const FULL: f64 = 0.97;
 
-/// The least ration, so that one that has shrunk can grow again: a line that seems to be full for a million intervals has
-/// not so many sources.
+/// Minimum ration, so a small ration can grow again. A line that seems full for a million intervals does not have that
+/// many sources.
 const LEAST: f64 = 1e-6;
 
-/// Grants each source the same rate, and changes it at intervals so that the line is used to its target.
+/// Grants each source the same rate, and adjusts it at intervals to reach the target utilisation of the line.
 ///
 /// With the target `T`, the utilisation `U` of the last interval and the ration `R`, all of them shares of the line's
-/// rate, and `R = T` at the start: where the line was not full, `R <- min(T, T/U R)`. Where it was, what its sources
-/// would send is taken to be at least one ration more than the target: `R <- min(T, T/max(U, T + R) R)`. So the ration of
-/// a full line goes through `T`, `T/2`, `T/3` ...
+/// rate, and `R = T` at the start: if the line was not full, `R <- min(T, T/U R)`. If it was, the demand is assumed to
+/// exceed the target by at least one ration: `R <- min(T, T/max(U, T + R) R)`. So the ration of a full line goes
+/// through `T`, `T/2`, `T/3` ...
 #[derive(Clone, Debug)]
 pub struct Rations {
     spec: RationsSpec,
     sources: Sources,
-    /// The ration as a share of the line's rate.
+    /// Ration, as a share of the line's rate.
     ration: f64,
     /// Bytes that entered service in this interval.
     bytes: u64,
-    /// The time at which this interval began.
+    /// Start of this interval.
     since: Time,
 }
 
 impl Rations {
-    /// A policy for a line that is idle.
+    /// Creates a policy for an idle line.
     pub const fn new(spec: &RationsSpec) -> Self {
         Self {
             spec: *spec,
@@ -172,7 +172,7 @@ mod tests {
         let rate = Some(RATE.mul_f64(0.45));
         let expected = [1, 2].map(|flow| Message { flow: super::super::FlowId(flow), dropped: None, rate });
         assert_eq!(messages, expected);
-        // Who sends nothing for a routing interval is not told any more.
+        // A source without packets for a routing interval gets no more messages.
         messages.clear();
         policy.on_interval(&View { now: at(11_000), ..view(0, 0, 0) }, &mut messages);
         assert_eq!(messages, []);

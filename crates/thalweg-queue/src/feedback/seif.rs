@@ -17,27 +17,27 @@ use super::{Message, Outcome, Passing, Policy, SeifPolicy, SeifSpec, View};
 use crate::Limit;
 use thalweg_proto::units::Time;
 
-/// SEIF's router at one output queue.
+/// SEIF router at one output queue.
 ///
-/// - When its policy asks for it (a drop, a queue above the threshold, or more to come than there is room for), every
+/// - When its policy triggers (a drop, a queue above the threshold, or expected arrivals above the free buffer), every
 ///   source in the table gets a message without a number.
-/// - The owner of a dropped packet always gets a message with its number; in place of the other, not beside it.
-/// - With the filter, nobody is warned again before the queue was all right again.
+/// - The owner of a dropped packet always gets a message with its number, instead of the other message.
+/// - With the filter, there is no second warning before the congestion has ended.
 #[derive(Clone, Debug)]
 pub struct Seif {
     spec: SeifSpec,
     limit: Limit,
     sources: Sources,
-    /// Sources were warned, and the queue has not been all right since.
+    /// True if sources were warned, and the congestion has not ended since.
     warned: bool,
-    /// The dynamic policy's estimate of what comes.
+    /// Arrival-rate estimate of the dynamic policy.
     arrivals: Option<Arrivals>,
-    /// The largest packet so far: what a slot of a buffer that counts packets holds.
+    /// Largest packet so far, in bytes: the slot size of a buffer that counts packets.
     largest: u32,
 }
 
 impl Seif {
-    /// A policy for a queue that is empty and holds no more than `limit`.
+    /// Creates a policy for an empty queue with this limit.
     pub fn new(spec: &SeifSpec, limit: Limit) -> Self {
         let arrivals = match spec.policy {
             SeifPolicy::Dynamic { window, .. } => Some(Arrivals::new(window)),
@@ -47,7 +47,7 @@ impl Seif {
         Self { spec: *spec, limit, sources, warned: false, arrivals, largest: 0 }
     }
 
-    /// The queue's length less the threshold, in what the buffer is counted in. An unlimited buffer has no threshold.
+    /// Returns the queue length minus the threshold, in the unit of the buffer. An unlimited buffer has no threshold.
     fn excess(&self, view: &View) -> f64 {
         match self.limit {
             Limit::Packets(limit) => view.packets as f64 - self.spec.threshold * limit as f64,
@@ -56,7 +56,7 @@ impl Seif {
         }
     }
 
-    /// The dynamic rule (Liang 1991, section 3.2): `(lambda - mu) * dt > alpha * b`, in bytes and seconds.
+    /// Evaluates the dynamic rule (Liang 1991, section 3.2): `(lambda - mu) * dt > alpha * b`, in bytes and seconds.
     fn more_to_come(&mut self, view: &View) -> bool {
         let (SeifPolicy::Dynamic { alpha, response, .. }, Some(arrivals)) =
             (self.spec.policy, &mut self.arrivals)
@@ -76,7 +76,7 @@ impl Seif {
         (lambda - mu) * (response.as_secs_f64() + waiting) > alpha * free
     }
 
-    /// Makes the policy ready again if the queue is all right.
+    /// Re-arms the policy once the congestion has ended.
     fn recover(&mut self, view: &View) {
         if !self.warned {
             return;
@@ -91,12 +91,12 @@ impl Seif {
         }
     }
 
-    /// True for a source that messages are sent to.
+    /// Returns true for a source within reach of messages.
     fn reaches(&self, hops: u32) -> bool {
         self.spec.reach.is_none_or(|reach| hops <= reach)
     }
 
-    /// Messages to the owners of dropped packets.
+    /// Notifies the owners of dropped packets.
     fn notify_owners(&self, dropped: &[Passing], messages: &mut Vec<Message>) {
         for packet in dropped {
             if let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) {
@@ -105,7 +105,7 @@ impl Seif {
         }
     }
 
-    /// Messages to all sources but the owners of dropped packets, who have theirs.
+    /// Notifies all other sources; owners of dropped packets get their own message.
     fn warn(&mut self, now: Time, dropped: &[Passing], messages: &mut Vec<Message>) {
         self.warned = true;
         let reach = self.spec.reach;
@@ -122,7 +122,7 @@ impl Seif {
         }
     }
 
-    /// Packets that waited, or would have, were dropped.
+    /// Removes dropped packets from the table.
     fn forget(&mut self, dropped: &[Passing]) {
         for source in dropped.iter().filter_map(|packet| packet.source) {
             self.sources.leave(source.flow);
@@ -134,7 +134,7 @@ impl Seif {
     }
 }
 
-/// True if something other than messages was dropped.
+/// Returns true if something other than messages was dropped.
 fn is_loss(dropped: &[Passing]) -> bool {
     dropped.iter().any(|packet| !packet.message)
 }
@@ -153,7 +153,7 @@ impl Policy for Seif {
             arrivals.add(view.now, arrival.size);
         }
         if let Some(source) = arrival.source {
-            // One that is dropped counts as waiting until it is forgotten with the others.
+            // A dropped arrival counts as queued until it is removed with the others.
             self.sources.arrive(view.now, source, outcome != Outcome::InService);
         }
         self.forget(dropped);

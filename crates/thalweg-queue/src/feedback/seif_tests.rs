@@ -100,7 +100,7 @@ fn a_packet_that_goes_into_service_at_once_warns_nobody_but_is_in_the_table() {
 
 #[test]
 fn a_drop_is_told_to_its_owner_and_with_a_threshold_to_nobody_else() {
-    // The filter is shut after the warning; the owner hears of the drop all the same.
+    // The filter is shut after the warning; the owner is notified of the drop all the same.
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 8);
     assert_eq!(arrive(&mut policy, 2, 9), [(1, None), (2, None)]);
@@ -128,7 +128,7 @@ fn reacting_warns_the_others_of_a_drop_and_of_nothing_else() {
 
 #[test]
 fn reacting_with_the_filter_warns_the_others_once() {
-    // Until the queue is below the threshold again; owners hear of each drop.
+    // Until the queue is below the threshold again; owners are notified of each drop.
     let mut policy = seif(reacting(true));
     arrive(&mut policy, 1, 8);
     assert_eq!(overflow(&mut policy, 2, data(1, 5)), [(1, Some(5)), (2, None)]);

@@ -3,12 +3,12 @@
 use super::{Message, Outcome, Passing, Policy, QuenchSpec, View};
 use crate::Limit;
 
-/// Tells the source of each packet that finds the queue full to some share, or of each that is dropped.
+/// Notifies the source of each packet that finds the queue filled to some share, or of each dropped packet.
 ///
-/// RFC 792 has a gateway tell the source of a packet that it drops. RFC 896 (section "The source quench problem") asks
-/// it to do so well before that, and the comparisons of Liang 1991 do so when the queue is half full. There is no filter:
-/// every packet that comes while it is so full is answered. Messages carry no sequence number: a quench asks for
-/// silence, not for a packet.
+/// RFC 792 has a gateway notify the source of a packet that it drops. RFC 896 (section "The source quench problem")
+/// asks for messages well before that; the comparisons of Liang 1991 send them when the queue is half full. There is no
+/// filter: every packet that arrives at such a queue causes a message. Messages carry no sequence number: a quench asks
+/// to slow down, not for a retransmission.
 #[derive(Clone, Debug)]
 pub struct SourceQuench {
     spec: QuenchSpec,
@@ -16,7 +16,7 @@ pub struct SourceQuench {
 }
 
 impl SourceQuench {
-    /// A policy for a queue that is empty and holds no more than `limit`.
+    /// Creates a policy for an empty queue with this limit.
     pub const fn new(spec: &QuenchSpec, limit: Limit) -> Self {
         Self { spec: *spec, limit }
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_original_answers_drops_only() {
-        // The victim is the one who is told, whoever came.
+        // The owner of the dropped packet is notified, whatever packet arrived.
         let mut policy = SourceQuench::new(&QuenchSpec { on_drop: true, ..EARLY }, Limit::Packets(10));
         let full = view(0, 10, 0);
         let mut arrive = |dropped: &[Passing]| {

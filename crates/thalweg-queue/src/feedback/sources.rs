@@ -1,36 +1,36 @@
-//! The table of the sources that send through a queue.
+//! Table of the sources that send through a queue.
 
 use super::{FlowId, Source};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Time};
 
-/// The sources whose packets came to a queue in the current routing interval, or still wait in it.
+/// Sources whose packets arrived at a queue in the current routing interval, or are still queued.
 ///
-/// It is built from the packets themselves and emptied at the end of each interval, apart from the sources that have
-/// packets in the queue. It needs no timer: it is brought up to date by whoever asks it.
+/// The table is built from packets. At the end of each interval it is cleared, except for sources with queued packets.
+/// It needs no timer: each access updates it.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     interval: Duration,
-    /// The time at which the current interval ends.
+    /// End of the current interval.
     ends: Time,
     table: BTreeMap<FlowId, Known>,
 }
 
-/// The entry of a source in the table.
+/// Entry of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// Its packets that wait.
+    /// Number of its queued packets.
     pub waiting: u64,
-    /// Links to it.
+    /// Distance, in links.
     pub hops: u32,
-    /// Its latest packet carried another router's mark.
+    /// True if its latest packet carried another router's mark.
     pub told: bool,
-    /// This router has sent it a message since it was last all right.
+    /// True if this router has notified it during the current congestion.
     pub informed: bool,
 }
 
 impl Sources {
-    /// An empty table; an `interval` of zero never ends.
+    /// Creates an empty table; an `interval` of zero never ends.
     pub const fn new(interval: Duration) -> Self {
         Self { interval, ends: Time::ZERO, table: BTreeMap::new() }
     }
@@ -45,7 +45,7 @@ impl Sources {
         self.ends = Time::from_picos((past + 1).saturating_mul(self.interval.as_picos()));
     }
 
-    /// A packet of a source came, to wait or not.
+    /// Records a packet's arrival, queued or not.
     pub fn arrive(&mut self, now: Time, source: Source, waits: bool) {
         self.turn(now);
         let known = self.table.entry(source.flow).or_default();
@@ -53,19 +53,19 @@ impl Sources {
         (known.hops, known.told) = (source.hops, source.told);
     }
 
-    /// A packet that waited does so no more.
+    /// Records that a packet is no longer queued.
     pub fn leave(&mut self, flow: FlowId) {
         if let Some(known) = self.table.get_mut(&flow) {
             known.waiting = known.waiting.saturating_sub(1);
         }
     }
 
-    /// The entry of a flow's source, if the table has one.
+    /// Returns the entry of a flow's source, if any.
     pub fn get(&self, flow: FlowId) -> Option<&Known> {
         self.table.get(&flow)
     }
 
-    /// All sources, by the numbers of their flows.
+    /// Returns all sources in order of flow identifiers.
     pub fn iter(&mut self, now: Time) -> impl Iterator<Item = (FlowId, &mut Known)> {
         self.turn(now);
         self.table.iter_mut().map(|(flow, known)| (*flow, known))

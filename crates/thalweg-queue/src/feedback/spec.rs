@@ -1,27 +1,27 @@
-//! Feedback as plain data.
+//! Router feedback as plain data.
 
 use crate::SpecError;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 
-/// The way in which a router tells sources of the congestion of a queue.
+/// Congestion feedback from a router's queue to sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackSpec {
-    /// The policy that decides when a message is sent, to which sources, and what it says.
+    /// Policy for the time, destinations and content of messages.
     pub policy: PolicySpec,
-    /// The flows that are told.
+    /// Flows that receive messages.
     pub audience: Audience,
-    /// The size of a message on the wire in bytes.
+    /// Message size on the wire, in bytes.
     pub message: u32,
 }
 
-/// The flows that a router sends messages to.
+/// Flows to which a router sends messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
-    /// Those whose scheme listens to feedback of this kind.
+    /// Flows whose scheme supports this kind of feedback.
     #[default]
     Listening,
-    /// Every flow that sends data. Those that do not listen ignore what they are told.
+    /// Every flow that sends data; flows without support ignore the messages.
     All,
 }
 
@@ -38,39 +38,38 @@ pub enum PolicySpec {
     Rations(RationsSpec),
 }
 
-/// SEIF's parameters.
+/// Parameters of SEIF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeifSpec {
-    /// The occasion on which all sources are told.
+    /// Trigger for messages to all sources.
     pub policy: SeifPolicy,
-    /// The share of the buffer above which a static policy sends, and below which static and reacting policies are
-    /// ready again, 0 to 1.
+    /// Buffer share above which the static policy sends, and below which the static and reacting policies are re-armed,
+    /// 0 to 1.
     pub threshold: f64,
-    /// Once sources were told, they are not told again before the queue was all right again.
+    /// Suppresses further messages to a source until the congestion has ended.
     pub filter: bool,
-    /// The time after which the table of sources is emptied, again and again; never if zero.
+    /// Interval at which the table of sources is cleared; zero disables clearing.
     pub routing_interval: Duration,
-    /// Only sources within so many links of the router are told.
+    /// Maximum distance of notified sources from the router, in links.
     pub reach: Option<u32>,
-    /// Packets of sources that have been told are marked, and sources of marked packets are not told again by another
-    /// router.
+    /// Marks packets of notified sources; other routers do not notify sources of marked packets again.
     pub mark: bool,
 }
 
-/// The occasion on which SEIF tells all sources.
+/// Trigger of SEIF messages to all sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SeifPolicy {
-    /// A packet is dropped: congestion control.
+    /// Packet drop: congestion control.
     Reacting,
-    /// The queue is above the threshold: congestion avoidance.
+    /// Queue above the threshold: congestion avoidance.
     Static,
-    /// More is about to come than there is room for.
+    /// Expected arrivals above the free buffer.
     Dynamic {
-        /// The part of the free buffer that may fill until sources react, above 0 up to 1.
+        /// Share of the free buffer that may fill until sources react, above 0 up to 1.
         alpha: f64,
-        /// The time from a message to its effect at the router when no packets wait.
+        /// Time from a message to its effect at the router with an empty queue.
         response: Duration,
-        /// The rate of arrivals is measured over the last time of this length.
+        /// Measurement window of the arrival rate.
         window: Duration,
     },
 }
@@ -88,30 +87,30 @@ impl Default for SeifSpec {
     }
 }
 
-/// Source quench's parameters.
+/// Parameters of source quench.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuenchSpec {
-    /// The share of the buffer from which on sources are told, 0 to 1.
+    /// Buffer share from which on sources are notified, 0 to 1.
     pub threshold: f64,
-    /// Only the sources of dropped packets are told, as RFC 792 has it.
+    /// Notifies only the sources of dropped packets, as in RFC 792.
     pub on_drop: bool,
 }
 
-/// The DEC bit's parameter.
+/// Parameters of the DEC bit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecBitSpec {
-    /// Packets are marked while the average number of packets at the line is above this.
+    /// Average number of packets at the line above which packets are marked.
     pub threshold: f64,
 }
 
-/// The parameters of rations.
+/// Parameters of rations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RationsSpec {
-    /// The share of the line's rate that is to be used, above 0 up to 1.
+    /// Target utilisation of the line, above 0 up to 1.
     pub target: f64,
-    /// The time after which rations are renewed, again and again; not zero.
+    /// Renewal interval of rations; not zero.
     pub interval: Duration,
-    /// The time after which the table of sources is emptied, again and again; never if zero.
+    /// Interval at which the table of sources is cleared; zero disables clearing.
     pub routing_interval: Duration,
 }
 
@@ -134,15 +133,15 @@ impl Default for RationsSpec {
 }
 
 impl FeedbackSpec {
-    /// The default messages of a policy: of 50 bytes, to those who listen.
+    /// Returns the default messages of a policy: 50 bytes, to flows that support them.
     pub const fn new(policy: PolicySpec) -> Self {
         Self { policy, audience: Audience::Listening, message: 50 }
     }
 
-    /// Checks that a policy can be made of the specification.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// [`SpecError`] names the first value that is out of range.
+    /// Returns the first value out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         match &self.policy {
             PolicySpec::Seif(spec) => spec.check(),
@@ -160,7 +159,7 @@ impl FeedbackSpec {
 }
 
 impl PolicySpec {
-    /// The time after which the policy acts of its own accord, again and again; `None` if it never does.
+    /// Returns the timer interval of the policy; `None` if it has no timer.
     pub const fn interval(&self) -> Option<Duration> {
         match self {
             Self::Rations(spec) => Some(spec.interval),
@@ -168,7 +167,7 @@ impl PolicySpec {
         }
     }
 
-    /// The kind of feedback that a scheme must listen to, to hear the policy.
+    /// Returns the kind of feedback that a scheme must support.
     pub const fn kind(&self) -> FeedbackKind {
         match self {
             Self::Seif(_) => FeedbackKind::Seif,

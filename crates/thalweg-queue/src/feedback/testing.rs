@@ -1,4 +1,4 @@
-//! Short ways to say what a policy's test shows it.
+//! Helpers for tests of policies.
 
 use super::{FlowId, Message, Passing, Source, View};
 use thalweg_proto::units::{Rate, Time};
