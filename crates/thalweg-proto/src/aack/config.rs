@@ -1,25 +1,26 @@
-//! The parameters on which both ends of a connection agree.
+//! Parameters shared by both endpoints of a connection.
 
 use crate::units::Duration;
 
-/// The largest window in packets that is worth keeping: 10 Gbit/s over 800 ms in packets of 1 kB.
+/// Maximum useful window in packets: 10 Gbit/s over 800 ms in packets of 1 kB.
 pub const MAX_WINDOW: u32 = 1 << 20;
 
-/// The settings of a [`Transmitter`](super::Transmitter) and its [`Receiver`](super::Receiver).
+/// Configuration of a [`Transmitter`](super::Transmitter) and its [`Receiver`](super::Receiver).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The largest payload of a packet in bytes, at least 1.
+    /// Maximum payload of a packet in bytes, at least 1.
     pub segment: u32,
-    /// Packets that the transmitter keeps until they are acknowledged, and that the receiver holds, at least 1.
+    /// Maximum unacknowledged packets kept by the transmitter, and maximum packets buffered by the receiver; at least
+    /// 1.
     pub window: u32,
-    /// T_normal: how often the receiver reports while nothing is missing, above zero.
+    /// Report interval without missing packets (T_normal), above zero.
     pub normal: Duration,
-    /// T_error: how often it reports while something is missing, above zero.
+    /// Report interval with missing packets (T_error), above zero.
     pub error: Duration,
 }
 
 impl Default for Config {
-    /// The paper's values: packets of 1024 bytes with their headers, and what its section 4 finds best.
+    /// Returns the paper's values: packets of 1024 bytes including headers, and the best values of its section 4.
     fn default() -> Self {
         Self {
             segment: 1008,
@@ -31,12 +32,12 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The window; zero counts as one.
+    /// Returns the window; zero counts as one.
     pub(super) fn window(&self) -> u64 {
         u64::from(self.window.max(1))
     }
 
-    /// The time between reports; a timer must not be due when it is set, whatever the configuration.
+    /// Returns the report interval, above zero for any configuration: a timer must not be due when it is set.
     pub(super) fn interval(&self, missing: bool) -> Duration {
         let interval = if missing { self.error } else { self.normal };
         interval.max(Duration::from_picos(1))

@@ -7,17 +7,17 @@ use core::hash::Hasher;
 
 macro_rules! any_of {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
-        /// Any of the controllers that share a type of sender.
+        /// Any controller that shares the common sender type.
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each variant holds the controller of its name")]
         pub enum Any { $($Name($Held)),+ }
 
         impl Any {
-            /// The controller that `config` is for.
+            /// Creates the controller described by `config`.
             ///
             /// # Errors
             ///
-            /// It has a sender of its own.
+            /// The controller has its own sender type.
             pub fn new(config: &ControllerConfig) -> Result<Self, &CustomController> {
                 Ok(match config {
                     $(ControllerConfig::$Name(config) => Self::$Name(config.make().into()),)+
@@ -26,7 +26,7 @@ macro_rules! any_of {
             }
         }
 
-        /// Calls a method with a controller and what it was before; `$else` where that was another.
+        /// Calls a method with a controller and its former state; `$else` if that was another controller.
         macro_rules! each_before {
             ($any:expr, $before:expr, ($now:ident, $was:ident) => $body:expr, $else:expr) => {
                 match ($any, $before) {
@@ -45,11 +45,11 @@ macro_rules! any_of {
 }
 controllers!(any_of);
 
-// None of these keeps anything with a packet. One that does has a sender of its own: see [`CustomController`].
+// None of these keeps data with a packet. A controller that does has its own sender type: see [`CustomController`].
 impl Controller for Any {
     type PacketInfo = ();
 
-    // Most do nothing with it: then what it tells is not put together either.
+    // Inlined: most controllers ignore the sample, and it is then never built.
     #[inline(always)]
     fn on_sent(&mut self, sample: &SentSample) {
         each!(self, controller => controller.on_sent(sample));
@@ -124,7 +124,7 @@ impl Digest for Any {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that the common type asks the controller that it holds.
+    //! Checks that the common type forwards to the controller inside.
     use super::*;
     use crate::units::{Duration, Time};
 
@@ -168,7 +168,7 @@ mod tests {
             any.on_undo(before, &path);
             assert!((any.decision().window - 40.0).abs() < 1e-9);
         }
-        // Nobody becomes another.
+        // The controller type never changes.
         let before = other.clone();
         one.on_loss(&loss);
         let after = one.decision().window;

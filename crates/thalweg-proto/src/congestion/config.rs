@@ -1,4 +1,4 @@
-//! The configurations of controllers, and which of them a sender is to have.
+//! Configurations of controllers, and the selection of a sender's controller.
 
 use super::*;
 use crate::payload::Payload;
@@ -6,30 +6,30 @@ use crate::random::Stream;
 use crate::window::{AnySender, Carried, CustomController, Sender, SenderConfig};
 use std::sync::Arc;
 
-/// A window sender with the controller that was asked for.
+/// Window sender with the configured controller.
 #[derive(Debug)]
 pub enum MadeSender<P: Payload> {
-    /// One of those that share a type.
+    /// Sender of a controller in the shared list.
     Listed(Box<Sender<P, Any>>),
-    /// One of a type of its own.
+    /// Sender of a controller with its own sender type.
     Custom(Box<dyn AnySender<P>>),
 }
 
 macro_rules! configurations {
     (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
-        /// A controller with its configuration: one that [`Any`] has, or one with a sender of its own.
+        /// Controller with its configuration: a member of [`Any`], or one with its own sender type.
         #[derive(Clone, Debug, PartialEq)]
         pub enum ControllerConfig {
             $(
                 #[doc = concat!("The controller [`", stringify!($Name), "`](super::", stringify!($Name), ").")]
                 $Name($Config),
             )+
-            /// A controller with a sender of its own, of this crate or another.
+            /// Controller with its own sender type, of this crate or another.
             Custom(CustomController),
         }
 
         impl ControllerConfig {
-            /// The configuration, if it is one of type `C`.
+            /// Returns the configuration, if it is of type `C`.
             pub fn config<C: ConfigureController>(&self) -> Option<&C> {
                 let config: &dyn core::any::Any = match self {
                     $(Self::$Name(config) => config,)+
@@ -38,7 +38,7 @@ macro_rules! configurations {
                 config.downcast_ref()
             }
 
-            /// The controller, if it is of another crate.
+            /// Returns the controller, if it comes from another crate.
             pub fn foreign(&self) -> Option<&CustomController> {
                 let is_apart = |custom: &&CustomController| $(custom.config::<$Apart>().is_some() ||)* false;
                 self.custom().filter(|custom| !is_apart(custom))
@@ -58,7 +58,7 @@ macro_rules! configurations {
             }
         })*
 
-        /// Asks the configuration, whichever it is.
+        /// Calls a method of the configuration, whatever its type.
         macro_rules! ask {
             ($any:expr, $config:ident => $question:expr) => {
                 match $any {
@@ -72,7 +72,7 @@ macro_rules! configurations {
 controllers!(configurations);
 
 impl ControllerConfig {
-    /// The sender of a new connection, and whether its controller is one of those that share a type. The controller draws from `stream`
+    /// Creates the sender of a new connection, with a shared or its own sender type. The controller draws from `stream`
     /// if it [draws](Self::draws).
     pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> MadeSender<P> {
         match Any::new(self) {
@@ -81,27 +81,27 @@ impl ControllerConfig {
         }
     }
 
-    /// The controller, if it has a sender of its own.
+    /// Returns the controller, if it has its own sender type.
     pub fn custom(&self) -> Option<&CustomController> {
         if let Self::Custom(custom) = self { Some(custom) } else { None }
     }
 
-    /// The way in which the controller [reacts to CE](ConfigureController::ce_response).
+    /// Returns the controller's [response to CE](ConfigureController::ce_response).
     pub fn ce_response(&self) -> CeResponse {
         ask!(self, config => config.ce_response())
     }
 
-    /// The [messages that routers should send](ConfigureController::feedback) to flows of this controller.
+    /// Returns the [messages that routers should send](ConfigureController::feedback) to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         ask!(self, config => config.feedback())
     }
 
-    /// True if the controller [draws random numbers](ConfigureController::draws).
+    /// Returns true if the controller [draws random numbers](ConfigureController::draws).
     pub fn draws(&self) -> bool {
         self.custom().is_some_and(CustomController::draws)
     }
 
-    /// True if flows of this controller [need these messages](ConfigureController::needs_feedback).
+    /// Returns true if flows of this controller [need these messages](ConfigureController::needs_feedback).
     pub fn needs_feedback(&self) -> bool {
         ask!(self, config => config.needs_feedback())
     }

@@ -1,40 +1,41 @@
-//! The contract of a controller's configuration.
+//! Trait of controller configurations.
 
 use super::{Controller, FeedbackKind};
 use crate::Ecn;
 use crate::random::Stream;
 use core::fmt::Debug;
 
-/// The way in which a controller reacts to CE.
+/// Response of a controller to CE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CeResponse {
-    /// It does not: its data is Not-ECT.
+    /// No response: data is Not-ECT.
     #[default]
     None,
-    /// As to a loss, at most once for each window of data ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks. Its data
-    /// is ECT(0) where the [sender](crate::window::SenderConfig::ecn) is told to use ECN.
+    /// Same response as to a loss, at most once per window of data ([`LossKind::Mark`](super::LossKind::Mark)), as RFC
+    /// 3168 requires. Data is ECT(0) if the [sender](crate::window::SenderConfig::ecn) is configured to use ECN.
     AsToLoss,
-    /// By the marks in samples of acknowledgements, in a way of its own. Its data always has this codepoint.
+    /// Controller-specific response to the marks in acknowledgement samples. Data always has this codepoint.
     Own(Ecn),
 }
 
-/// The configuration of a controller, of this crate or another: all that there is to know of it before it is made.
+/// Configuration of a controller, of this crate or another, with its static properties.
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The controller.
     type Controller: Controller<PacketInfo: Send> + Debug + Send + 'static;
 
-    /// The name, in errors and of the scheme that has it.
+    /// Name in errors, and of the scheme with this controller.
     const NAME: &'static str;
 
-    /// The same for a controller whose name is known only while the program runs.
+    /// Returns the name, for a controller whose name is known only at run time.
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
-    /// The controller of a new connection, which has seen nothing.
+    /// Creates the controller of a new connection, in its initial state.
     fn make(&self) -> Self::Controller;
 
-    /// True if controllers draw random numbers: those of simulated flows [from a stream](Self::make_drawing) of their own.
+    /// Returns true if controllers draw random numbers: in simulated flows, [from a stream](Self::make_drawing) of
+    /// their own.
     fn draws(&self) -> bool {
         false
     }

@@ -21,9 +21,9 @@ use super::{
 };
 use crate::units::Time;
 
-/// The least threshold in segments.
+/// Minimum ssthresh, in segments.
 const MIN_THRESHOLD: f64 = 2.0;
-/// Linux' growth in a round trip while no loss has told where the path ends.
+/// Minimum growth per round trip before the first loss, as in Linux.
 const FIRST_GROWTH: f64 = 0.05;
 
 /// The configuration of [`Cubic`].
@@ -35,15 +35,15 @@ pub struct CubicConfig {
     pub initial_threshold: f64,
     /// The scale of the cubic function (0.4 in the RFC).
     pub c: f64,
-    /// The share of the window that a loss leaves (0.7 in the RFC).
+    /// Multiplicative-decrease factor after a loss (0.7 in the RFC).
     pub beta: f64,
-    /// Give up part of the window to newcomers when it stopped growing below its last maximum.
+    /// Fast convergence: gives up part of the window to new flows if it stopped growing below its last maximum.
     pub fast_convergence: bool,
-    /// The sign that ends the first slow start (RFC 9438, section 4.10).
+    /// Signal that ends the first slow start (RFC 9438, section 4.10).
     pub slow_start_exit: SlowStartExit,
-    /// The share of the window that a mark leaves in congestion avoidance (beta_ecn of RFC 8511); without, as a loss.
+    /// Decrease factor after a mark in congestion avoidance (beta_ecn of RFC 8511); `None` uses that of a loss.
     pub ecn_beta: Option<f64>,
-    /// The share of the window that a loss or a mark leaves that ends slow start; without, as later ones.
+    /// Decrease factor after the loss or mark that ends slow start; `None` uses that of later ones.
     pub slow_start_beta: Option<f64>,
 }
 
@@ -59,21 +59,21 @@ pub struct Cubic {
     fast_convergence: bool,
     /// The window grows by [`FIRST_GROWTH`] at least until the first loss.
     grows_first: bool,
-    /// The window just before the last loss, or less by fast convergence.
+    /// Window just before the last loss, reduced by fast convergence.
     w_max: f64,
     /// The window just before the last loss.
     prior: f64,
-    /// The time at which the current growth began; `None` until the first acknowledgement in congestion avoidance.
+    /// Start of the current growth epoch; `None` until the first acknowledgement in congestion avoidance.
     epoch: Option<Time>,
     /// Seconds from the epoch until the window is back at `w_max`.
     k: f64,
-    /// The window that NewReno with the same average would have (section 4.3).
+    /// Window of NewReno with the same average (W_est, section 4.3).
     reno: f64,
     exit: ExitWatch,
 }
 
 impl Cubic {
-    /// Starts as `config` says.
+    /// Creates the controller described by `config`.
     pub fn new(config: &CubicConfig) -> Self {
         let initial_window = config.initial_window.max(1.0);
         Self {
@@ -107,13 +107,13 @@ impl Cubic {
         now
     }
 
-    /// Section 4.2, figure 1, `seconds` after the epoch.
+    /// Returns the window `seconds` after the epoch (section 4.2, figure 1).
     fn curve(&self, seconds: f64) -> f64 {
         let t = seconds - self.k;
         self.c * t * t * t + self.w_max
     }
 
-    /// An acknowledgement in slow start, at which the window may grow or not.
+    /// Handles an acknowledgement in slow start; `may_grow` permits growth.
     fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
         match self.exit.on_ack(sample, self.window) {
             Step::Grow(growth) if may_grow => self.window += growth,
@@ -137,7 +137,7 @@ impl Cubic {
         if self.curve(t) < self.reno {
             self.window = self.window.max(self.reno);
         } else {
-            // Section 4.4: where the curve will be a round trip from now, at most half as much again.
+            // Section 4.4: the value of the curve one round trip from now, at most 1.5 times the window.
             let target = self.curve(t + sample.path.smoothed_rtt.as_secs_f64());
             let target = target.clamp(self.window, 1.5 * self.window);
             self.window += (target - self.window) / self.window * acked;
@@ -159,7 +159,7 @@ impl Controller for Cubic {
             self.avoid_congestion(sample);
         }
         if sample.app_limited && !sample.recovering {
-            // Section 5.8: time in which the window is not used is not time to grow in.
+            // Section 5.8: time in which the window is not used does not count as growth time.
             self.epoch = None;
         }
     }
@@ -171,7 +171,7 @@ impl Controller for Cubic {
             self.window = 1.0;
             return;
         }
-        // Section 4.7: a window that stopped below its last maximum leaves room to newcomers.
+        // Section 4.7: a window that stopped below its last maximum leaves capacity to new flows.
         self.w_max = if self.fast_convergence && self.window < self.w_max {
             self.window * (1.0 + self.beta) / 2.0
         } else {
@@ -179,7 +179,8 @@ impl Controller for Cubic {
         };
         self.prior = self.window;
         self.epoch = None;
-        // Section 4.6: of what is outstanding, for a mark as for a loss unless RFC 8511 applies; section 4.8 for the time-out.
+        // Section 4.6: decrease from the outstanding data, for a mark as for a loss unless RFC 8511 applies; section
+        // 4.8 for the time-out.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
         let beta = self.betas.of(sample.kind, self.window < self.threshold);
         self.threshold = (outstanding * beta).max(MIN_THRESHOLD);
@@ -187,7 +188,7 @@ impl Controller for Cubic {
             LossKind::Duplicates | LossKind::Mark => self.window = self.threshold,
             LossKind::Timeout => {
                 self.window = 1.0;
-                // Section 4.8: the next growth starts at K = 0 with the window that slow start leaves as the maximum.
+                // Section 4.8: the next epoch starts at K = 0, with the window at the end of slow start as W_max.
                 self.w_max = 0.0;
             }
         }

@@ -99,7 +99,7 @@ pub struct RateSample {
 }
 
 impl RateSample {
-    /// The delivery rate in bytes a second (RS.delivery_rate); `None` where it is not reliable.
+    /// Returns the delivery rate in bytes per second (RS.delivery_rate); `None` if unreliable.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let seconds = self.interval.as_secs_f64();
         (!self.unreliable && seconds > 0.0).then(|| self.delivered as f64 / seconds)
@@ -120,7 +120,7 @@ pub struct Sampler {
     app_limited: u64,
     /// The bytes found lost so far (C.lost).
     lost: u64,
-    /// The bytes of them that a sample has told of.
+    /// Lost bytes already reported in a sample.
     told: u64,
     /// A round trip ends with a packet that left when so much had been delivered (BBR.next_round_delivered).
     round_end: u64,
@@ -128,32 +128,32 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// The bytes delivered so far.
+    /// Returns the bytes delivered so far.
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// The bytes found lost so far, each time that a segment is.
+    /// Returns the bytes lost so far; a segment counts each time it is lost.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The number of packet-timed round trips so far (BBR.round_count).
+    /// Returns the number of packet-timed round trips so far (BBR.round_count).
     pub const fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// True while what is in flight was limited by the application.
+    /// Returns true while the data in flight was limited by the application.
     pub const fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 
-    /// A round trip begins with the packets that leave from now on.
+    /// Starts a round trip with the next packet sent.
     pub const fn start_round(&mut self) {
         self.round_end = self.delivered;
     }
 
-    /// A packet leaves: the stamp to keep with it.
+    /// Handles the transmission of a packet and returns the stamp to keep with it.
     pub fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         let now = sample.path.now;
         if sample.path.in_flight_bytes == 0 {
@@ -170,7 +170,7 @@ impl Sampler {
         }
     }
 
-    /// Data was acknowledged, and this is the stamp of the newest packet of it: the sample.
+    /// Handles an acknowledgement with the stamp of the newest packet acknowledged, and returns the rate sample.
     pub fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) -> RateSample {
         let now = sample.path.now;
         self.delivered += sample.acked_bytes;
@@ -202,12 +202,12 @@ impl Sampler {
         }
     }
 
-    /// A packet is lost.
+    /// Handles the loss of a packet.
     pub const fn on_packet_lost(&mut self, sample: &LostSample) {
         self.lost += sample.bytes as u64;
     }
 
-    /// A mark of the network counts as the loss of `bytes`.
+    /// Counts an ECN mark as the loss of `bytes`.
     pub const fn on_marked(&mut self, bytes: u64) {
         self.lost += bytes;
     }
@@ -223,7 +223,7 @@ impl Sampler {
         }
     }
 
-    /// Samples of the `in_flight` bytes that are in flight say nothing of the path (MarkConnectionAppLimited).
+    /// Marks the samples of the `in_flight` bytes as application-limited (MarkConnectionAppLimited).
     pub fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }

@@ -1,4 +1,4 @@
-//! The end of slow start: what other than the threshold and a loss may end it, for controllers that have one.
+//! Slow-start exit: signals other than ssthresh and loss that may end slow start.
 
 use super::AckSample;
 use super::ack_train::AckTrain;
@@ -6,7 +6,7 @@ use super::hystart::Hystart;
 use super::search::Search;
 use super::step::Step;
 
-/// The sign by which the first slow start of a connection ends, beside its threshold and any loss.
+/// Signal that ends the first slow start of a connection, besides ssthresh and loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowStartExit {
     /// None: the queue overflows (RFC 5681).
@@ -21,11 +21,11 @@ pub enum SlowStartExit {
     Search,
 }
 
-/// The watch over a slow start.
+/// Slow-start exit detector.
 #[derive(Clone, Debug)]
 pub(super) enum ExitWatch {
-    /// There is none, or slow start was left once: later ones end at the threshold, which is known by then (RFC 9406, section
-    /// 4.3).
+    /// Inactive: none configured, or the first slow start has ended. Later ones end at ssthresh, known by then (RFC
+    /// 9406, section 4.3).
     Off,
     Hystart(Box<Hystart>),
     AckTrain(Box<AckTrain>),
@@ -33,7 +33,7 @@ pub(super) enum ExitWatch {
 }
 
 impl ExitWatch {
-    /// The watch that `exit` asks for.
+    /// Creates the detector for `exit`.
     pub fn new(exit: SlowStartExit) -> Self {
         match exit {
             SlowStartExit::Loss => Self::Off,
@@ -43,8 +43,8 @@ impl ExitWatch {
         }
     }
 
-    /// An acknowledgement in slow start with this window, of the kind that lets the window grow or not: what there is to learn is
-    /// learnt of any.
+    /// Handles an acknowledgement in slow start with this window, whether or not it permits growth: every
+    /// acknowledgement updates the detector.
     #[inline]
     pub fn on_ack(&mut self, sample: &AckSample, window: f64) -> Step {
         match self {
@@ -55,7 +55,7 @@ impl ExitWatch {
         }
     }
 
-    /// Slow start is over, for whatever reason.
+    /// Ends detection: slow start is over, for any reason.
     pub fn end(&mut self) {
         *self = Self::Off;
     }

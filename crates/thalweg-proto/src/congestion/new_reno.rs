@@ -25,9 +25,9 @@ use super::{
     SlowStartExit,
 };
 
-/// The share of the window that a loss leaves (RFC 5681, equation 4).
+/// Multiplicative-decrease factor after a loss (RFC 5681, equation 4).
 const BETA: f64 = 0.5;
-/// The least threshold in segments (RFC 5681, equation 4).
+/// Minimum ssthresh, in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: f64 = 2.0;
 
 /// The configuration of [`NewReno`].
@@ -37,11 +37,11 @@ pub struct NewRenoConfig {
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
     pub initial_threshold: f64,
-    /// The sign that ends the first slow start.
+    /// Signal that ends the first slow start.
     pub slow_start_exit: SlowStartExit,
-    /// The share of the window that a mark leaves in congestion avoidance (beta_ecn of RFC 8511); without, as a loss.
+    /// Decrease factor after a mark in congestion avoidance (beta_ecn of RFC 8511); `None` uses that of a loss.
     pub ecn_beta: Option<f64>,
-    /// The share of the window that a loss or a mark leaves that ends slow start; without, as later ones.
+    /// Decrease factor after the loss or mark that ends slow start; `None` uses that of later ones.
     pub slow_start_beta: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// Starts as `config` says.
+    /// Creates the controller described by `config`.
     pub fn new(config: &NewRenoConfig) -> Self {
         let initial_window = config.initial_window.max(1.0);
         let threshold = config.initial_threshold.max(MIN_THRESHOLD);
@@ -69,14 +69,14 @@ impl NewReno {
         }
     }
 
-    /// Goes on in congestion avoidance with a smaller window.
+    /// Continues in congestion avoidance with a smaller window.
     pub(super) fn reduce_to(&mut self, window: f64) {
         self.threshold = window.max(MIN_THRESHOLD);
         self.window = self.threshold;
         self.exit.end();
     }
 
-    /// An acknowledgement in slow start, at which the window may grow or not.
+    /// Handles an acknowledgement in slow start; `may_grow` permits growth.
     fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
         match self.exit.on_ack(sample, self.window) {
             // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
@@ -101,14 +101,14 @@ impl Controller for NewReno {
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
-        // RFC 5681, equation 4: half of what is outstanding, not of the window, which may not have been used.
+        // RFC 5681, equation 4: half of the outstanding data, not of the window, which may be unused.
         if !sample.repeated {
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
             let beta = self.betas.of(sample.kind, self.window < self.threshold);
             self.threshold = (outstanding * beta).max(MIN_THRESHOLD);
         }
         self.window = match sample.kind {
-            // RFC 3168, section 6.1.2: after a mark as after a loss, to the threshold.
+            // RFC 3168, section 6.1.2: the window falls to ssthresh after a mark as after a loss.
             LossKind::Duplicates | LossKind::Mark => self.threshold,
             LossKind::Timeout => 1.0,
         };

@@ -1,49 +1,50 @@
-//! The events of a sender between two decisions, added up: for controllers that decide once a round trip, or outside.
+//! Sender events between two decisions, accumulated for external controllers and for those that decide once per round
+//! trip.
 //!
-//! An [`Observer`] is told what a controller is told, and keeps a [`Stamp`] with every packet.
+//! An [`Observer`] receives the same events as a controller, and keeps a [`Stamp`] with every packet.
 
 use super::delivery::{Sampler, Stamp};
 use super::{AckSample, LostSample, Path, SentSample};
 use crate::units::{Duration, Time};
 
-/// The events of a span of time.
+/// Events in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The end of the span.
+    /// End of the interval.
     pub now: Time,
-    /// The length of the span.
+    /// Length of the interval.
     pub span: Duration,
-    /// Packets sent, for the first time and again.
+    /// Packets sent, including retransmissions.
     pub sent: u64,
-    /// Packets newly known to have arrived.
+    /// Packets newly acknowledged.
     pub acked: u64,
     /// Their payload in bytes.
     pub acked_bytes: u64,
-    /// Packets found lost, each time that one is.
+    /// Packets detected as lost, counted each time.
     pub lost: u64,
     /// Their payload in bytes.
     pub lost_bytes: u64,
     /// Packets that arrived with CE.
     pub ce: u64,
-    /// The mean of the round-trip times that were measured; `None` where none was.
+    /// Mean of the measured round-trip times; `None` without a measurement.
     pub rtt: Option<Duration>,
     /// The smoothed round-trip time; `None` before the first.
     pub smoothed_rtt: Option<Duration>,
     /// The shortest round-trip time since the beginning; `None` before the first.
     pub min_rtt: Option<Duration>,
-    /// The newest sample of the delivery rate in bytes a second; `None` before the first that is reliable.
+    /// Newest delivery-rate sample in bytes per second; `None` before the first reliable one.
     pub delivery_rate: Option<f64>,
     /// The payload in flight at the end, in bytes.
     pub in_flight_bytes: u64,
     /// The segment size in bytes.
     pub segment: u32,
-    /// Nothing of it says anything about the path's capacity: the window was not the limit at any acknowledgement.
+    /// The window was not the limit at any acknowledgement: the interval says nothing about the path's capacity.
     pub app_limited: bool,
-    /// Losses were being repaired, or suspected, at the newest acknowledgement.
+    /// Loss recovery was in progress, or a loss suspected, at the newest acknowledgement.
     pub recovering: bool,
 }
 
-/// Adds up the events of a sender.
+/// Accumulator of a sender's events.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     sampler: Sampler,
@@ -54,10 +55,10 @@ pub struct Observer {
     lost: u64,
     lost_bytes: u64,
     ce: u64,
-    /// The sum of the round-trip times, and how many they are.
+    /// Sum of the round-trip times, and their number.
     rtts: Duration,
     measured: u64,
-    /// Acknowledgements, and those of them at which the window was the limit.
+    /// Number of acknowledgements, and of those at which the window was the limit.
     acks: u64,
     full: u64,
     delivery_rate: Option<f64>,
@@ -69,7 +70,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// A packet leaves: the stamp to keep with it.
+    /// Handles the transmission of a packet and returns the stamp to keep with it.
     pub fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         self.sent += 1;
         self.in_flight_bytes = sample.path.in_flight_bytes + u64::from(sample.bytes);
@@ -77,7 +78,8 @@ impl Observer {
         self.sampler.on_sent(sample)
     }
 
-    /// Data was acknowledged, and this is the stamp of the newest packet of it. True if a packet-timed round trip ends with it.
+    /// Handles an acknowledgement with the stamp of the newest packet acknowledged. Returns true if a packet-timed
+    /// round trip ends with it.
     pub fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) -> bool {
         let delivery = self.sampler.on_ack(sample, stamp);
         self.acked += u64::from(sample.acked);
@@ -96,7 +98,7 @@ impl Observer {
         delivery.round_start
     }
 
-    /// A packet is lost.
+    /// Handles the loss of a packet.
     pub const fn on_packet_lost(&mut self, sample: &LostSample) {
         self.sampler.on_packet_lost(sample);
         self.lost += 1;
@@ -104,12 +106,12 @@ impl Observer {
         self.in_flight_bytes = sample.path.in_flight_bytes.saturating_sub(sample.bytes as u64);
     }
 
-    /// The application has nothing more to send, under a window of so many segments.
+    /// Handles an idle application, under a window of `window` segments.
     pub fn on_app_limited(&mut self, path: &Path, window: f64) {
         self.sampler.on_app_limited(path, window);
     }
 
-    /// The state of the path, which samples of losses have, too.
+    /// Takes the state of the path, present in loss samples too.
     pub fn follow(&mut self, path: &Path) {
         self.smoothed_rtt = Some(path.smoothed_rtt).filter(|rtt| !rtt.is_zero());
         self.min_rtt = Some(path.min_rtt).filter(|rtt| *rtt < Duration::MAX);
@@ -117,7 +119,7 @@ impl Observer {
         self.segment = path.segment;
     }
 
-    /// The events from the beginning of the span to now.
+    /// Returns the events from the start of the interval to `now`.
     pub fn observe(&self, now: Time) -> Observation {
         Observation {
             now,
@@ -139,7 +141,7 @@ impl Observer {
         }
     }
 
-    /// A new span begins: nothing has happened in it. What is known of the path stays.
+    /// Starts a new interval without events; the state of the path is kept.
     pub fn begin(&mut self, now: Time) {
         *self = Self {
             begun: now,

@@ -9,7 +9,7 @@
 
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 
-/// The way in which the window grows in congestion avoidance.
+/// Window growth in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Growth {
     /// By a fraction of a segment for each acknowledgement, while the window is used (Jacobson 1988, section 3).
@@ -23,7 +23,7 @@ pub enum Growth {
     },
 }
 
-/// The least threshold in segments.
+/// Minimum ssthresh, in segments.
 const MIN_THRESHOLD: f64 = 2.0;
 
 /// The configuration of [`SlowStart`].
@@ -48,7 +48,7 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    /// Starts as `config` says.
+    /// Creates the controller described by `config`.
     pub fn new(config: &SlowStartConfig) -> Self {
         Self {
             window: config.initial_window.max(1.0),

@@ -13,13 +13,13 @@ pub struct TimerConfig {
     pub poll: Duration,
     /// `Timer_KEEP-ALIVE`: between POLLs while none is. More than a round trip and than `poll`.
     pub keep_alive: Duration,
-    /// `Timer_NO-RESPONSE`: a silent peer is given up. More than a round trip, `poll` and `keep_alive`.
+    /// `Timer_NO-RESPONSE`: time-out for a silent peer. More than a round trip, `poll` and `keep_alive`.
     pub no_response: Duration,
-    /// `Timer_IDLE`: between spells of keep-alive. Much more than `keep_alive`.
+    /// `Timer_IDLE`: between keep-alive phases. Much more than `keep_alive`.
     pub idle: Duration,
 }
 
-/// The event that widens the window that a receiver grants: VR(MR).
+/// Event that advances the receive window: VR(MR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credit {
     /// Each delivery, by one message: the window slides by itself.
@@ -28,26 +28,25 @@ pub enum Credit {
     User,
 }
 
-/// The parameters of one end. Values out of range are brought into it when an engine is made.
+/// Parameters of one endpoint. Out-of-range values are clamped when an engine is created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The longest message unit in octets, 0 to 65528 (k).
+    /// Maximum message unit in octets, 0 to 65528 (k).
     pub k: u32,
-    /// The longest SSCOP-UU in octets, 0 to 65524 (j).
+    /// Maximum SSCOP-UU in octets, 0 to 65524 (j).
     pub j: u32,
-    /// The most times that a BGN, END, RS or ER is sent, the first time included; at least 1.
+    /// Maximum transmissions of a BGN, END, RS or ER, including the first; at least 1.
     pub max_cc: u32,
-    /// A POLL goes out after so many SDs, whatever the timer says; at least 1.
+    /// Maximum SDs between POLLs, regardless of the timer; at least 1.
     pub max_pd: u32,
-    /// The most elements that the list of a STAT has: odd, 3 to 16379.
+    /// Maximum list elements of a STAT: odd, 3 to 16379.
     pub max_stat: u32,
-    /// The SDs that the receiver accepts at the start: 1 to 2^23 - 1, so that an old number is never taken for a new
-    /// one.
+    /// Initial receive window in SDs: 1 to 2^23 - 1, so that an old number is never mistaken for a new one.
     pub window: u32,
-    /// The event that widens the window afterwards.
+    /// Event that advances the window afterwards.
     pub credit: Credit,
-    /// The most SDs that the sender keeps unacknowledged, whatever the peer grants: 1 to 2^23 - 1. A bound of our own
-    /// on memory.
+    /// Maximum unacknowledged SDs kept by the sender, regardless of the peer's credit: 1 to 2^23 - 1. A memory limit
+    /// that the Recommendation does not define.
     pub buffer: u32,
     /// The durations of the timers, each at least a picosecond.
     pub timers: TimerConfig,

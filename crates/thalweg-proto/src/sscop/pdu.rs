@@ -1,18 +1,18 @@
-//! The PDUs that two ends of SSCOP exchange (Q.2110, clause 7).
+//! PDUs of SSCOP (Q.2110, clause 7).
 
 use super::Number;
 use super::rate::RateField;
 use crate::payload::Payload;
 
-/// The longest list of a STAT.
+/// Maximum number of list elements in a STAT.
 pub const MAX_ELEMENTS: usize = 16_380;
 
-/// The side that releases a connection, user or SSCOP: the source bit of END.
+/// Originator of a release, user or SSCOP: the source bit of END.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The user asked for it.
+    /// Release requested by the user.
     User,
-    /// SSCOP itself gave the connection up.
+    /// Release by SSCOP itself.
     Sscop,
 }
 
@@ -20,9 +20,9 @@ pub enum Source {
 /// `uu` is SSCOP-UU, a user's few octets with no promise to arrive; none and an empty one are the same on the wire.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Pdu<P> {
-    /// BGN, begin: asks for a connection.
+    /// BGN, begin: requests a connection.
     Bgn {
-        /// The connection sequence number, which tells a repetition from a new request.
+        /// Connection sequence number; distinguishes a repetition from a new request.
         sq: u8,
         /// The first SD that the sender of this will not accept.
         mr: Number,

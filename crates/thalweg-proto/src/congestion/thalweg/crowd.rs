@@ -1,30 +1,31 @@
-//! A queue that stays long whatever this flow does: losses are congestion then.
+//! Detection of many flows: a queue stays long whatever this flow does, and losses are then congestion.
 //!
-//! A trial asks whether losses depend on this flow's rate. Where many share a path none of them does for any one flow: all would hold the
-//! path to lose what all of them together lose, and none would give way. The queue tells the two apart, since losses of a path leave it
-//! as short as flows want it.
+//! A loss probe tests whether losses depend on this flow's rate. With many flows on a path they do not depend on any
+//! single flow: each flow would attribute all losses to the path, and none would yield. The queue distinguishes the two
+//! cases: random losses leave it at the flows' target.
 
 use super::Thalweg;
 use super::hold::LONG;
 use super::loss::Tally;
 
-/// Round trips of a long queue after which it is held to stay.
+/// Round trips with a long queue before it counts as persistent.
 const PATIENCE: u32 = 3;
-/// The share of the shortest round trip below which a queue is no crowd's: one flow on a long way makes such a queue, and takes more than
-/// these round trips to empty it. Flows of a crowd are slow, so that twice the queue that they ask for is longer.
+/// Minimum queue that indicates many flows, as a share of the shortest round-trip time. A single flow on a long path
+/// causes shorter queues, and needs more than these round trips to drain them. Many flows are slow flows; twice their
+/// queue target is longer.
 const SHORTEST: f64 = 0.0625;
-/// The share of the longest queue of these round trips below which it goes away by itself.
+/// Share of the longest queue of these round trips below which the queue drains by itself.
 const SHRINKS: f64 = 0.8;
-/// The share of packets that a path is believed to lose beside such a queue, as BBR's bound for losses of congestion.
+/// Maximum packet-loss rate attributed to the path beside such a queue, as BBR's bound for congestion losses.
 pub(super) const BELIEVED: f64 = 0.02;
-/// The share of what arrives in a round trip that is taken away where more is lost; as CUBIC's (RFC 9438, section 4.6).
+/// Reduction after excess losses, as a share of the data arriving in a round trip; as CUBIC's (RFC 9438, section 4.6).
 const CUT: f64 = 0.3;
-/// Packets after which what was counted of losses weighs half.
+/// Number of packets after which the loss counts are halved.
 const MEMORY: f64 = 200.0;
-/// The least window in segments: usually, and in a crowd, as CUBIC's (RFC 5681, section 3.1).
+/// Minimum window, in segments: by default, and among many flows, as CUBIC's (RFC 5681, section 3.1).
 const LEAST: (f64, f64) = (4.0, 2.0);
 
-/// The knowledge of a queue that stays, and what was lost of late.
+/// State of a persistent queue, and recent losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crowd {
     rounds: u32,
@@ -33,7 +34,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// A round trip ended in which the queueing delay was so many seconds, which is longer than it should be if `is_long` says so.
+    /// Records a round trip with this queueing delay in seconds; `is_long` marks a delay above the target.
     fn watch(&mut self, queueing: f64, is_long: bool) {
         if !is_long || queueing < SHRINKS * self.longest {
             self.rounds = u32::from(is_long);
@@ -44,31 +45,31 @@ impl Crowd {
         }
     }
 
-    /// True while the queue stays.
+    /// Returns true while the queue persists.
     pub fn is_there(self) -> bool {
         self.rounds >= PATIENCE
     }
 
-    /// The least window in segments. Four let a path that loses much be told by what comes after a loss; where many share a path that may
-    /// be more than it holds.
+    /// Returns the minimum window in segments. Four allow loss detection by later arrivals on a lossy path; many flows
+    /// on a path may together exceed its capacity with that.
     fn least(self) -> f64 {
         if self.is_there() || self.recent.is_hopeless() { LEAST.1 } else { LEAST.0 }
     }
 
-    /// The share of packets that the path is believed to lose at most, beside what is known of it.
+    /// Returns the maximum loss rate attributed to the path, in addition to its known loss rate.
     pub fn believes(self) -> f64 {
         if self.is_there() { BELIEVED } else { f64::INFINITY }
     }
 }
 
 impl Thalweg {
-    /// The least window in bytes.
+    /// Returns the minimum window in bytes.
     pub(super) fn least(&self) -> f64 {
         self.told.least(self.crowd.least()) * self.segment
     }
 
-    /// A round trip ended with these losses: looks whether the queue is one that stays, beside the shortest delay that was seen for long, since the
-    /// shortest of a few seconds is soon that of a full queue.
+    /// Evaluates a round trip with these losses: tests for a persistent queue against the long-term minimum delay, as
+    /// the minimum of a few seconds soon includes a full queue.
     pub(super) fn watch_crowd(&mut self, tally: Tally) {
         self.crowd.recent.add_to_memory(tally, MEMORY);
         let queueing = self.delay.standing();
@@ -76,7 +77,7 @@ impl Thalweg {
         self.crowd.watch(queueing, is_long);
     }
 
-    /// Answers more losses than are believed beside a queue that stays, in a round trip that took `useful` bytes without it.
+    /// Responds to excess losses beside a persistent queue, in a round trip that took `useful` bytes without it.
     pub(super) fn give_way(&mut self, useful: f64) {
         self.delay.remember();
         self.window = (self.window.min(useful) * (1.0 - CUT)).max(self.least());

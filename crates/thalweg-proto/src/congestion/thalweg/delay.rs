@@ -1,47 +1,47 @@
-//! The delay of the queue: how much longer packets take than on an empty path.
+//! Queueing delay: the excess of the packet delay over that of an empty path.
 
 use super::overflow::Overflow;
 use crate::congestion::AckSample;
 use crate::units::{Duration, Time};
 use crate::window::RelativeDelay;
 
-/// The samples of a piece of a round trip, at least, and the part of the round trip that it takes, at least.
+/// Minimum samples per piece of a round trip, and its minimum length as a fraction (1/n) of the round trip.
 const PIECE: (u32, u64) = (12, 8);
-/// The round trips that the spread is a mean of, about, where it grows and where it shrinks: a queue that comes and goes within a
-/// round trip is soon forgotten.
+/// Averaging time of the spread in round trips, for increase and decrease: a queue that comes and goes within a round
+/// trip is soon forgotten.
 const MEMORY: (f64, f64) = (10.0, 4.0);
-/// Half of the time for which the shortest delay is remembered beside a queue that stays.
+/// Half of the time for which the minimum delay is kept beside a standing queue.
 const LASTING: Duration = Duration::from_secs(60);
-/// So many times the spread of delays may be chance.
+/// Multiple of the delay spread that may be chance.
 const DOUBT: f64 = 3.0;
 
-/// The delay of an empty path, and that of the round trip at hand. Delays are in seconds, those of one way above that of the first
-/// packet, since only their differences mean something.
+/// Base delay of the path, and delay of the current round trip, in seconds. One-way delays are relative to the first
+/// packet, since only their differences are meaningful.
 ///
-/// The least delay of some packets is that of a queue, as far as delays do not scatter: of what it exceeds the least ever seen by,
-/// the spread of delays within a round trip may be chance.
+/// The minimum delay of several packets reflects the queue, except for jitter: part of its excess over the base delay,
+/// up to the spread of delays within a round trip, may be chance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delay {
     window: Duration,
     first: Option<RelativeDelay>,
-    /// The shortest of half of the window to all of it, and of one to two minutes.
+    /// Minima over half to all of the window, and over one to two minutes.
     base: Shortest,
     lasting: Shortest,
-    /// The queueing delay of the last round trip beside that.
+    /// Queueing delay of the last round trip, relative to the latter.
     standing: f64,
-    /// The shortest was seen last, or nearly so.
+    /// Time of the last sample at or near the minimum.
     seen: Time,
-    /// The shortest of this round trip.
+    /// Minimum of this round trip.
     round: Samples,
-    /// The shortest of its first piece.
+    /// Minimum of its first piece.
     first_piece: f64,
     piece: Samples,
     piece_began: Time,
-    /// The shortest of the last whole piece.
+    /// Minimum of the last complete piece.
     last_piece: f64,
-    /// The mean by which the mean of a round trip exceeds its shortest, beyond what the delay moved by meanwhile.
+    /// Smoothed excess of a round trip's mean delay over its minimum, without the trend of the delay meanwhile.
     spread: f64,
-    /// The delay of the newest packet, and those in a row that waited longer than was asked about.
+    /// Delay of the newest packet, and the number of consecutive packets above the queried delay.
     newest: f64,
     waited: u32,
     overflow: Overflow,
@@ -57,7 +57,7 @@ struct Shortest {
 impl Shortest {
     const NONE: Self = Self { halves: [f64::INFINITY; 2], turned: Time::ZERO };
 
-    /// The shortest delay; infinite before the first.
+    /// Returns the minimum delay; infinite before the first sample.
     fn get(&self) -> f64 {
         self.halves[0].min(self.halves[1])
     }
@@ -117,8 +117,8 @@ impl Delay {
         }
     }
 
-    /// An acknowledgement tells a delay. What is within `tolerance` of the shortest says that it holds. Where `keep` says so, the
-    /// shortest is not forgotten however old it is.
+    /// Takes the delay of an acknowledgement. A sample within `tolerance` of the minimum confirms it. With `keep`, the
+    /// minimum never expires.
     pub fn sample(&mut self, sample: &AckSample, tolerance: f64, keep: bool) {
         let now = sample.path.now;
         let value = match (sample.one_way_delay, sample.rtt) {
@@ -147,17 +147,17 @@ impl Delay {
         }
     }
 
-    /// Takes the shortest delay for that of an empty path for a while, since nothing shorter is to be had.
+    /// Accepts the current minimum as the base delay for a while, as nothing lower is measurable.
     pub fn accept(&mut self, now: Time) {
         self.seen = now;
     }
 
-    /// The time since the delay of an empty path was seen.
+    /// Returns the time since the base delay was last seen.
     pub fn age(&self, now: Time) -> Duration {
         now.since(self.seen)
     }
 
-    /// The part of a queueing delay that may be chance.
+    /// Returns the part of a queueing delay that may be chance.
     pub fn doubt(&self) -> f64 {
         DOUBT * self.spread
     }
@@ -170,17 +170,17 @@ impl Delay {
         if shortest.is_finite() { (shortest - base - self.doubt()).max(0.0) } else { 0.0 }
     }
 
-    /// A packet that left then is lost.
+    /// Records the loss of a packet sent at `sent_at`.
     pub fn lost(&mut self, sent_at: Time) {
         self.overflow.lost(sent_at);
     }
 
-    /// The queueing delay at which a queue overflows that loses the packets, if one does.
+    /// Returns the queueing delay at which the lossy queue overflows, if there is one.
     pub fn full(&self) -> Option<f64> {
         self.overflow.full().map(|delay| (delay - self.base.get()).max(0.0))
     }
 
-    /// The queueing delay of the last round trip, beside the shortest delay of one to two minutes.
+    /// Returns the queueing delay of the last round trip, relative to the minimum of one to two minutes.
     pub fn standing(&self) -> f64 {
         self.standing
     }
@@ -190,7 +190,7 @@ impl Delay {
         self.standing = standing;
     }
 
-    /// The delay of the last packets is that of an empty path.
+    /// Resets the base delay to the delay of the last packets.
     pub fn begin_anew(&mut self) {
         for shortest in [&mut self.base, &mut self.lasting] {
             shortest.halves = [f64::INFINITY, self.last_piece];
@@ -198,7 +198,7 @@ impl Delay {
         self.standing = 0.0;
     }
 
-    /// That shortest delay is the one of an empty path again.
+    /// Restores the long-term minimum as the base delay.
     pub fn remember(&mut self) {
         self.base.halves[0] = self.lasting.get();
     }
@@ -210,12 +210,12 @@ impl Delay {
         self.waited >= PIECE.0
     }
 
-    /// The queueing delay of the last dozen packets.
+    /// Returns the queueing delay of the last dozen packets.
     pub fn newest(&self) -> f64 {
         self.queueing(self.last_piece)
     }
 
-    /// The newest packets came long ago: no queue is known of until others do.
+    /// Discards the newest delays: they are old, and no queue is known until new samples arrive.
     pub fn forget_newest(&mut self) {
         (self.piece, self.round) = (Samples::NONE, Samples::NONE);
         (self.first_piece, self.last_piece, self.waited) = (f64::INFINITY, f64::INFINITY, 0);
@@ -227,7 +227,7 @@ impl Delay {
         self.piece_began = now;
     }
 
-    /// A round trip ends: its queueing delay.
+    /// Ends a round trip and returns its queueing delay.
     pub fn end_round(&mut self) -> f64 {
         let round = core::mem::replace(&mut self.round, Samples::NONE);
         let queueing = self.queueing(round.shortest);

@@ -1,22 +1,23 @@
-//! A path that has become longer: a queue that neither moves nor loses while this flow takes half of its window away is none.
+//! Base-delay reset: a queueing delay that stays constant, without extra losses, while this flow halves its window is a
+//! longer path, not a queue.
 //!
-//! A queue of this flow's own would go away, one that others fill moves with their windows, and one that is full loses more than the path
-//! does. A flow of a crowd takes for the path's what all of them lose; its window is small.
+//! A queue of this flow's own would drain, one of competing flows would vary with their windows, and a full one would
+//! lose more than the path does. A flow among many attributes their common losses to the path; its window is small.
 
 use super::crowd::BELIEVED;
 use super::loss::Tally;
 
-/// The share of a queueing delay by which it may differ from round trip to round trip.
+/// Maximum variation of the queueing delay between round trips, as a share of it.
 const STILL: f64 = 0.1;
-/// The round trips for which it has to, and the share of the window of before that is left by then at most.
+/// Round trips of constant delay required, and maximum share of the former window left by then.
 const ROUNDS: u32 = 16;
 const LEFT: f64 = 0.5;
 
-/// A queueing delay that stays as it is.
+/// Constant queueing delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Floor {
     queueing: f64,
-    /// The largest window meanwhile, in first windows.
+    /// Largest window meanwhile, in initial windows.
     window: f64,
     rounds: u32,
     tally: Tally,

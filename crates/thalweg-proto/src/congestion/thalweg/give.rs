@@ -1,40 +1,40 @@
-//! A flow that has more than its share gives some of it away.
+//! Yield: a flow with more than its fair share gives up part of it.
 //!
-//! Flows that share a queue meet at one rate, since slower ones ask for a longer queue. But the queue is short beside a round trip, and
-//! so is what a round trip moves: alone with that rule a second flow has half of its share after half a minute. A queue that stays
-//! longer than a flow asks for tells it the rate at which it would ask for this queue, which is the rate of all who share it. Half of
-//! the way there is given away at once, and for some round trips left to those who ask for more. Where nobody takes it the flow is
-//! alone, and is slower to give the next time.
+//! Flows that share a queue converge to one rate, since slower ones target a longer queue. But the queue is short
+//! compared with a round trip, and so is the change per round trip: with that rule alone a second flow has half of its
+//! share after half a minute. A queue that stays above a flow's target reveals the rate at which this queue would be
+//! the target, the fair rate of all flows. The flow gives up half of the difference at once, and leaves it to other
+//! flows for some round trips. If no flow takes it, this flow is alone and waits longer before the next yield.
 
 use super::Thalweg;
 
-/// The excess of the queue over the target, as a share of the target, beyond which it is too long, and from which on it is the queue of
-/// others ([`rival`](super::rival)).
+/// Excess of the queue over the target, as a share of the target: the start of the range is too long, and from its end
+/// on the queue belongs to competing traffic ([`rival`](super::rival)).
 const EXCESS: core::ops::Range<f64> = 0.1..1.0;
-/// The share of the largest excess of these round trips that must be left in each, or they begin anew: what a flow alone has too much
-/// goes away in them, and what flows that begin bring with them does, too.
+/// Minimum share of the largest excess that must remain in each of these round trips, or the count restarts: the excess
+/// of a single flow, and that of starting flows, drains in them.
 const STAYS: f64 = 0.5;
-/// Round trips in which it stays before something is given away: the fewest, and the most, which they are where nobody took it.
+/// Minimum and maximum round trips with an excess before a yield; the maximum applies if no flow took the last yield.
 const PATIENCE: (u32, u32) = (8, 128);
-/// The part of the way to the fair rate, and the share of the window that is kept at least.
+/// Share of the distance to the fair rate given up, and minimum share of the window kept.
 const PART: f64 = 0.5;
 const KEPT: f64 = 0.75;
-/// Round trips without growth after that.
+/// Round trips without growth after a yield.
 const PAUSE: u32 = 10;
-/// The share of the window before that is had again where nobody took anything.
+/// Share of the former window that is reached again if no flow took the yield.
 const AGAIN: f64 = 0.95;
-/// The share of the target that the doubt about delays may be: by less than that queues can be told apart.
+/// Maximum uncertainty of delays, as a share of the target, at which queues can be distinguished.
 const DOUBTFUL: f64 = 0.5;
 
-/// The knowledge of what this flow has too much.
+/// State of the yield rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Giving {
-    /// Round trips in which the queue was too long, and the largest excess in them.
+    /// Round trips with too long a queue, and the largest excess in them.
     rounds: u32,
     most: f64,
-    /// The window before something was given away, in bytes; 0 if that is long ago.
+    /// Window before the last yield, in bytes; 0 if that is long ago.
     before: f64,
-    /// Round trips without growth that are left.
+    /// Remaining round trips without growth.
     pause: u32,
     patience: u32,
 }
@@ -46,14 +46,15 @@ impl Default for Giving {
 }
 
 impl Giving {
-    /// A round trip ended. True if the window shall not grow.
+    /// Counts a finished round trip; returns true if the window must not grow.
     pub fn pauses(&mut self) -> bool {
         let pauses = self.pause > 0;
         self.pause = self.pause.saturating_sub(1);
         pauses
     }
 
-    /// A round trip with a `window` of so many bytes had this excess of its queue over the target. True if it stays.
+    /// Records a round trip with a window of `window` bytes and this excess of the queue over the target; returns true
+    /// if the excess persists.
     fn stays(&mut self, window: f64, excess: f64) -> bool {
         if !EXCESS.contains(&excess) {
             self.rounds = 0;
@@ -78,7 +79,7 @@ impl Giving {
 }
 
 impl Thalweg {
-    /// Gives some of the window away where the queue stays longer than `target`. True if it did.
+    /// Yields part of the window if the queue stays above `target`; returns true if it did.
     pub(super) fn give(&mut self, queueing: f64, target: f64) -> bool {
         let excess = queueing / target - 1.0;
         if excess < EXCESS.start {

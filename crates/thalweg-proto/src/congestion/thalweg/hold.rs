@@ -1,62 +1,65 @@
-//! The window goes to where the flow has the queue that it asks for, and the queue is emptied now and then.
+//! Steady state: the window converges to the flow's queue target, and the queue is drained periodically.
 //!
 //! ```text
 //!   window  +=  1/4 (rate x target - rate x queueing delay)                     each round trip
 //! ```
 //!
-//! That is the rule of FAST TCP (Jin, Wei and Low 2004, equation 1) with a number of queued packets that follows from the rate. Where
-//! there is hardly a queue the step doubles from round trip to round trip, carefully near the window at which the path was last full.
+//! This is the rule of FAST TCP (Jin, Wei and Low 2004, equation 1), with a number of queued packets derived from the
+//! rate. With almost no queue the step doubles every round trip, but grows cautiously near the window at which the path
+//! was last full.
 
 use super::{Round, Thalweg};
 use crate::units::{Duration, Time};
 
-/// The part of the way to the target that a round trip goes. What it does shows a round trip later, so that half of it would swing.
+/// Share of the distance to the target covered per round trip. Its effect appears one round trip later; a step of half
+/// the distance would oscillate.
 const STEP: f64 = 0.25;
-/// The share of the target below which a queue is short, and below which there is hardly one.
+/// Shares of the target below which a queue is short, and below which it is almost empty.
 const SHORT: f64 = 0.5;
 const HARDLY: f64 = 0.25;
-/// The multiple of the target from which on a queue is longer than flows of this kind make it.
+/// Multiple of the target from which a queue is longer than flows of this scheme cause.
 pub(super) const LONG: f64 = 2.0;
-/// The same where the window is the least that there is, or within a twentieth of it: such flows can do nothing about a queue.
+/// Same multiple for a window within a twentieth of its minimum: such flows cannot shorten a queue.
 const LONG_FOR_LEAST: f64 = 1.15;
 const NEARLY: f64 = 1.05;
-/// The shares of the last full window between which growth is careful, and its velocity there.
+/// Range of cautious growth, as shares of the last full window, and the velocity in it.
 const NEAR: core::ops::Range<f64> = 0.75..1.05;
 const CAREFUL: f64 = 4.0;
-/// The share of the window by which it grows there at least: on long ways the usual steps are next to nothing of it.
+/// Minimum growth in that range, as a share of the window: on long paths the default steps are negligible.
 const SLOWEST: f64 = 1.0 / 128.0;
-/// The multiple of the last full window from which on the path is another, and growth may become ever faster.
+/// Multiple of the last full window beyond which the path has changed, and growth may accelerate.
 const BEYOND: f64 = 1.5;
-/// The share of the window by which a round trip lets it grow at most; it doubles every few round trips far from the last full window.
+/// Maximum growth per round trip, as a share of the window; it doubles every few round trips far from the last full
+/// window.
 const FASTEST: f64 = 0.0625;
-/// These few round trips, and the doublings at most.
+/// Round trips per doubling, and maximum number of doublings.
 const HASTE: (u32, u32) = (3, 3);
-/// The share of the window that must be in flight at some time for it to grow.
+/// Share of the window that must have been in flight for it to grow.
 const USED: f64 = 0.8;
-/// The multiple of what arrives in the time of a round trip that no window exceeds.
+/// Maximum window, as a multiple of the data arriving in a round trip.
 const USEFUL: f64 = 2.0;
-/// The time after which an empty queue is looked for.
+/// Interval between searches for an empty queue.
 const REFRESH: Duration = Duration::from_secs(5);
-/// The multiple of the flow's own queue that it takes away for that, the first time, and the share of its window at most.
+/// Reduction of the first drain, as a multiple of the flow's own queue, and its maximum as a share of the window.
 const DIP: f64 = 1.5;
 const DEEPEST: f64 = 0.25;
-/// The round trips after that in which delays tell nothing of the window.
+/// Round trips after a drain in which delays do not reflect the window.
 const REST: u32 = 2;
-/// The share of the window that it takes away at least where the path loses packets, so that it shows whether it does so at a lower rate.
+/// Minimum reduction of a drain on a lossy path, as a share of the window, to measure losses at a lower rate.
 const CONTROL: f64 = 0.1;
 
-/// The speed of growth.
+/// Growth rate of the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// The multiple of the usual step.
+    /// Multiple of the default step.
     velocity: f64,
-    /// Round trips in a row in which growth was not near the last full window.
+    /// Consecutive round trips with growth away from the last full window.
     haste: u32,
-    /// The window at which the path was last full, in bytes.
+    /// Window at which the path was last full, in bytes.
     pub ceiling: f64,
-    /// The multiple of its own queue that a flow takes away when it next looks for an empty one.
+    /// Reduction of the next drain, as a multiple of the flow's own queue.
     dip: f64,
-    /// Round trips until delays tell again what the window does, after it was smaller for a while.
+    /// Round trips until delays reflect the window again, after a temporary reduction.
     rest: u32,
 }
 
@@ -67,17 +70,19 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Growth begins anew, at the usual step.
+    /// Resets growth to the default step.
     pub fn slow_down(&mut self) {
         (self.velocity, self.haste) = (1.0, 0);
     }
 
-    /// The window is what it was before, and packets that left while it was smaller will come for two round trips.
+    /// Starts the wait after a window is restored: packets sent under the smaller window arrive for two more round
+    /// trips.
     pub fn rest(&mut self) {
         self.rest = REST;
     }
 
-    /// The bytes by which a window grows whose usual step is so many, while there is `hardly` a queue or a short one.
+    /// Returns the growth in bytes of a window with this default `step`; `hardly` means the queue is almost empty, not
+    /// only short.
     fn growth(&mut self, window: f64, step: f64, hardly: bool) -> f64 {
         let reached = window / self.ceiling;
         self.velocity = match (hardly, NEAR.contains(&reached)) {
@@ -138,8 +143,8 @@ impl Thalweg {
         self.refresh(now, self.window * queueing / rtt);
     }
 
-    /// Empties the queue for a round trip where that has not been seen for long. `own` bytes of it are this flow's. Where that does
-    /// not do, more is taken away the next time.
+    /// Drains the queue for a round trip if no empty queue was seen for long; `own` bytes of it belong to this flow. If
+    /// that is not enough, the next drain is deeper.
     fn refresh(&mut self, now: Time, own: f64) {
         if self.delay.age(now) < REFRESH {
             return;
@@ -150,7 +155,7 @@ impl Thalweg {
         self.delay.accept(now);
     }
 
-    /// A round trip ended in which the window was smaller for [`refresh`](Self::refresh).
+    /// Ends the one-round reduction of [`refresh`](Self::refresh).
     pub(super) fn end_dip(&mut self, queueing: f64) {
         if self.dip <= 0.0 {
             return;
@@ -162,7 +167,7 @@ impl Thalweg {
         self.pace.rest();
     }
 
-    /// True if so much was taken away that losses show whether they go on at a lower rate.
+    /// Returns true if the reduction is large enough to show whether losses continue at a lower rate.
     pub(super) fn is_low(&self) -> bool {
         self.trial.is_some() || self.dip >= CONTROL * self.window && self.dip > 0.0
     }

@@ -1,26 +1,26 @@
-//! Losses of the path, and losses of congestion: those that go on at a lower rate are the path's.
+//! Random losses of the path and congestion losses: losses that continue at a lower rate are the path's.
 //!
-//! What is counted are events: packets that are lost one after the other are one, since paths lose in bursts.
+//! Loss events are counted: consecutive lost packets are one event, since paths lose in bursts.
 
-/// Packets after which what was counted weighs half.
+/// Number of packets after which the counts are halved.
 const MEMORY: f64 = 20_000.0;
-/// The deviations above what the path loses from which a round trip's losses are not its own.
+/// Standard deviations above the path's loss rate from which losses of a round trip indicate congestion.
 const DEVIATIONS: f64 = 4.0;
-/// The deviations below what was lost at the higher rate from which a lower rate has helped.
+/// Standard deviations below the losses at the higher rate from which a lower rate has helped.
 const FEWER: f64 = 1.7;
-/// The events that must be expected for their absence to say something.
+/// Minimum expected events for their absence to be significant.
 pub(super) const CONTROLLED: f64 = 3.0;
-/// The multiple of the events that were confirmed, and the events for each packet, that are believed without.
+/// Loss rate accepted without confirmation: multiple of the confirmed rate, and events per packet.
 const CREEP: f64 = 1.5;
 const UNCONFIRMED: f64 = 0.002;
-/// The share of packets that no path loses by itself.
+/// Maximum share of packets that a path loses by itself.
 const MOST: f64 = 0.25;
-/// Events of loss in a round trip that may be chance even where the path is thought to lose nothing.
+/// Loss events in a round trip that may be chance on a path with no known losses.
 const DOUBT: f64 = 2.0;
-/// Packets from which on it is known what the path loses.
+/// Number of packets from which the path's loss rate is known.
 const KNOWN: f64 = 60.0;
 
-/// Packets, those of them that were lost, and the events at which they were.
+/// Counts of packets, lost packets and loss events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub sent: f64,
@@ -29,17 +29,17 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// The share of packets that were lost.
+    /// Returns the share of packets lost.
     pub fn share(self) -> f64 {
         if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
     }
 
-    /// Events for each packet.
+    /// Returns the loss events per packet.
     fn rate(self) -> f64 {
         if self.sent > 0.0 { self.events / self.sent } else { 0.0 }
     }
 
-    /// More were lost than any path loses by itself.
+    /// Returns true if the losses exceed those of any path by itself.
     pub fn is_hopeless(self) -> bool {
         self.share() > MOST
     }
@@ -50,7 +50,7 @@ impl Tally {
         self.events += other.events;
     }
 
-    /// The same, where what was counted before weighs half once there are more than `memory` packets.
+    /// Adds counts, halving the earlier ones beyond `memory` packets.
     pub fn add_to_memory(&mut self, other: Self, memory: f64) {
         self.add(other);
         if self.sent > memory {
@@ -58,39 +58,39 @@ impl Tally {
         }
     }
 
-    /// The events that so many packets would have met at the rate of these.
+    /// Returns the expected loss events of `sent` packets at this rate.
     pub fn expected_in(self, sent: f64) -> f64 {
         self.rate() * sent
     }
 
-    /// So many events are fewer than `expected` by more than chance.
+    /// Returns true if the events are significantly fewer than `expected`.
     pub fn is_fewer_than(self, expected: f64) -> bool {
         self.events <= expected - FEWER * expected.sqrt()
     }
 }
 
-/// The losses of the path itself.
+/// Estimate of the path's own loss rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathLoss {
     tally: Tally,
-    /// Events for each packet as a lower rate last showed them, or a start that grew nevertheless.
+    /// Loss events per packet, as last confirmed by a lower rate or by a slow start that grew nevertheless.
     confirmed: f64,
-    /// The packets that left while the rate was lower for other reasons.
+    /// Packets sent while the rate was lower for other reasons.
     control: Tally,
 }
 
 impl PathLoss {
-    /// The share of packets that the path loses.
+    /// Returns the estimated share of packets that the path loses.
     pub fn share(&self) -> f64 {
         self.tally.share()
     }
 
-    /// Enough packets have told of it.
+    /// Returns true if enough packets were observed.
     pub fn is_known(&self) -> bool {
         self.tally.sent >= KNOWN
     }
 
-    /// These were sent when there was no congestion.
+    /// Learns from packets sent without congestion.
     pub fn learn(&mut self, tally: Tally) {
         if !tally.is_hopeless() {
             self.tally.add_to_memory(tally, MEMORY);
@@ -98,8 +98,8 @@ impl PathLoss {
         }
     }
 
-    /// These met no more than the path's own losses, as far as that can be told. They count as long as what is known does not creep
-    /// away from what was confirmed.
+    /// Refines the estimate with packets that apparently met only the path's own losses. They count while the estimate
+    /// stays near the confirmed value.
     pub fn refine(&mut self, tally: Tally) {
         let mut sum = self.tally;
         sum.add(tally);
@@ -108,7 +108,8 @@ impl PathLoss {
         }
     }
 
-    /// These were sent at a lower rate. Where they say that the path loses less than was thought, nothing else counts any more.
+    /// Learns from packets sent at a lower rate. If they show a lower loss rate than estimated, they replace the
+    /// estimate.
     pub fn control(&mut self, tally: Tally) {
         self.control.add(tally);
         let expected = self.tally.expected_in(self.control.sent);
@@ -124,12 +125,12 @@ impl PathLoss {
         }
     }
 
-    /// More of these were lost than the path loses, of which no more is believed than the share `most`, by more than chance.
+    /// Returns true if the losses significantly exceed the path's estimate, capped at the share `most`.
     pub fn exceeded_by(&self, tally: Tally, most: f64) -> bool {
         is_exceeded(tally, self.expects(tally, most), DOUBT)
     }
 
-    /// The same, where hardly anything is left to chance if the path loses nothing.
+    /// Returns the same with almost no allowance for chance if the path loses nothing.
     pub fn exceeded_at_all_by(&self, tally: Tally, most: f64) -> bool {
         let expected = self.expects(tally, most);
         is_exceeded(tally, expected, expected.min(1.0))

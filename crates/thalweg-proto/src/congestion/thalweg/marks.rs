@@ -1,8 +1,8 @@
-//! Marks (RFC 3168): a queue that is kept short by who owns it.
+//! ECN marks (RFC 3168): the queue length is controlled by the marking router.
 //!
-//! A mark is no loss of the path, so that nothing is asked of it: it is answered at once. And whoever marks decides how long the queue
-//! is and shares it out among those who heed that, where the rule of the delay would find no queue to go by, or one that stays whatever
-//! it does. So a flow among marks does as it does among others that fill the queue, until they stop.
+//! A mark is not a random loss, so it needs no loss probe: the response is immediate. The router decides the length of
+//! the queue and its division among ECN flows; the delay rule would find no usable queue, or a persistent one. A flow
+//! that receives marks therefore behaves as beside competing traffic, until the marks stop.
 
 use super::rival::BETA;
 use super::{Phase, Thalweg};
@@ -12,7 +12,7 @@ use crate::congestion::Path;
 pub(super) const OF_START: f64 = 0.5;
 
 impl Thalweg {
-    /// The first mark of a window of data.
+    /// Handles the first mark in a window of data.
     pub(super) fn on_mark(&mut self, path: &Path) {
         if let Phase::Start { .. } = self.phase {
             self.leave_start(path.now, OF_START * self.window);

@@ -1,7 +1,7 @@
-//! Thalweg: a short queue where it may, its share where it must.
+//! Thalweg: keeps a short queue on uncongested paths, and its fair share beside competing traffic.
 //!
-//! It answers the delay of the queue, asks of losses whether they are the path's own, and does as CUBIC does where somebody else fills
-//! the queue. The design and its reasons are in `docs/design/thalweg-scheme.md`.
+//! It responds to queueing delay, separates the path's own losses from congestion losses, and behaves as CUBIC where
+//! competing traffic fills the queue. `docs/design/thalweg-scheme.md` describes the design and its reasons.
 //!
 //! ```text
 //!   Start  -- a queue stands, or more is lost than the path loses -->  Hold  -- time-out -->  Start, to half of the window
@@ -18,8 +18,8 @@
 //!           a router that says that its queue is nearly full: less of a queue        (told)
 //! ```
 //!
-//! Everything is decided once a round trip, but for the end of slow start. Volumes are in bytes, rates in bytes a second and times in
-//! seconds.
+//! Decisions are made once per round trip, except for the end of slow start. Volumes are in bytes, rates in bytes per
+//! second and times in seconds.
 
 mod config;
 mod crowd;
@@ -59,33 +59,34 @@ use target::Target;
 use told::Told;
 use trial::Trial;
 
-/// The pacing rate as a multiple of a window each round trip: in slow start, and later. It is no limit, it only spreads what the window
-/// allows.
+/// Pacing rate as a multiple of one window per round trip: in slow start, and later. It does not limit the rate, it
+/// only spreads the window's transmissions.
 const PACING: (f64, f64) = (1.5, 1.2);
-/// The time of a burst at the pacing rate, in seconds: hosts wake some thousand times a second.
+/// Duration of a burst at the pacing rate, in seconds: hosts wake some thousand times a second.
 const QUANTUM: f64 = 250e-6;
-/// The segments in a burst, at least and at most. A pace of single ones loses whatever a host wakes too late, but for slow start, which
-/// has more of a margin.
+/// Minimum and maximum burst, in segments. Pacing single segments loses throughput whenever a host wakes late, except
+/// in slow start, which has more margin.
 const BURST: (f64, f64) = (2.0, 64.0);
-/// The share of the shortest round trip that a round trip takes at least: a packet that comes late may seem to end one at once.
+/// Minimum length of a round, as a share of the shortest round-trip time: a late packet may seem to end a round at
+/// once.
 const SHORTEST: f64 = 0.75;
-/// The multiple of a round trip that the smoothed one is no longer than.
+/// Upper bound of the smoothed round-trip time, as a multiple of a round-trip time sample.
 const OVER: f64 = 2.0;
-/// The shares of the window of before at which a start behind a time-out ends, and one behind an outage.
+/// Shares of the former window at which slow start ends after a time-out, and after an outage.
 const RETURNS: (f64, f64) = (0.5, 0.9);
-/// The share of the rate of the round trip before below which a host, and no path, is held to have taken the time.
+/// Share of the previous round's rate below which a delay is attributed to a host, not to the path.
 const ASLEEP: f64 = 0.5;
-/// The share of a queue that overflows which a flow asks for at most.
+/// Maximum share of an overflowing queue that a flow targets.
 const FULL: f64 = 0.5;
-/// The share of the shortest queue that is asked for which the delay of an empty path may differ by.
+/// Tolerated variation of an empty path's delay, as a share of the smallest queue target.
 const TOLERANCE: f64 = 0.1;
 
-/// Thalweg.
+/// Thalweg controller.
 #[derive(Clone, Debug)]
 pub struct Thalweg {
     config: ThalwegConfig,
     sampler: Sampler,
-    /// The segment size; 0 until the first packet leaves, which tells it.
+    /// Segment size, in bytes; 0 until the first packet is sent.
     segment: f64,
     window: f64,
     phase: Phase,
@@ -100,72 +101,73 @@ pub struct Thalweg {
     told: Told,
     outage: Outage,
     round: Round,
-    /// The window is smaller by this for this round trip, so that the queue empties.
+    /// Reduction of the window for this round trip, to drain the queue.
     dip: f64,
     min_rtt: f64,
-    /// The smoothed round trip; 0 before the first.
+    /// Smoothed round-trip time; 0 before the first sample.
     rtt: f64,
-    /// The number of the byte after the last one that was lost.
+    /// Sequence number after the last lost byte.
     lost_until: u64,
-    /// Packets that left before say nothing of losses at the window of now.
+    /// Start of the current window: losses of packets sent earlier say nothing about it.
     epoch: Time,
-    /// The last packet was acknowledged.
+    /// Time of the last acknowledgement.
     acked_at: Time,
 }
 
-/// The phase of a connection.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// The window doubles from round trip to round trip, until it is so large.
+    /// Slow start: the window doubles every round trip, up to `until`.
     Start { until: f64 },
-    /// The queue is held.
+    /// Steady state: the queue is held at its target.
     Hold,
 }
 
-/// The events of a round trip.
+/// Events of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     began: Time,
     tally: Tally,
-    /// Those of the packets that left while the rate was lower.
+    /// Tally of the packets sent at a reduced rate.
     low: Tally,
     delivered: f64,
-    /// The most that was in flight, and what was so when the first packet left that was lost.
+    /// Maximum data in flight, and data in flight at the transmission of the first lost packet.
     in_flight: f64,
     lost_at: f64,
-    /// The sum of the round-trip times, and their number.
+    /// Sum of the round-trip times, and their number.
     rtts: (f64, f64),
     app_limited: bool,
     before: Before,
 }
 
 impl Round {
-    /// The rate at which packets arrive if it was `rate` in this round trip: a host that sleeps has little arrive in one round trip, which
-    /// comes with the next.
+    /// Returns the arrival rate, given `rate` in this round trip. A sleeping host has few arrivals in one round trip,
+    /// and the rest in the next.
     fn arrives(&self, rate: f64) -> f64 {
         if rate < ASLEEP * self.before.rate { self.before.rate } else { rate }
     }
 }
 
-/// The figures that remain of the round trip before.
+/// Figures of the previous round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
-    /// The rate at which it delivered; 0 where there was none.
+    /// Delivery rate; 0 if unknown.
     rate: f64,
     sent: f64,
     in_flight: f64,
 }
 
-/// The data that Thalweg remembers with each packet.
+/// Data kept with each packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThalwegStamp {
     delivery: Stamp,
-    /// It left while the rate was lower than usual.
+    /// The packet was sent at a reduced rate.
     low: bool,
 }
 
 impl Thalweg {
-    /// Starts as `config` says; an initial window below one segment is one, and one that no sender follows the largest.
+    /// Creates the controller described by `config`. An initial window below one segment becomes one segment; one
+    /// beyond any sender's limit becomes the largest.
     pub fn new(config: &ThalwegConfig) -> Self {
         let initial_window = config.initial_window.clamp(1.0, MOST_WINDOW);
         Self {
@@ -194,17 +196,17 @@ impl Thalweg {
         }
     }
 
-    /// True while it does as CUBIC does, since somebody else fills the queue.
+    /// Returns true while it behaves as CUBIC because competing traffic fills the queue.
     pub fn is_competing(&self) -> bool {
         self.rival.is_there()
     }
 
-    /// The share of packets that the path is held to lose by itself.
+    /// Returns the estimated share of packets lost by the path itself.
     pub fn path_loss(&self) -> f64 {
         self.path_loss.share()
     }
 
-    /// The first packet leaves.
+    /// Initialises the state at the transmission of the first packet.
     #[cold]
     fn begin(&mut self, path: &Path) {
         self.segment = f64::from(path.segment);
@@ -213,7 +215,7 @@ impl Thalweg {
         self.round.began = path.now;
     }
 
-    /// The queueing delay that a flow of this rate asks for.
+    /// Returns the queueing-delay target of a flow of this rate.
     fn target(&self, rate: f64) -> f64 {
         let wanted = self.target_rule().at(rate, self.segment, self.min_rtt);
         self.delay.full().map_or(wanted, |full| wanted.min((FULL * full).max(self.segment / rate.max(1.0))))
@@ -223,42 +225,43 @@ impl Thalweg {
         Target { constant: self.config.queueing.as_secs_f64() }
     }
 
-    /// The rate of a window each round trip.
+    /// Returns the rate of one window per round trip.
     fn rate(&self) -> f64 {
         if self.rtt > 0.0 { self.window / self.rtt } else { 0.0 }
     }
 
-    /// The window that is allowed, apart from a dip of one round trip.
+    /// Returns the allowed window, without the reduction of a one-round drain.
     fn usual(&self) -> f64 {
         let window = self.rival.window().map_or(self.window, |window| window * self.segment);
         if self.rival.is_looking() { window * (1.0 - rival::LOOK) } else { window }
     }
 
-    /// The window of a flow that begins.
+    /// Returns the initial window of a flow.
     fn first_window(&self) -> f64 {
         self.config.initial_window * self.segment
     }
 
-    /// The window is larger than a first one: this is not one of many.
+    /// Returns true if the window exceeds the initial one; the flow is then not one of many.
     fn is_large(&self) -> bool {
         self.window > self.first_window()
     }
 
-    /// The path still carries a large window: a repair was lost or is late, by a queue that grows faster than time-outs, and losses are
-    /// told by round trips. A window falls to its least where acknowledgements end, as with RFC 9002 (section 7.6).
+    /// Returns true if the path still carries a large window: a retransmission was lost, or is late because the queue
+    /// grows faster than the time-out, and losses are judged per round trip. The window falls to its minimum if
+    /// acknowledgements cease, as in RFC 9002 (section 7.6).
     fn is_served(&self, path: &Path) -> bool {
         self.is_large()
             && self.phase == Phase::Hold
             && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
     }
 
-    /// The tally of packets that leave at a lower rate.
+    /// Returns the tally of packets sent at a reduced rate.
     fn low(&mut self) -> &mut Tally {
         self.trial.as_mut().map_or(&mut self.round.low, |trial| &mut trial.low)
     }
 
-    /// Takes the round-trip time of an acknowledgement: of what was sent again that of the last transmission, unless it is too short
-    /// for that (RFC 8985, section 6.2, step 2).
+    /// Takes the round-trip time of an acknowledgement. For a retransmitted packet it uses the last transmission,
+    /// unless the result is too short (RFC 8985, section 6.2, step 2).
     fn take_rtt(&mut self, sample: &AckSample) {
         if sample.rtt.is_some() {
             self.min_rtt = sample.path.min_rtt.as_secs_f64();
@@ -268,7 +271,8 @@ impl Thalweg {
             self.round.rtts.0 += rtt;
             self.round.rtts.1 += 1.0;
             let smoothed = if self.rtt == 0.0 { rtt } else { self.rtt + (rtt - self.rtt) / 8.0 };
-            // After an outage what it held back is over with the first packet that it did not: few come where the pace is that of an outage.
+            // The bound discards the outage's delay at the first packet sent after it: few packets arrive at the pacing
+            // rate of an outage.
             self.rtt = smoothed.min(OVER * rtt);
         }
     }
@@ -300,7 +304,7 @@ impl Thalweg {
         if let Phase::Start { .. } = self.phase {
             self.end_round_of_start(now, &last, rate, empty);
         } else if self.answer_losses(&last, path, last.arrives(rate) * empty) {
-            // Whatever the queue was, it is not what matters now.
+            // The former queue estimate no longer matters.
         } else if let Some(window) = self.rival.window() {
             self.window = window * self.segment;
             let is_calm = queueing < self.target(self.rate());
@@ -326,7 +330,7 @@ impl Controller for Thalweg {
         if self.segment == 0.0 {
             self.begin(&sample.path);
         }
-        // It grows once the path is known to carry longer packets.
+        // The segment size grows once path-MTU discovery succeeds.
         self.segment = f64::from(sample.path.segment);
         let delivery = self.sampler.on_sent(sample);
         self.round.in_flight = self.round.in_flight.max(delivery.in_flight as f64);
@@ -363,7 +367,7 @@ impl Controller for Thalweg {
     fn on_packet_lost(&mut self, sample: &LostSample, info: ThalwegStamp) {
         self.sampler.on_packet_lost(sample);
         if sample.named {
-            // The router's message says what it means.
+            // The router's message carries this information itself.
             return;
         }
         self.delay.lost(sample.sent_at);
@@ -382,7 +386,7 @@ impl Controller for Thalweg {
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
-        // What single losses mean is decided by round trips.
+        // Single losses are evaluated once per round trip.
         if self.segment > 0.0 && sample.kind == LossKind::Mark {
             self.on_mark(&sample.path);
         } else if self.segment > 0.0 && sample.kind == LossKind::Timeout && !self.is_served(&sample.path) {
@@ -393,9 +397,10 @@ impl Controller for Thalweg {
             let returns = if is_outage { RETURNS.1 } else { RETURNS.0 };
             let until = if let Phase::Start { until } = self.phase { until } else { returns * self.window };
             self.phase = Phase::Start { until };
-            // Half of it each time: where many start at once, the first windows together may be what is too much.
+            // Halve each time: if many flows start at once, their initial windows together may be too much.
             self.window = (self.window.min(self.first_window()) / 2.0).max(self.least());
-            // What was in flight may fill the queue for as long, and be lost for that: it says nothing of smaller windows.
+            // Packets in flight may fill the queue for as long and be lost for that: their loss says nothing about
+            // smaller windows.
             self.epoch = sample.path.now + Duration::from_secs_f64(self.rtt);
             self.round.tally = Tally::default();
             self.trial = None;
@@ -422,7 +427,7 @@ impl Controller for Thalweg {
     }
 
     fn on_undo(&mut self, before: Self, _path: &Path) {
-        // What was measured since stays.
+        // Measurements taken since are kept.
         (self.window, self.phase, self.trial) = (self.window.max(before.window), before.phase, None);
     }
 

@@ -1,22 +1,22 @@
-//! An outage: acknowledgements end beneath a large window. What was in the network then comes as late as the outage was long, which says
-//! nothing of a queue that packets meet now.
+//! Outage: acknowledgements stop under a large window. The packets then in flight arrive with the delay of the outage,
+//! which says nothing about the current queue.
 
 use crate::congestion::AckSample;
 use crate::units::Time;
 
-/// The knowledge of an outage.
+/// State of the outage detection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Outage {
     #[default]
     None,
     Lasts,
-    /// Acknowledgements come again since then, of packets that left before.
+    /// Acknowledgements of packets sent before have resumed at this time.
     Ended(Time),
 }
 
 impl Outage {
-    /// Time ran out, of a window that has `grown` or not: many that share a full queue run out of time, too, and have small ones. True if
-    /// that, or the time-out before, is an outage.
+    /// Handles a time-out of a window that has `grown` or not; flows that share a full queue time out, too, with small
+    /// windows. Returns true if this time-out, or the one before, is an outage.
     pub fn time_out(&mut self, grown: bool) -> bool {
         let is_there = grown || !matches!(self, Self::None);
         if is_there {
@@ -25,8 +25,8 @@ impl Outage {
         is_there
     }
 
-    /// An acknowledgement came: true if its delay is that of the path. It is one of an outage until a packet comes that left after it and
-    /// was sent once: which one of several came is not known.
+    /// Handles an acknowledgement; returns true if its delay is that of the path. Delays belong to an outage until the
+    /// arrival of a packet sent after it and only once: for retransmitted packets the acknowledged copy is unknown.
     pub fn is_over(&mut self, sample: &AckSample) -> bool {
         let now = sample.path.now;
         let ended = match *self {

@@ -1,34 +1,34 @@
-//! Losses of a queue that overflows: they come where delays are longest.
+//! Losses of an overflowing queue: they occur where delays peak.
 //!
-//! A path loses packets whatever the delay is; a full queue loses those whose neighbours waited as long as anybody. So the delay around
-//! a loss is ranked among those of packets that left within a round trip of it, before and after: none of them can be an answer to it.
-//! Ranks are even where losses are the path's, and high where they are a queue's. (Delays around losses tell radio from congestion in Cen,
-//! Cosman and Voelker 2003, too, by thresholds.)
+//! A path loses packets at any delay; a full queue loses packets whose neighbours have the longest delays. So the delay
+//! around a loss is ranked among those of packets sent within a round trip of it, before and after: none of them can be
+//! a response to it. Ranks are uniform for the path's own losses, and high for a queue's. (Delays around losses also
+//! distinguish radio losses from congestion in Cen, Cosman and Voelker 2003, by thresholds.)
 
 use crate::units::{Duration, Time};
 
-/// The slices of a round trip, and those that are remembered: the middle one is ranked.
+/// Slices per round trip, and slices kept: the middle one is ranked.
 const SLICES: u32 = 8;
 const REMEMBERED: usize = 2 * SLICES as usize + 1;
-/// Ranks that a mean is taken of, about, and those that are enough to say something.
+/// Approximate number of ranks in the mean, and minimum number for a conclusion.
 const MEMORY: f32 = 32.0;
 const ENOUGH: f32 = 12.0;
-/// The mean rank from which on losses are a queue's: half-way from chance to always the longest.
+/// Mean rank from which losses are attributed to a queue: half-way from chance to always the longest.
 const HIGH: f32 = 0.75;
 
-/// The delays of packets by when they left, and where among them losses are.
+/// Packet delays by transmission time, with the rank of losses among them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overflow {
-    /// The oldest comes first.
+    /// Slices, oldest first.
     slices: [Slice; REMEMBERED],
-    /// The mean rank of slices in which packets were lost, from 0, the shortest delay, to 1, and their number.
+    /// Mean rank of slices with losses, from 0 (shortest delay) to 1, and their number.
     rank: f32,
     ranked: f32,
-    /// The mean delay of these.
+    /// Mean delay of these slices.
     delay: f32,
 }
 
-/// The packets that left in an eighth of a round trip.
+/// Packets sent in an eighth of a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     began: Time,
@@ -45,7 +45,7 @@ impl Overflow {
         delay: 0.0,
     };
 
-    /// A packet that left then took so many seconds.
+    /// Records the delay, in seconds, of a packet sent at `sent_at`.
     pub fn sample(&mut self, sent_at: Time, delay: f64, rtt: Duration) {
         let delay = delay as f32;
         let newest = &mut self.slices[REMEMBERED - 1];
@@ -61,7 +61,7 @@ impl Overflow {
         self.rank_middle();
     }
 
-    /// A packet that left then is lost.
+    /// Records the loss of a packet sent at `sent_at`.
     pub fn lost(&mut self, sent_at: Time) {
         let slice = self.slices.iter_mut().rev().find(|slice| slice.count > 0.0 && slice.began <= sent_at);
         if let Some(slice) = slice {
@@ -71,7 +71,7 @@ impl Overflow {
 
     fn rank_middle(&mut self) {
         let middle = self.slices[REMEMBERED / 2];
-        // The newest has begun only.
+        // The newest slice is incomplete.
         let others = &self.slices[..REMEMBERED - 1];
         if !middle.lost || self.slices[0].count == 0.0 {
             return;
@@ -84,7 +84,7 @@ impl Overflow {
         self.delay += (middle.delay - self.delay) / self.ranked;
     }
 
-    /// The delay at which the queue overflows that loses the packets, if one does.
+    /// Returns the delay at which the lossy queue overflows, if there is one.
     pub fn full(&self) -> Option<f64> {
         (self.ranked >= ENOUGH && self.rank > HIGH).then_some(f64::from(self.delay))
     }

@@ -1,63 +1,63 @@
-//! Senders that fill the queue until it overflows: how they are noticed, and how they are met.
+//! Detection of competing traffic that fills the queue until it overflows, and the response to it.
 
 use crate::units::{Duration, Time};
 
-/// Round trips with a queue that does not go away after which somebody else is held to fill it. One in which it grows counts
-/// twice.
+/// Round trips with a standing queue before it is attributed to competing traffic. A round trip with a growing queue
+/// counts twice.
 const PATIENCE: u32 = 6;
-/// The share of a queue below which it goes away.
+/// Share of the queue below which it counts as draining.
 const SHRINKS: f64 = 0.9;
-/// The share of its window that this flow must have given up in the meantime.
+/// Minimum share of its window that this flow must have yielded meanwhile.
 const YIELDED: f64 = 0.1;
-/// The share of what it gave up by which its rate fell at least: where it is alone the queue keeps the rate up.
+/// Minimum drop of the rate, as a share of the yielded window; without competing traffic the queue keeps the rate up.
 const FELT: f64 = 0.4;
-/// Round trips without a queue after which nobody fills it any more.
+/// Round trips without a queue after which competing traffic is assumed gone.
 const CALM: u32 = 60;
-/// Round trips between two looks whether anybody else is there.
+/// Round trips between two probes for competing traffic.
 const LOOKS: u32 = 12;
-/// Looks in a row that must find nobody.
+/// Consecutive probes that must find no competing traffic.
 const ALONE: u32 = 3;
-/// The share of a look's cut of the window by which the rate falls at least where somebody else is there.
+/// Minimum drop of the rate beside competing traffic, as a share of a probe's window reduction.
 const ELASTIC: f64 = 0.25;
-/// The share of the window that a look takes away.
+/// Window reduction of a probe, as a share of the window.
 pub(super) const LOOK: f64 = 0.2;
-/// The growth of the rate with a window that grows by half, below which a third of the path is taken.
+/// Growth of the rate for a window 1.5 times as large, below which the flow holds a third of the path's capacity.
 const FOLLOWS: f64 = 1.3;
-/// CUBIC's constants (RFC 9438, sections 4.1 and 4.6): growth in segments for each cubic second, and what a loss leaves.
+/// CUBIC's constants (RFC 9438, sections 4.1 and 4.6): scale in segments per second cubed, and decrease factor.
 const C: f64 = 0.4;
 pub(super) const BETA: f64 = 0.7;
-/// NewReno's growth a round trip with that (section 4.3).
+/// NewReno's growth per round trip with that factor (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// The knowledge of other senders.
+/// State of the detection of competing traffic.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rival {
-    /// Round trips in which the queue was too long, and the window, the rate and the queue before the first of them.
+    /// Round trips with too long a queue, and the window, the rate and the queue before the first of them.
     long: u32,
     before: (f64, f64, f64),
-    /// The largest window since the queue was short.
+    /// Largest window since the queue was short.
     peak: f64,
-    /// The largest that was given up for others, since the queue was as long as it should be.
+    /// Largest window yielded to other flows since the queue was at its target.
     given: f64,
     share: Option<Share>,
-    /// Round trips in a row without a queue.
+    /// Consecutive round trips without a queue.
     calm: u32,
-    /// Round trips until the next look.
+    /// Round trips until the next probe.
     until_look: u32,
     looking: Option<f64>,
     alone: u32,
 }
 
-/// The window among others, as CUBIC has it.
+/// CUBIC window beside competing traffic.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     window: f64,
     /// The window grows by half each round trip, until the first loss or while the rate follows it.
     starting: bool,
     last_rate: f64,
-    /// The last loss.
+    /// Time of the last loss.
     epoch: Time,
-    /// The window of the curve's flat part, and the seconds until it.
+    /// Window of the curve's plateau, and the seconds until it.
     top: f64,
     k: f64,
 }
@@ -67,7 +67,7 @@ impl Rival {
         self.share.is_some()
     }
 
-    /// The window in segments, while somebody else fills the queue.
+    /// Returns the window in segments, while competing traffic fills the queue.
     pub fn window(&self) -> Option<f64> {
         self.share.map(|share| share.window)
     }
@@ -76,24 +76,24 @@ impl Rival {
         self.looking.is_some()
     }
 
-    /// The window in segments at which slow start ended: others would have gone on.
+    /// Records the window, in segments, at the end of slow start; other schemes would have continued.
     pub fn note_peak(&mut self, window: f64) {
         self.peak = self.peak.max(window);
     }
 
-    /// The window in segments, of which some is given up for others.
+    /// Records the window, in segments, before a part of it is yielded to other flows.
     pub fn note_given(&mut self, window: f64) {
         self.given = self.given.max(window);
     }
 
-    /// The queue is as long as it should be.
+    /// Clears the yielded window: the queue is at its target.
     pub fn forget_given(&mut self) {
         self.given = 0.0;
     }
 
-    /// A round trip without rivals ended: the window in segments, the rate at which it was delivered, the queueing delay, and
-    /// whether the queue is longer than senders of this kind make it. One that has the least window has nothing to give: if
-    /// `is_least` says so the queue is that of others. True if somebody else is there from now on.
+    /// Evaluates a round trip without known competing traffic: the window in segments, the delivery rate, the queueing
+    /// delay, and whether the queue exceeds that of flows of this scheme. With `is_least`, the window is at its minimum
+    /// and the queue belongs to other flows. Returns true if competing traffic is detected.
     pub fn suspect(
         &mut self,
         now: Time,
@@ -123,21 +123,21 @@ impl Rival {
         true
     }
 
-    /// So many segments were acknowledged.
+    /// Handles the acknowledgement of `acked` segments.
     pub fn on_ack(&mut self, now: Time, rtt: Duration, acked: f64) {
         let Some(share) = &mut self.share else { return };
         if share.starting {
             share.window += acked / 2.0;
             return;
         }
-        // RFC 9438, section 4.4: where the curve is a round trip from now.
+        // RFC 9438, section 4.4: the value of the curve one round trip from now.
         let t = (now.since(share.epoch) + rtt).as_secs_f64() - share.k;
         let target = (C * t * t * t + share.top).clamp(share.window, 1.5 * share.window);
         let reno = ALPHA / share.window;
         share.window += acked * ((target - share.window) / share.window).max(reno);
     }
 
-    /// Others are there from now on, beside this window in segments.
+    /// Starts competing, from this window in segments.
     pub fn meet(&mut self, now: Time, window: f64) {
         let window = window.max(self.given);
         let share =
@@ -145,7 +145,8 @@ impl Rival {
         *self = Self { share: Some(share), until_look: LOOKS, ..Self::default() };
     }
 
-    /// The first loss or mark of an episode. Between two of them others grow as far as CUBIC does in that time, and so may this one.
+    /// Handles the first loss or mark of an episode. Between two of them competing flows grow as far as CUBIC does in
+    /// that time, and so may this one.
     pub fn on_loss(&mut self, now: Time, rtt: Duration) {
         let Some(share) = &mut self.share else { return };
         let seconds = now.since(share.epoch).as_secs_f64();
@@ -160,7 +161,8 @@ impl Rival {
         share.epoch = now;
     }
 
-    /// A round trip among rivals ended, with this rate of delivery. True if nobody is there any more.
+    /// Evaluates a round trip beside competing traffic, with this delivery rate. Returns true if the competing traffic
+    /// is gone.
     pub fn watch(&mut self, now: Time, rate: f64, is_calm: bool) -> bool {
         self.calm = if is_calm { self.calm + 1 } else { 0 };
         if let Some(before) = self.looking.take() {
@@ -194,7 +196,8 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// A queue that stays while the window shrinks, and the rate with it, is somebody else's; where the rate stays it is one's own.
+    /// A queue that stays while both the window and the rate shrink belongs to competing traffic; if the rate stays it
+    /// is the flow's own.
     #[test]
     fn a_rate_that_falls_with_the_window_tells_of_others() {
         for (others, expected) in [(true, true), (false, false)] {
@@ -243,8 +246,8 @@ mod tests {
         Rival { share: Some(share), until_look: LOOKS, ..Rival::default() }
     }
 
-    /// RFC 9438, section 4.2: between two losses CUBIC grows from 0.7 of a window to it, in a time of which it is the cube. One that has
-    /// less goes for that at once.
+    /// RFC 9438, section 4.2: between two losses CUBIC grows from 0.7 of a window to the full window, along a cubic
+    /// curve of time. A flow with a smaller window grows to that at once.
     #[test]
     fn the_time_between_losses_tells_what_others_have() {
         let mut rival = met(400.0);
@@ -264,7 +267,7 @@ mod tests {
         assert!((1100.0..1500.0).contains(&window), "{window}");
     }
 
-    /// A look takes a fifth of the window away: three in a row after which the rate was the same find nobody.
+    /// A probe reduces the window by a fifth: three in a row with an unchanged rate find no competing traffic.
     #[test]
     fn looks_find_out_that_nobody_is_there() {
         for (share, rounds) in [(1.0, Some(45)), (0.5, None)] {

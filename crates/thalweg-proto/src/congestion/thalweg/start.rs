@@ -1,24 +1,25 @@
-//! Slow start: the window doubles until a queue stands, or until more is lost than the path loses.
+//! Slow start: the window doubles until a queue stands, or until losses exceed the path's own.
 //!
-//! What is sent in the round trip until that shows is what slow start loses where the queue is short. So it grows by a quarter of that while
-//! packets wait for as long as the flow wants them to, as in HyStart++'s conservative slow start (RFC 9406, section 4.2).
+//! With a short queue, slow start loses the data sent in the round trip before it detects that. So growth falls to a
+//! quarter while the queueing delay is at the target, as in HyStart++'s conservative slow start (RFC 9406, section
+//! 4.2).
 
 use super::{Phase, Round, Thalweg};
 use crate::congestion::AckSample;
 use crate::congestion::delivery::RateSample;
 use crate::units::{Duration, Time};
 
-/// The share of the shortest round trip that a queue may take in slow start, where that is more than the target.
+/// Permitted queue in slow start, as a share of the shortest round-trip time, if that exceeds the target.
 const QUEUE: f64 = 0.125;
-/// The share of its growth that is left while the queue is as long as it is wanted.
+/// Share of the growth that remains while the queue is at its target.
 const CONSERVATIVE: f64 = 0.25;
 /// The multiple of the initial window from which on a flow is no longer one of many: who meets a queue before meets theirs.
 const GROWN: f64 = 4.0;
-/// The packets and the events of loss in part of a round trip that are enough to end slow start.
+/// Packets and loss events in part of a round trip that suffice to end slow start.
 const ENOUGH: (f64, f64) = (16.0, 4.0);
-/// The share of what was in flight at the first of these losses that is kept.
+/// Share kept of the data in flight at the first of these losses.
 const NEARLY: f64 = 0.9;
-/// The multiple of what was in flight beyond which a window does not double.
+/// Multiple of the data in flight beyond which the window does not double.
 const UNUSED: f64 = 4.0;
 /// The share of the growth of what was sent by which the rate grows at least where losses are the path's.
 const FOLLOWS: f64 = 0.9;

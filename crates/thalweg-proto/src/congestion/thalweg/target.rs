@@ -1,18 +1,18 @@
-//! The queue that a flow asks for.
+//! Queue target of a flow.
 
 /// The queueing delay that a flow of 100 Mbit/s adds, in seconds. It falls with the square root of the rate.
 const AT_REFERENCE: f64 = 1.5e-3;
 /// The rate of that flow, in bytes a second.
 const REFERENCE: f64 = 12.5e6;
-/// No queue is asked for that is shorter than so many segments of the flow: it could not be told from the packets themselves.
+/// Minimum queue target, in segments of the flow: a shorter queue cannot be distinguished from the packets themselves.
 const LEAST: f64 = 1.0;
 /// The share of the shortest round trip that the constant part does not exceed, but for round trips that are shorter than what hosts
 /// take for themselves, in seconds: it has the rest of that then.
 const SHARE: f64 = 0.125;
 const HOSTS: f64 = 1e-3;
 
-/// The rule for the queueing delay that a flow asks for: slower flows ask for more, so that flows which share a queue meet at equal
-/// rates, whatever their round trips (as FAST TCP's packets in the queue do, and the flow scaling of Swift, section 3.5).
+/// Rule of the queueing-delay target: slower flows target more, so that flows sharing a queue converge to equal rates,
+/// whatever their round-trip times (as FAST TCP's packets in the queue do, and the flow scaling of Swift, section 3.5).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     /// The part that is the same for all, in seconds.
@@ -31,7 +31,8 @@ impl Target {
         self.constant.min((SHARE * min_rtt).max(HOSTS - min_rtt))
     }
 
-    /// The rate at which a flow asks for a queue of `queueing`, as a share of the rate at which it asks for `target`.
+    /// Returns the rate at which a flow targets a queue of `queueing`, as a share of the rate at which it targets
+    /// `target`.
     pub fn share(self, target: f64, queueing: f64, min_rtt: f64) -> f64 {
         let constant = self.constant(min_rtt);
         ((target - constant) / (queueing - constant)).powi(2)

@@ -1,8 +1,9 @@
-//! Messages of routers (Liang 1991): a queue that says itself that it is nearly full, and which packets it dropped.
+//! Router feedback (Liang 1991): warnings of a nearly full queue, and reports of dropped packets.
 //!
-//! All sources are told at once, so that all cut at once and nobody loses by it. As little is cut as leaves half of the queue that was
-//! asked for, since the queue is what is too long and not the rate. Where others fill the queue that do not hear of it, who cuts leaves
-//! them the path: a queue that does not fall by what all cut together tells.
+//! All sources are notified at once, so all reduce at once and none is at a disadvantage. The reduction is the smallest
+//! that halves the target queue: the queue is too long, not the rate too high. Where competing traffic does not receive
+//! the messages, a flow that reduces its window loses its share. A queue that falls less than the common reduction
+//! predicts reveals such traffic.
 
 use super::marks::OF_START;
 use super::rival::Rival;
@@ -10,50 +11,53 @@ use super::{Phase, Thalweg};
 use crate::congestion::{FeedbackSample, Path};
 use crate::units::{Duration, Time};
 
-/// The part of the share of its queue which a flow asks for that a message leaves, and the least share.
+/// Factor applied to the share of the target queue at each message, and minimum share.
 const PART: f64 = 0.5;
 const LEAST: f64 = 1.0 / 32.0;
-/// The time in which a flow that asked for nothing comes to ask for all of its queue, and after which a flow among others looks again
-/// whether they heed messages.
+/// Time in which a flow's queue target recovers from zero to its full value, and after which a flow beside competing
+/// traffic tests again whether that traffic responds to messages.
 const RECOVERY: Duration = Duration::from_secs(10);
-/// The shares of the window that a message leaves, at least and at most.
+/// Minimum and maximum share of the window kept after a message.
 const KEPT: (f64, f64) = (0.5, 0.95);
-/// The least window in segments of a flow that was told of late: the rate of less than one is paced, as many may share a path that holds
-/// fewer packets than there are flows (Kumar et al. 2020, section 3.4).
+/// Minimum window, in segments, of a recently notified flow. A window below one segment is paced, as a path may hold
+/// fewer packets than it has flows (Kumar et al. 2020, section 3.4).
 const FEWEST: f64 = 0.25;
-/// The round trips after a message in which its queue is longest, and those after which it has been as short as the cut makes it.
+/// Round trips after a message in which the flow's queue peaks, and those after which the reduction has taken full
+/// effect.
 const ROUNDS: (u32, u32) = (1, 4);
-/// The weight of the last message in the mean share of the fall of a queue that came true, and the mean below which others fill the queue.
+/// Weight of the last message in the mean ratio of observed to predicted queue decrease, and mean below which competing
+/// traffic is assumed.
 const WEIGHT: f64 = 0.25;
 const HEEDED: f64 = 0.3;
 /// The share that says of a flow that does as others do that there are none.
 const ALONE: f64 = 0.5;
 
-/// The messages of routers, as far as a flow remembers them.
+/// State kept about router messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
-    /// The share of its queue that the flow asks for, and when that was so.
+    /// Share of the target queue in use, and the time it applied.
     part: f64,
     at: Time,
-    /// Messages before that are about what was answered.
+    /// End of the hold-off: earlier messages concern the congestion already answered.
     until: Time,
     answer: Option<Answer>,
-    /// The share of the fall that a queue would have if all cut which it had of late.
+    /// Recent mean ratio of the queue's decrease to the decrease expected if all flows reduce.
     pub heeded: f64,
     /// That share was found out while the flow does as others do, and is again from then on.
     known: bool,
     again: Time,
-    /// The window in bytes before the flow was first told.
+    /// Window before the first message, in bytes.
     before: f64,
 }
 
-/// A window that was cut upon a warning, and what that did to the queue.
+/// Window reduction after a warning, and its effect on the queue.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     rounds: u32,
-    /// This one alone says whether others heed messages.
+    /// This reduction alone decides whether competing traffic responds to messages.
     decides: bool,
-    /// The queueing delay by which the queue falls if all cut so, in seconds, and between which it was since.
+    /// Expected decrease of the queueing delay if all flows reduce alike, in seconds, and the range of delays observed
+    /// since.
     falls: f64,
     longest: f64,
     shortest: f64,
@@ -75,24 +79,24 @@ impl Default for Told {
 }
 
 impl Told {
-    /// The share of the queue of a flow's rate that it asks for.
+    /// Returns the share of the target queue that the flow uses.
     pub fn asks_for(&mut self, now: Time) -> f64 {
         let passed = now.since(self.at).as_secs_f64() / RECOVERY.as_secs_f64();
         (self.part, self.at) = ((self.part + passed).min(1.0), now);
         self.part
     }
 
-    /// No router has told anything for long.
+    /// Returns true if no router message arrived for long.
     pub fn is_quiet(&self) -> bool {
         self.part >= 1.0
     }
 
-    /// The least window in segments, where it is `usual` without messages.
+    /// Returns the minimum window in segments; `usual` is the minimum without messages.
     pub fn least(&self, usual: f64) -> f64 {
         if self.is_quiet() { usual } else { usual.min(FEWEST) }
     }
 
-    /// A round trip ended in which the queueing delay was so many seconds, and is that of the newest packets.
+    /// Records the queueing delay of a finished round trip and that of the newest packets, in seconds.
     pub fn watch(&mut self, queueing: f64, newest: f64) {
         let Some(answer) = &mut self.answer else { return };
         answer.rounds += 1;
@@ -104,7 +108,7 @@ impl Told {
         if answer.rounds < ROUNDS.1 {
             return;
         }
-        // Where no queue was seen it cannot have fallen.
+        // A queue that was never observed cannot have fallen.
         if answer.longest > 0.0 {
             let falls = answer.falls.min(answer.longest);
             let heeded = ((answer.longest - answer.shortest) / falls).clamp(0.0, 1.0);
@@ -115,7 +119,7 @@ impl Told {
 }
 
 impl Thalweg {
-    /// A router's message came. One with a rate is none of those that this scheme knows.
+    /// Handles a router's message. Messages with a rate are not supported by this scheme.
     pub(super) fn on_told(&mut self, sample: &FeedbackSample) {
         let (path, is_warning) = (&sample.path, sample.feedback.dropped.is_none());
         let now = path.now;
@@ -124,7 +128,7 @@ impl Thalweg {
             return;
         }
         if !is_warning {
-            // Others may have lost packets too, and cut for that.
+            // Other flows may have lost packets too, and reduced for that reason.
             self.told.answer = None;
         } else if self.told.answer.is_some() || self.others_fill(now) {
             return;
@@ -139,12 +143,12 @@ impl Thalweg {
         self.cut_as_told(path, is_warning);
     }
 
-    /// A warning is passed over, as others fill the queue that do not heed it.
+    /// Returns true if a warning is ignored because competing traffic does not respond to it.
     fn others_fill(&mut self, now: Time) -> bool {
         let told = &mut self.told;
         if self.rival.is_there() {
             if told.known && told.heeded > ALONE {
-                // It was flows like this one.
+                // The competing flows run the same scheme.
                 self.rival = Rival::default();
             } else if now < told.again {
                 return true;
@@ -205,7 +209,8 @@ mod tests {
         assert_eq!((told.asks_for(at(20)), told.is_quiet(), told.least(4.0)), (1.0, true, 4.0));
     }
 
-    /// A queue of 10 ms falls by the 4 ms of a cut that all make, by half of that where half of it is that of others.
+    /// A queue of 10 ms falls by the 4 ms of a reduction made by all flows, and by half of that if half of the queue
+    /// belongs to competing traffic.
     #[test]
     fn a_queue_that_does_not_fall_is_that_of_others() {
         for (falls_to, expected) in [(0.006, 1.0), (0.008, 0.875), (0.009, 0.8125), (0.0, 1.0)] {
@@ -216,7 +221,7 @@ mod tests {
             assert!((told.heeded - expected).abs() < 1e-9, "{falls_to}: {}", told.heeded);
             assert!(told.answer.is_none());
         }
-        // No queue was seen: nothing is learnt.
+        // No queue was observed: nothing is learnt.
         let answer = Answer { rounds: 0, decides: true, falls: 0.004, longest: 0.0, shortest: f64::INFINITY };
         let mut told = Told { answer: Some(answer), ..Told::default() };
         (0..4).for_each(|_| told.watch(0.0, 0.0));

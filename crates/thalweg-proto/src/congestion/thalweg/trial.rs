@@ -1,18 +1,19 @@
-//! The answer to losses: a lower rate, which is taken back where losses go on as before.
+//! Loss probe: a lower rate in response to losses, reverted if losses continue unchanged.
 
 use super::loss::{CONTROLLED, Tally};
 use super::{Round, Thalweg};
 use crate::congestion::Path;
 
-/// The share of what arrives in a round trip that an answer to losses takes away.
+/// Reduction in response to losses, as a share of the data arriving in a round trip.
 const CUT: f64 = 0.15;
-/// The round trips that a trial takes: one until the lower rate shows, one of losses at it, and more where few packets leave in one.
+/// Duration of a probe in round trips: one until the lower rate takes effect, one to count losses at it, and more if
+/// few packets are sent per round trip.
 const ROUNDS: core::ops::RangeInclusive<u32> = 2..=4;
 
-/// A lower rate, and what was lost before and since.
+/// Rate reduction, with the losses before and since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
-    /// The window before, in bytes.
+    /// Former window, in bytes.
     window: f64,
     high: Tally,
     pub low: Tally,
@@ -20,7 +21,8 @@ pub(super) struct Trial {
 }
 
 impl Thalweg {
-    /// A round trip ended that took `useful` bytes without its queue. True if losses were what mattered in it.
+    /// Responds to the losses of a round trip that took `useful` bytes without its queue; returns true if losses
+    /// determined the response.
     pub(super) fn answer_losses(&mut self, last: &Round, path: &Path, useful: f64) -> bool {
         self.watch_crowd(last.tally);
         let is_crowded = self.crowd.is_there();
@@ -37,7 +39,7 @@ impl Thalweg {
             return true;
         }
         if self.rival.is_there() {
-            // Others answer the first loss, and this flow does what they do.
+            // Competing flows respond to the first loss, and so does this one.
             let most = if is_crowded { 0.0 } else { f64::INFINITY };
             if !self.path_loss.exceeded_at_all_by(last.tally, most) {
                 self.refine(last);
@@ -61,7 +63,7 @@ impl Thalweg {
         true
     }
 
-    /// The losses of a round trip were the path's own, as far as that can be told: hardly beside a queue that stays.
+    /// Attributes the losses of a round trip to the path, with little weight beside a persistent queue.
     fn refine(&mut self, last: &Round) {
         if !self.crowd.is_there() {
             self.path_loss.refine(last.tally);
@@ -70,7 +72,8 @@ impl Thalweg {
 
     fn end_trial(&mut self, trial: &Trial, expected: f64) {
         self.path_loss.learn(trial.low);
-        // What no path loses is congestion, though the cut of one among many does not show.
+        // A loss rate beyond any path's is congestion, even if the reduction of one flow among many has no visible
+        // effect.
         if trial.low.is_hopeless() || trial.low.is_fewer_than(expected) {
             self.pace.ceiling = trial.window;
             self.pace.slow_down();
@@ -78,7 +81,7 @@ impl Thalweg {
             self.path_loss.learn(trial.high);
             self.window = self.window.max(trial.window);
             if self.is_large() {
-                // Where the path is full is not known: a start that ended by these losses ended too early.
+                // The path's capacity is unknown: slow start ended too early, by these losses.
                 self.pace.ceiling = f64::INFINITY;
             }
             self.pace.rest();
