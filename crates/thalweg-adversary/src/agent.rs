@@ -1,4 +1,4 @@
-//! Those who take part: real endpoints, with an application that says one thing on each connection.
+//! Agents: real endpoints, with an application that sends one datagram on each connection.
 
 use crate::knowledge::Known;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
 
-/// Bytes that look random and are the same in every run; the next eight can be chosen, by who chooses his own.
+/// Deterministic bytes that look random. The attacker can choose the next eight of its own.
 #[derive(Clone)]
 struct Draws(Arc<Mutex<(String, u64, Option<ConnectionId>)>>);
 
@@ -30,7 +30,7 @@ impl Entropy for Draws {
     }
 }
 
-/// A connection as its end knows it, and what became of it.
+/// A connection as seen by its endpoint, and its outcome.
 #[derive(Clone, Debug)]
 pub struct Talk {
     pub handle: Handle,
@@ -39,16 +39,16 @@ pub struct Talk {
     pub local: ConnectionId,
     pub remote: ConnectionId,
     pub binding: [u8; 32],
-    /// The service and scheme that both ends settled.
+    /// Service and scheme agreed by both endpoints.
     pub terms: String,
-    /// The agent that the handshake was done with: whose resets count.
+    /// Agent that completed the handshake, whose resets are valid.
     pub with: Option<usize>,
-    /// The application of this end has closed it.
+    /// Closed by the local application.
     pub is_left: bool,
     pub closed: Option<Closed>,
-    /// The end has forgotten it in a restart.
+    /// State lost in a restart of the endpoint.
     pub is_forgotten: bool,
-    /// The one datagram that its application sends.
+    /// The one datagram that the application sends.
     pub said: Vec<u8>,
     pub heard: Vec<Vec<u8>>,
 }
@@ -59,7 +59,7 @@ impl Talk {
     }
 }
 
-/// Somebody with a socket.
+/// A participant with a socket.
 pub struct Agent {
     pub name: &'static str,
     pub is_honest: bool,
@@ -67,18 +67,18 @@ pub struct Agent {
     pub address: SocketAddr,
     pub endpoint: Endpoint,
     draws: Draws,
-    /// The time at which its endpoint wants to be asked again.
+    /// Time of the endpoint's next poll.
     pub due: Time,
     pub talks: Vec<Talk>,
-    /// Bytes in and out by address, and the addresses that have proved to receive.
+    /// Bytes in and out per address, and the validated addresses.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
     pub proved: BTreeSet<SocketAddr>,
-    /// Resets and responses that it sent.
+    /// Resets and responses sent.
     pub resets: BTreeSet<Vec<u8>>,
     pub responses: BTreeSet<Vec<u8>>,
-    /// The hello that each of its cookies answered: from where, of which id, with which first message.
+    /// Hello answered by each issued cookie: source address, connection id, first message.
     pub issued: BTreeMap<Vec<u8>, (SocketAddr, ConnectionId, Vec<u8>)>,
-    /// The cookies that have made a handshake.
+    /// Cookies that led to a handshake.
     pub made: BTreeSet<Vec<u8>>,
 }
 
@@ -109,14 +109,14 @@ impl Agent {
         }
     }
 
-    /// All that it knew of connections is gone.
+    /// Restarts the endpoint, which loses all connection state.
     pub fn restart(&mut self, now: Time) {
         self.endpoint = Endpoint::new(now, self.config.clone(), Box::new(self.draws.clone()));
         self.due = Time::MAX;
         self.talks.iter_mut().for_each(|talk| talk.is_forgotten = true);
     }
 
-    /// Asks for a connection, by an id of its choice if that is given.
+    /// Requests a connection, by the given id if any.
     pub fn connect(&mut self, now: Time, connect: Connect, id: Option<ConnectionId>) -> Handle {
         if let Ok(mut state) = self.draws.0.lock() {
             state.2 = id;
@@ -124,7 +124,7 @@ impl Agent {
         self.endpoint.connect(now, connect)
     }
 
-    /// The number of times that it has drawn random bytes, which decides what it draws next.
+    /// Returns the number of random draws so far, which determines the next one.
     pub fn drawn(&self) -> u64 {
         self.draws.0.lock().map_or(0, |state| state.1)
     }
@@ -135,7 +135,7 @@ impl Agent {
         self.endpoint.receive(now, arrival, bytes.len().max(1), bytes, Slice::new);
     }
 
-    /// Asks the endpoint: what it sends now, and the events since.
+    /// Polls the endpoint: returns the datagrams it sends and the events since the last poll.
     pub fn poll(&mut self, now: Time, number: usize) -> (Vec<Known>, Vec<(Handle, EndpointEvent)>) {
         let (mut batch, mut sent, mut events) = (Batch::new(), Vec::new(), Vec::new());
         loop {
@@ -157,12 +157,12 @@ impl Agent {
         }
     }
 
-    /// The connection with this handle. After a restart handles begin anew.
+    /// Returns the connection with this handle. After a restart handles are reused.
     pub fn talk(&mut self, handle: Handle) -> Option<&mut Talk> {
         self.talks.iter_mut().find(|talk| talk.handle == handle && !talk.is_forgotten)
     }
 
-    /// A connection is there: the application says its one thing.
+    /// Handles an established connection: the application sends its datagram.
     pub fn greet(&mut self, handle: Handle, with: Option<usize>) {
         let Some(session) = self.endpoint.session(handle) else { return };
         let agreed = session.agreed().clone();
@@ -188,7 +188,7 @@ impl Agent {
     }
 }
 
-/// The other side of a connection.
+/// Returns the other side of a connection.
 pub const fn opposite(side: Side) -> Side {
     match side {
         Side::Client => Side::Server,

@@ -1,20 +1,20 @@
-//! The attacker's knowledge: every datagram that anybody sent, and the pieces that he can cut out of them.
+//! The attacker's knowledge: every datagram sent, and the pieces extracted from them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use thalweg_net::wire::{ConnectionId, HEADER, Packet, TOKEN};
 
-/// A datagram that somebody sent.
+/// A datagram sent by an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The number of the agent that sent it.
+    /// Number of the sending agent.
     pub by: usize,
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub bytes: Vec<u8>,
 }
 
-/// All that the attacker has seen, in the order in which he saw it first. Pieces are named by their place.
+/// Everything that the attacker has observed, in order of first observation. Pieces are named by their position.
 #[derive(Debug, Default)]
 pub struct Knowledge {
     pub datagrams: Vec<Known>,
@@ -26,21 +26,21 @@ pub struct Knowledge {
     pub responses: Vec<Vec<u8>>,
     pub confirms: Vec<Vec<u8>>,
     pub tokens: Vec<[u8; TOKEN]>,
-    /// Sealed parts of packets with their numbers, each with its packet's id.
+    /// Encrypted parts of packets with their numbers, each with its packet's id.
     pub bodies: Vec<(ConnectionId, Vec<u8>)>,
-    /// The sum of the hashes of all datagrams: it does not depend on their order.
+    /// Sum of the hashes of all datagrams, independent of their order.
     hash: u128,
 }
 
 impl Knowledge {
-    /// The knowledge with which he begins: a first message of his own, which is any point of the curve.
+    /// Creates the initial knowledge: a first message of the attacker's own, any point of the curve.
     pub fn new() -> Self {
         let mut base = [0; 32];
         base[0] = 9;
         Self { firsts: vec![base.to_vec()], ..Self::default() }
     }
 
-    /// He sees a datagram. True if it is new to him.
+    /// Adds a datagram; returns true if it is new.
     pub fn see(&mut self, known: Known) -> bool {
         if self.datagrams.contains(&known) {
             return false;
@@ -72,18 +72,18 @@ impl Knowledge {
         true
     }
 
-    /// The same for the same knowledge.
+    /// Returns a hash of the knowledge.
     pub const fn hash(&self) -> u128 {
         self.hash
     }
 
-    /// The name of an id in trails.
+    /// Returns the name of an id for traces.
     pub fn name(&self, id: ConnectionId) -> String {
         let place = self.ids.iter().position(|known| *known == id);
         place.map_or_else(|| "an id that nobody has shown".to_owned(), |place| format!("id {}", place + 1))
     }
 
-    /// A datagram in words.
+    /// Returns a description of a datagram.
     pub fn say(&self, datagram: &[u8]) -> String {
         match Packet::read(datagram) {
             Some(Packet::Hello { source, cookie, message }) => {

@@ -1,42 +1,44 @@
-//! A search over adversaries: every state that an attacker can bring the endpoints to within bounds.
+//! Adversarial search: visits every state that an attacker can bring the endpoints to within bounds.
 //!
-//! The endpoints are those of [`thalweg_net`], byte for byte: a client, the server that it wants, and another socket of the
-//! server's identity. The network is the attacker (Dolev and Yao 1983). He reads every datagram. It arrives when he lets it,
-//! any number of times, or never; from any address, at any socket; and he puts datagrams together of all pieces that he has
-//! seen: connection ids, cookies, first, second and third messages of handshakes, tokens of resets, sealed packets. He has a
-//! key of his own, with which he answers in the server's place and connects to the server, which trusts it, by any connection
-//! id that he likes. He asks every socket about every connection id. Keys that are not his he does not have, and ciphers he does not break.
+//! The endpoints are those of [`thalweg_net`], byte for byte: a client, its server, and another socket with the
+//! server's identity. The network is the attacker (Dolev and Yao 1983). The attacker reads every datagram and delivers
+//! it any number of times, or never, from any address and to any socket. It assembles datagrams from all observed
+//! pieces: connection ids, cookies, first, second and third messages of handshakes, reset tokens, encrypted packets. It
+//! has a key of its own. With it, the attacker answers in the server's place and connects to the server, which trusts
+//! the key, under any connection id. It queries every socket about every connection id. It has no other keys and breaks
+//! no ciphers.
 //!
 //! Checked in every state:
 //!
-//! - **Nobody but its peer ends a connection**: a close was said by the peer's application, and a reset sent by the very socket
-//!   that had the connection and has it no more.
-//! - **A cookie lets in one handshake**, that of the address, connection id and first message that it was made for. A hello
-//!   without one lets in none beside the connection that came of it.
-//! - **Both ends agree**: each connection has one other end, which has the key that is believed, the same binding (the hash of
-//!   all that was said in the handshake), service and scheme, and the connection ids the other way round.
-//! - **A datagram is taken once**, and was sent by the other end of the very connection.
-//! - **An address that has not proved to receive** gets at most three bytes for one.
-//! - **When the attacker stops, the client gets in**: from each state, a connection that was asked for is there at both ends
-//!   soon, or over at both for a reason that was checked.
+//! - **Only its peer ends a connection**: a close comes from the peer's application, and a reset from the very socket
+//!   that had the connection and has lost it.
+//! - **A cookie admits one handshake**, that of the address, connection id and first message that it was issued for. A
+//!   hello without a cookie admits no handshake beside the connection that it led to.
+//! - **Both endpoints agree**: each connection has exactly one peer, with the expected key, the same binding (the hash
+//!   of all handshake messages), service and scheme, and mirrored connection ids.
+//! - **A datagram is accepted once**, and was sent by the peer of that very connection.
+//! - **An unvalidated address** gets at most three bytes for one.
+//! - **When the attacker stops, the client connects**: from each state, a requested connection is soon established at
+//!   both endpoints, or closed at both for a verified reason.
 //!
 //! # Pairing
 //!
-//! [`search_pairing`] does the same to a pairing by a code over such connections: a sender and a receiver that know it, and an
-//! attacker who does not, and who may answer in the receiver's place and come to the receiver as often as he likes. Neither end
-//! takes him for the other, the code answers three guesses at most, and an honest sender is paired once he stops.
+//! [`search_pairing`] does the same for pairing by code over such connections: a sender and a receiver know the code,
+//! the attacker does not. The attacker may answer in the receiver's place and connect to the receiver any number of
+//! times. Neither endpoint mistakes it for the other, the code answers three guesses at most, and an honest sender is
+//! paired once the attacker stops.
 //!
 //! # States
 //!
-//! Endpoints are no values that could be copied, so a state is kept as the way to it, and come to by taking the same steps
-//! again: nothing in an endpoint is random that was not handed in. States are compared by digests
-//! ([`Digest`](thalweg_proto::digest::Digest)) of all endpoints and of the attacker's knowledge. What is refused without a trace leads
-//! to no other state and costs next to nothing, which is most of what the attacker can try.
+//! Endpoints cannot be copied. A state is therefore stored as the steps that lead to it and restored by taking them
+//! again; an endpoint has no randomness of its own. States are compared by digests
+//! ([`Digest`](thalweg_proto::digest::Digest)) of all endpoints and of the attacker's knowledge. Most of the attacker's
+//! attempts are rejected without a change of state; these lead to no new state and cost next to nothing.
 //!
 //! # Faults
 //!
-//! A search that finds nothing may be one that can find nothing. [`Fault`]s are rules as they once were, or as they would be
-//! wrong; each must be found.
+//! The search itself is tested by fault injection. [`Fault`]s are earlier or deliberately wrong rules; the search must
+//! find each.
 
 mod agent;
 mod knowledge;
@@ -51,27 +53,26 @@ pub use search::{search, search_pairing};
 
 use thalweg_proto::units::Bytes;
 
-/// The bounds of a search. What the attacker lets through is not counted.
+/// The bounds of a search. Deliveries to the intended socket are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections that the client asks for.
+    /// Connections requested by the client.
     pub connections: u8,
-    /// Datagrams that the attacker puts together himself, or sends on to another socket or from another address, and that have
-    /// an effect.
+    /// Effective datagrams that the attacker assembles, or sends on to another socket or from another address.
     pub forgeries: u8,
-    /// Connections that the attacker asks for as himself.
+    /// Connections requested by the attacker under its own key.
     pub intrusions: u8,
-    /// Times that time moves on to what is due next.
+    /// Advances of the clock to the next timer.
     pub expiries: u8,
-    /// Times that the server is started anew.
+    /// Restarts of the server.
     pub restarts: u8,
-    /// Connections that the client closes.
+    /// Connections closed by the client.
     pub closes: u8,
-    /// Handshakes at a time that the server begins without a cookie. It asks others for one.
+    /// Concurrent handshakes that the server begins without a cookie; beyond it demands one.
     pub unproved: u8,
-    /// Steps with an effect.
+    /// Maximum number of effective steps.
     pub depth: u32,
-    /// Stop when the states take more memory than that.
+    /// Memory limit for the states; the search stops beyond it.
     pub memory: Bytes,
 }
 
@@ -91,12 +92,12 @@ impl Default for Bounds {
     }
 }
 
-/// The bounds of a search through pairings.
+/// The bounds of a pairing search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairingBounds {
-    /// Connections that the attacker makes to the receiver.
+    /// Connections from the attacker to the receiver.
     pub attempts: u8,
-    /// Stop when the states take more memory than that.
+    /// Memory limit for the states; the search stops beyond it.
     pub memory: Bytes,
 }
 
@@ -106,22 +107,22 @@ impl Default for PairingBounds {
     }
 }
 
-/// A rule that is broken on purpose, for the search to find.
+/// An injected fault, for the search to find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The rules of today.
+    /// No fault.
     #[default]
     None,
-    /// Tokens of resets come of the identity alone, so that another socket of it tells them.
+    /// Reset tokens derive from the identity alone, so another socket of it reveals them.
     Tokens,
-    /// A cookie makes another handshake when the last one is complete.
+    /// A cookie admits another handshake when the last one is complete.
     CookieAgain,
-    /// A cookie is good for any first message.
+    /// A cookie is valid for any first message.
     CookieUnbound,
-    /// A hello without a cookie makes another handshake when the last one is complete.
+    /// A hello without a cookie starts another handshake when the last one is complete.
     HelloAgain,
-    /// Neither keys nor the connection are part of what a pairing's keys are made of.
+    /// Pairing keys are derived without the endpoints' keys and the connection.
     PairingUnbound,
-    /// An attempt that is left before anything is proved is no guess.
+    /// An attempt abandoned before any proof does not count as a guess.
     GuessUncounted,
 }

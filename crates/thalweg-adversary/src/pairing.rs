@@ -1,9 +1,9 @@
-//! Pairing by a code, between a sender, a receiver that shows it, and somebody who does not know it.
+//! Pairing by code, between a sender, a receiver that shows the code, and an attacker that does not know it.
 //!
-//! Connections are taken for what the search over them shows: what is said on one is heard by its other end alone, in order, or not at all.
-//! The sender makes one, and reaches the receiver or the attacker. The attacker makes several to the receiver, one after the
-//! other as the receiver takes them. On his own he says what a guess at the code makes him say, what he hears on the other, what he
-//! just heard, or nonsense; and he leaves when he likes.
+//! Connections have the properties shown by the search over them: messages reach only the peer, in order, or are lost.
+//! The sender opens one, to the receiver or to the attacker. The attacker opens several to the receiver, one after the
+//! other. On its own connections the attacker sends a message computed from a guessed code, a message received on
+//! another connection, an echo, or nonsense; it may close at any time.
 
 use crate::system::System;
 use crate::{Fault, PairingBounds};
@@ -16,21 +16,21 @@ use thalweg_explore::Fnv;
 use thalweg_net::identity::{Entropy, PublicKey};
 use thalweg_net::pairing::{Ends, Guesses, PairingError, Verdict, ask_with, serve_with};
 
-/// The length of the first thing that each end says.
+/// Length of each endpoint's first message.
 const HALF: usize = 33;
 
-/// The length of the second.
+/// Length of the second message.
 const PROOF: usize = 32;
 
-/// The guesses that a code may answer.
+/// Maximum number of guesses per code.
 const GUESSES: u8 = 3;
 
-/// An end of a connection that runs the pairing.
+/// An endpoint of a connection that runs the pairing.
 #[derive(Clone, Debug)]
 struct Run {
     is_server: bool,
     ends: Ends,
-    /// Tells its random bytes from those of others.
+    /// Seed that separates its random bytes from those of other runs.
     seed: u8,
     heard: Vec<u8>,
     said: Vec<u8>,
@@ -38,49 +38,49 @@ struct Run {
     result: Option<Result<(), Reason>>,
 }
 
-/// The reason for which a run failed.
+/// The reason for a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     Wrong,
     Left { guessed: bool },
 }
 
-/// The words of a run, and how it ends if nothing more is heard.
+/// Messages of a run, and its result if nothing more is received.
 type Said = (Vec<u8>, Result<(), Reason>);
 
-/// The words of runs before, by all that decides them: each takes several multiplications on a curve.
+/// Cache of runs by their inputs: each takes several curve multiplications.
 pub type Memo = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, String), Said>>>;
 
-/// The two honest ends.
+/// The two honest endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Sender,
     Receiver,
 }
 
-/// A thing that the attacker can say.
+/// A message of the attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// The words of who knows another code.
+    /// A message computed from another code.
     Guess,
-    /// The words of the other honest end at that place.
+    /// The other honest endpoint's message at that position.
     Theirs,
-    /// The words that were just heard from this end.
+    /// The message just received from this endpoint.
     Echo,
     Nonsense,
 }
 
-/// A thing that can happen.
+/// A step of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     SenderMeetsReceiver,
     SenderMeetsAttacker,
     AttackerMeetsReceiver,
-    /// The words of the other end arrive, on the connection of the two.
+    /// The other endpoint's messages arrive, on the connection between the two.
     Carry(Who),
     /// The connection of this end is cut.
     Cut(Who),
-    /// The attacker says something to this end.
+    /// The attacker sends a message to this endpoint.
     Say(Who, Words),
 }
 
@@ -90,12 +90,12 @@ pub struct Pairing {
     /// Connections that the attacker may still make.
     left: u8,
     guesses: Guesses,
-    /// Nobody has used the code, and it is not worthless.
+    /// The code is unused and still valid.
     is_good: bool,
     answered: u8,
     sender: Option<Run>,
     receiver: Option<Run>,
-    /// The sender has reached the receiver, which said this to it.
+    /// Message of the receiver to a sender that has reached it.
     joined: Option<Vec<u8>>,
     paired: Option<PublicKey>,
     log: Option<Vec<String>>,
@@ -110,7 +110,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// To a pairing keys are names.
+/// Keys serve the pairing as names only.
 const fn key(number: u8) -> PublicKey {
     PublicKey([number; 32])
 }
@@ -120,7 +120,7 @@ const CODE: &str = "1234-5678";
 const GUESS: &str = "8765-4321";
 
 impl Run {
-    /// Says all that there is to say after what was heard.
+    /// Advances the run with the received messages.
     fn go(&mut self, memo: &Memo, code: &str) {
         let Ends { client, binding, .. } = self.ends;
         let key = (self.is_server, self.seed, client, binding, self.heard.clone(), code.to_owned());
@@ -149,7 +149,7 @@ impl Run {
         (said, result)
     }
 
-    /// True for the receiver's with the attacker.
+    /// Returns true for the receiver's run with the attacker.
     const fn is_by_attacker(&self) -> bool {
         self.seed >= FIRST_ATTEMPT
     }
@@ -159,7 +159,7 @@ impl Run {
     }
 }
 
-/// The part of what was said at the place of the next words of who has heard or said so much.
+/// Returns the message in `said` that follows the first `before` bytes.
 fn part(said: &[u8], before: usize) -> Option<Vec<u8>> {
     let length = if before == 0 { HALF } else { PROOF };
     said.get(before..before + length).map(<[u8]>::to_vec)
@@ -204,7 +204,7 @@ impl Pairing {
         }
     }
 
-    /// True if this end talks to the attacker.
+    /// Returns true if this endpoint is connected to the attacker.
     fn is_met(&self, who: Who) -> bool {
         let joined = self.joined.is_some();
         match who {
@@ -213,7 +213,7 @@ impl Pairing {
         }
     }
 
-    /// The words, if the attacker has them.
+    /// Returns the message, if the attacker has it.
     fn words(&self, who: Who, words: Words) -> Option<Vec<u8>> {
         let run = self.end(who)?;
         let before = run.heard.len();
@@ -234,7 +234,7 @@ impl Pairing {
         }
     }
 
-    /// Looks at what has come of runs.
+    /// Evaluates the results of runs.
     fn settle(&mut self) -> Result<(), String> {
         let by_attacker = self.receiver.as_ref().is_some_and(Run::is_by_attacker);
         if let Some(run) = self.receiver.clone()
@@ -274,7 +274,7 @@ impl Pairing {
         Ok(())
     }
 
-    /// An end hears something.
+    /// Delivers a message to an endpoint.
     fn hear(&mut self, who: Who, words: &[u8]) -> Result<(), String> {
         let run = match who {
             Who::Sender => self.sender.as_mut(),
@@ -321,7 +321,7 @@ impl Pairing {
         self.hear(to, &words)
     }
 
-    /// The words that are on their way to an end on the connection of the two.
+    /// Returns the data in flight to an endpoint on the connection between the two.
     fn waiting(&self, to: Who) -> Option<Vec<u8>> {
         let said = self.joined.as_ref()?;
         let run = self.end(to).filter(|run| !run.is_cut && run.result.is_none() && !run.is_by_attacker())?;
@@ -333,7 +333,7 @@ impl Pairing {
     }
 }
 
-/// Seeds of the receiver's runs with the attacker begin here, and those of his own are so much higher.
+/// First seed of the receiver's runs with the attacker; [`ATTACKERS`] is added for the attacker's own runs.
 const FIRST_ATTEMPT: u8 = 10;
 const ATTACKERS: u8 = 100;
 
@@ -429,8 +429,8 @@ impl System for Pairing {
         }
     }
 
-    /// The attacker's connections end by themselves. A sender that has met nobody yet reaches the receiver, and is paired,
-    /// and so is one that has reached it and is not cut off.
+    /// Runs to completion without the attacker: its connections end. A sender without a connection reaches the receiver
+    /// and is paired, and so is one that has reached it and is not cut off.
     fn calm(&mut self) -> Result<(), String> {
         self.say("from here on the attacker does nothing, and is closed when his time is over");
         for who in [Who::Receiver, Who::Sender] {

@@ -7,7 +7,7 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::session::{Closed, Side};
 
 impl World {
-    /// RFC 9000, section 8: three bytes for one to an address that has not proved to receive.
+    /// Checks RFC 9000, section 8: at most three bytes for one to an unvalidated address.
     pub fn check_traffic(&mut self, agent: usize) -> Result<(), String> {
         let agent = &mut self.agents[agent];
         if !agent.is_honest || agent.config.listen.is_none() {
@@ -32,7 +32,7 @@ impl World {
         })
     }
 
-    /// The end of a connection on that side.
+    /// Returns the endpoint of a connection on that side.
     pub fn find(&self, binding: [u8; 32], side: Side) -> Option<(usize, &Talk)> {
         self.agents.iter().enumerate().find_map(|(number, agent)| {
             let talk = agent.talks.iter().find(|talk| talk.binding == binding && talk.side == side)?;
@@ -44,8 +44,8 @@ impl World {
         self.agents[agent].config.identity.public()
     }
 
-    /// The connection that was made last at an agent is with whom it believes, on the terms that the other end knows, and
-    /// there is none like it.
+    /// Checks that the latest connection of an agent is with the expected peer, on terms that the peer shares, and
+    /// unique.
     pub fn check_agreement(&self, agent: usize) -> Result<(), String> {
         let Some(talk) = self.agents[agent].talks.last().filter(|_| self.agents[agent].is_honest) else {
             return Ok(());
@@ -74,7 +74,8 @@ impl World {
         agree.then_some(()).ok_or_else(|| format!("the {name} and its peer do not agree on their connection"))
     }
 
-    /// Only the peers end a connection, and by a reset only the very socket that had it and has it no more.
+    /// Checks that only the peers ended a connection: a reset is valid only from the very socket that had it and has
+    /// lost it.
     pub fn check_end(
         &self,
         talk: &Talk,
@@ -116,7 +117,7 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that each rule is looked at: a world in which it is broken by hand is found to be wrong.
+    //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
     use crate::steps::Step;
     use crate::world::{CLIENT, SERVER, key};
@@ -125,7 +126,7 @@ mod tests {
     use thalweg_net::session::SessionEvent;
     use thalweg_net::wire::ConnectionId;
 
-    /// A client that is connected, and has said and heard its thing.
+    /// Returns a world with a connected client that has exchanged its datagrams.
     fn connected() -> World {
         let mut world = World::new(&Bounds::default(), Fault::None, false);
         world.take(Step::Connect).unwrap();
@@ -202,7 +203,7 @@ mod tests {
         assert!(hear(&mut world, b"never said").unwrap_err().contains("never said"));
     }
 
-    /// Endpoints that are started anew give the same handles again.
+    /// Restarted endpoints reuse handles.
     #[test]
     fn a_restarted_server_s_connections_are_others() {
         let mut world = connected();

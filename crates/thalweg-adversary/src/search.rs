@@ -1,4 +1,4 @@
-//! The search through all that the attacker can bring about.
+//! The search through all states that the attacker can reach.
 
 use crate::pairing::{Memo, Pairing};
 use crate::steps::Step;
@@ -8,19 +8,21 @@ use crate::{Bounds, Fault, PairingBounds};
 use thalweg_explore::{Counterexample, Outcome, Visited};
 use thalweg_proto::units::Bytes;
 
-/// The memory that a state takes: the way to it is kept, and not the state.
+/// Memory per state in bytes: the path to it is stored, not the state.
 const STATE_BYTES: u64 = 200;
 
-/// Datagrams that came to nothing, after which a state is come to anew: they may have used up rates that are in no digest.
+/// Maximum number of ineffective datagrams before a state is rebuilt: they may have used up rate limits that are in no
+/// digest.
 const MOST_IN_VAIN: u32 = 64;
 
-/// Visits every state that an attacker can bring connections to within `bounds`, where the rules are today's or have a fault. `show` is
-/// called every hundred states with how many there are, and how many of them wait to be visited; it answers whether to go on.
+/// Visits every state that an attacker can bring connections to within `bounds`, under correct rules or with a fault.
+/// Calls `show` every hundred states with the number of states and the number of unvisited ones; it returns whether to
+/// continue.
 pub fn search(bounds: &Bounds, fault: Fault, show: &mut dyn FnMut(u64, u64) -> bool) -> Outcome {
     visit(&|log| World::new(bounds, fault, log), bounds.depth, bounds.memory, show)
 }
 
-/// The same of a pairing.
+/// Visits every state of a pairing within `bounds`, as [`search`] does for connections.
 pub fn search_pairing(
     bounds: &PairingBounds,
     fault: Fault,
@@ -97,17 +99,17 @@ fn visit<W: System>(
     outcome(&visited, steps, calm, true, None)
 }
 
-/// The system after these steps, which break no rule.
+/// Returns the system after these steps, which break no rule.
 fn after<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step]) -> W {
     let mut world = make(false);
     for &step in way {
-        // What is wrong after a step was found when it was taken first.
+        // An error was reported when the step was first taken.
         let _ = world.take(step);
     }
     world
 }
 
-/// Takes the steps again, and writes down what happens.
+/// Repeats the steps and returns their trace.
 fn trail<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step], is_calm: bool) -> Vec<String> {
     let mut world = make(true);
     let mut result = way.iter().try_for_each(|&step| world.take(step));

@@ -1,4 +1,4 @@
-//! The attacker's choices, and the few of others.
+//! The steps of the attacker, and those of the other agents.
 
 use crate::knowledge::Knowledge;
 use crate::world::{ATTACKER, CLIENT, Left, OTHER, SERVER, World};
@@ -8,28 +8,28 @@ use thalweg_net::wire::{
     write_version,
 };
 
-/// A thing that can happen. Datagrams and pieces are numbers among what the attacker knows.
+/// A step of the system. Datagrams and pieces are indices into the attacker's knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The client asks for one more connection.
     Connect,
-    /// The attacker does, as himself, by a name of his choice.
+    /// The attacker requests a connection under its own key, by a connection id of its choice.
     Intrude(Option<usize>),
-    /// A datagram arrives at an agent that has the address that it was sent to, for the first time or again.
+    /// A datagram arrives at its destination, for the first time or again.
     Deliver(usize, usize),
-    /// A datagram arrives at any agent, seemingly from this address.
+    /// A datagram arrives at any agent, with this source address.
     Misdirect(usize, Place, usize),
-    /// A datagram made of pieces arrives.
+    /// An assembled datagram arrives.
     Forge(Forgery, Place, usize),
-    /// Time moves on to what is due next.
+    /// The clock advances to the next timer.
     Expire,
-    /// The server is started anew.
+    /// The server restarts.
     Restart,
     /// The client closes this connection.
     Close(usize),
 }
 
-/// An address from which datagrams can seem to come.
+/// A possible source address of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Client,
@@ -37,7 +37,7 @@ pub enum Place {
     Attacker,
 }
 
-/// A datagram put together of pieces of others.
+/// A datagram assembled from pieces of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgery {
     /// Without a cookie, and then with the one that answers it.
@@ -70,7 +70,7 @@ pub enum Forgery {
         id: usize,
         token: usize,
     },
-    /// The sealed part of a packet under another id.
+    /// The encrypted part of a packet under another id.
     Packet {
         id: usize,
         body: usize,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// All that can happen now.
+    /// Returns all possible steps.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.left.connections > 0 {
@@ -184,7 +184,7 @@ impl World {
     /// Takes a step.
     ///
     /// # Errors
-    /// A rule that is broken by it, in words.
+    /// Describes the rule that the step violates.
     pub fn take(&mut self, step: Step) -> Result<(), String> {
         self.sent.clear();
         let Left { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
@@ -245,7 +245,7 @@ impl World {
 }
 
 impl Forgery {
-    /// Its bytes, where a fresh cookie is the one that is given.
+    /// Returns the bytes of the datagram, with the given fresh cookie where one is needed.
     fn write(self, known: &Knowledge, fresh: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let id = |number: usize| -> ConnectionId { known.ids[number] };

@@ -1,23 +1,23 @@
-//! The interface between those who take part and the search.
+//! The interface between a system under test and the search.
 
 use std::hash::Hash;
 
-/// Those who take part and the attacker, as a system whose states can be visited by taking steps from the first.
+/// The agents and the attacker, as a system whose states are visited by taking steps from the first.
 pub trait System {
-    /// A thing that can happen.
+    /// A step of the system.
     type Step: Copy;
-    /// The things that may still happen: what has no effect is not counted.
+    /// Remaining budget of steps; steps without effect are not counted.
     type Left: Copy + Eq + Hash;
 
-    /// A hash of what decides the future but for [`System::left`].
+    /// Returns a hash of the state that determines the future, without [`System::left`].
     fn digest(&self) -> u128;
     fn left(&self) -> Self::Left;
     fn restore(&mut self, left: Self::Left);
     fn steps(&self) -> Vec<Self::Step>;
-    /// Takes a step. An error is a rule that is broken by it, in words.
+    /// Takes a step. An error describes the rule that it violates.
     fn take(&mut self, step: Self::Step) -> Result<(), String>;
-    /// The attacker stops. An error is what the honest ones do not come to, in words.
+    /// Runs on without the attacker. An error describes a goal that the honest agents miss.
     fn calm(&mut self) -> Result<(), String>;
-    /// The course of events in words, where it was wanted.
+    /// Returns the trace, where it was requested.
     fn lines(self) -> Vec<String>;
 }

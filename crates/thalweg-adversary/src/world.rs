@@ -1,4 +1,5 @@
-//! A client, a server, another socket of the server's, and the attacker, with the rules that must hold between them.
+//! A client, a server, another socket of the server's identity, and the attacker, with the rules that must hold between
+//! them.
 
 use crate::agent::{Agent, opposite};
 use crate::knowledge::{Knowledge, Known};
@@ -16,18 +17,18 @@ use thalweg_net::wire::{ConnectionId, Packet, SAFE_DATAGRAM, write_header, write
 use thalweg_proto::digest::Digest as _;
 use thalweg_proto::units::{Duration, Time};
 
-/// The agents by number.
+/// Agents by number.
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 /// Another socket of the server's identity.
 pub const OTHER: usize = 2;
-/// The attacker as a client whom the server trusts.
+/// The attacker as a client trusted by the server.
 pub const INSIDER: usize = 3;
 
-/// From where the attacker sends as himself.
+/// Source address of the attacker under its own key.
 pub const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 66], 666);
 
-/// The things that may still happen, and how often.
+/// Remaining budget of each kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Left {
     pub connections: u8,
@@ -38,7 +39,7 @@ pub struct Left {
     pub closes: u8,
 }
 
-/// A connection that the client asked for.
+/// A connection requested by the client.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub handle: Handle,
@@ -53,11 +54,11 @@ pub struct World {
     pub known: Knowledge,
     pub attempts: Vec<Attempt>,
     pub left: Left,
-    /// Datagrams sent since this was emptied.
+    /// Datagrams sent since this list was last emptied.
     pub sent: Vec<Known>,
-    /// The course of events in words, where it is wanted.
+    /// Trace, where requested.
     pub log: Option<Vec<String>>,
-    /// Cookies that are given out now are none that the attacker needs to keep: he gets another when he wants it.
+    /// New cookies are not added to the attacker's knowledge: it can request another at any time.
     pub forgets_cookies: bool,
 }
 
@@ -66,7 +67,7 @@ impl World {
         let now = Time::ZERO + Duration::from_secs(1);
         let trust = Trust::Keys([key(1).public(), key(3).public()].into());
         let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
-        // Where the rules of cookies are broken, each hello needs one.
+        // With a cookie fault, each hello needs a cookie.
         let needs_cookie = matches!(fault, Fault::CookieAgain | Fault::CookieUnbound);
         let unproved = if needs_cookie { 0 } else { usize::from(bounds.unproved) };
         let server = |name, trust, key| EndpointConfig {
@@ -114,7 +115,7 @@ impl World {
         }
     }
 
-    /// A hash of what decides the future but for what may still happen.
+    /// Returns a hash of the state that determines the future, without the remaining budget.
     pub fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
         for agent in &self.agents {
@@ -131,7 +132,7 @@ impl World {
         hash.value()
     }
 
-    /// The client asks for a connection.
+    /// Requests a connection by the client.
     pub fn connect(&mut self) -> Result<(), String> {
         self.left.connections = self.left.connections.saturating_sub(1);
         self.say(|world| format!("the client asks for connection {}", world.attempts.len() + 1));
@@ -141,7 +142,7 @@ impl World {
         self.settle(CLIENT, None)
     }
 
-    /// The attacker asks the server for a connection, as himself, perhaps by an id that is somebody else's.
+    /// Requests a connection by the attacker under its own key, optionally by another agent's id.
     pub fn intrude(&mut self, id: Option<ConnectionId>) -> Result<(), String> {
         self.say(|world| match id {
             Some(id) => {
@@ -170,7 +171,7 @@ impl World {
         self.settle(SERVER, None)
     }
 
-    /// The client's application closes a connection.
+    /// Closes a connection by the client's application.
     pub fn close(&mut self, attempt: usize) -> Result<(), String> {
         self.say(|_| format!("the client closes connection {}", attempt + 1));
         let handle = self.attempts[attempt].handle;
@@ -180,7 +181,7 @@ impl World {
         self.settle(CLIENT, None)
     }
 
-    /// Time moves on to the earliest time at which anybody honest wants to do something.
+    /// Advances the clock to the earliest timer of an honest agent.
     pub fn expire(&mut self) -> Result<(), String> {
         let Some(due) = self.due() else { return Ok(()) };
         let (before, now) = (self.now, self.now.max(due));
@@ -194,7 +195,7 @@ impl World {
         due.filter(|due| *due < Time::MAX)
     }
 
-    /// A datagram arrives at an agent, and seems to come from an address.
+    /// Delivers a datagram to an agent, with the given source address.
     pub fn hand(&mut self, agent: usize, from: SocketAddr, datagram: &[u8]) -> Result<(), String> {
         let now = self.now;
         let receiver = &mut self.agents[agent];
@@ -243,7 +244,7 @@ impl World {
         self.settle(agent, Some((from, datagram)))
     }
 
-    /// The rules as they are broken on purpose: a hello that gets a new cookie is taken as if it had brought that.
+    /// Applies a cookie fault: a hello that is answered with a new cookie is handled as if it carried that cookie.
     fn take_anyway(&mut self, from: SocketAddr, source: ConnectionId, message: &[u8]) {
         // Cookies of different times differ.
         self.now += Duration::from_nanos(1);
@@ -254,7 +255,7 @@ impl World {
             write_hello(&mut hello, source, &[], message);
             server.receive(self.now, from, &hello);
         } else {
-            // A hello that is known was answered once more: that makes no handshake.
+            // A repeated answer to a known hello starts no handshake.
             self.sent.extend(sent);
             return;
         }
@@ -267,7 +268,7 @@ impl World {
         }
     }
 
-    /// An agent says what it has to say, of what came from an address if anything did.
+    /// Polls an agent after an input, and checks the rules; `came` is the datagram received, with its source address.
     fn settle(&mut self, agent: usize, came: Option<(SocketAddr, &[u8])>) -> Result<(), String> {
         loop {
             let (sent, events) = self.agents[agent].poll(self.now, agent);
@@ -381,8 +382,8 @@ impl World {
         }
     }
 
-    /// The attacker stops: from here on everything arrives where it is meant for, at once. Each connection that the client
-    /// asked for comes about then, or is over at both ends for a reason that is checked.
+    /// Stops the attacker: from here on everything arrives at its destination, at once. Each connection requested by
+    /// the client is then established, or closed at both endpoints for a verified reason.
     pub fn calm(&mut self) -> Result<(), String> {
         let until = self.now + CALM;
         self.sent.clear();
@@ -419,7 +420,7 @@ impl World {
         }
     }
 
-    /// True when each connection that the client asked for is there at both ends, or over.
+    /// Returns true when each connection requested by the client is established at both endpoints, or closed.
     pub fn is_settled(&self) -> bool {
         self.attempts.iter().all(|attempt| {
             let talk = self.agents[CLIENT].talks.iter().find(|talk| talk.handle == attempt.handle);
@@ -433,7 +434,7 @@ impl World {
         })
     }
 
-    /// The attacker asks everybody who answers without a state about every connection id that he has seen.
+    /// Queries every agent that answers statelessly about every connection id that the attacker has observed.
     pub fn ask_about_ids(&mut self) -> Result<(), String> {
         for agent in [SERVER, OTHER] {
             for place in 0..self.known.ids.len() {
@@ -464,7 +465,7 @@ impl World {
     }
 }
 
-/// A run without the attacker takes no longer than this: a handshake with time to spare, and then silence.
+/// Maximum duration of a run without the attacker: a handshake with a margin, and then silence.
 const CALM: Duration = Duration::from_secs(90);
 
 pub fn key(number: u8) -> Identity {

@@ -1,5 +1,5 @@
-//! Proves that states with the same digest are the same: whatever happens to them, they come to states with the same digest
-//! again. So nothing that decides the future is missing from digests, and numbers are counted from the right places.
+//! Verifies that states with equal digests are equivalent: the same steps lead to states with equal digests again.
+//! Digests therefore omit nothing that determines the future, and count numbers from the right origin.
 
 use super::channel::State;
 use super::{AdaptiveAck, Bounds, Controlled, Scheme, Sscop, Sstp, Window};
@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
-/// The number of states visited, and the number merged.
+/// Returns the number of states visited, and the number merged.
 #[track_caller]
 fn merge<S: Scheme>(scheme: &S, bounds: &Bounds) -> (usize, usize) {
     let first = State::first(scheme, bounds, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
-    // Without what may still go wrong in it, so that as many as possible merge.
+    // Without the remaining faults, to merge as many states as possible.
     let digest = |state: &State<S>| state.digest(scheme, false);
     let mut seen = HashMap::from([(digest(&first), first.clone())]);
     let mut visited = HashSet::from([first.digest(scheme, true)]);
@@ -42,7 +42,7 @@ fn merge<S: Scheme>(scheme: &S, bounds: &Bounds) -> (usize, usize) {
 }
 
 impl<S: Scheme> State<S> {
-    /// Takes each step that both states may take, in both; panics where they differ. False if there is none.
+    /// Takes each step that both states allow, in both; panics where they differ. Returns false if there is none.
     fn take_all_as(self, scheme: &S, like: &Self) -> bool {
         let possible = like.steps();
         let steps: Vec<_> = self.steps().into_iter().filter(|step| possible.contains(step)).collect();

@@ -1,4 +1,4 @@
-//! A state: two ends, what is on its way between them, and what may still go wrong.
+//! A state: two endpoints, the packets in flight between them, and the remaining faults.
 
 use super::digest::Fnv;
 use super::{Bounds, Scheme, Tag};
@@ -9,15 +9,15 @@ use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
 
-/// More outputs than that at one moment are a loop.
+/// Maximum number of outputs at one moment; more are a loop.
 const MOST_OUTPUTS: u32 = 10_000;
 
-/// One of the ends; also the direction towards it.
+/// One of the endpoints; also the direction towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// The end at which the messages are written.
+    /// The endpoint that sends the messages.
     Sender,
-    /// The end at which they are delivered.
+    /// The endpoint that delivers them.
     Receiver,
 }
 
@@ -36,30 +36,30 @@ impl End {
     }
 }
 
-/// Something that happens.
+/// A step from one state to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The first packet on its way to an end arrives.
+    /// The first packet in flight to an endpoint arrives.
     Arrive(End),
-    /// The first one is lost.
+    /// The first packet is lost.
     Lose(End),
-    /// The first one is copied: the copy goes right behind it.
+    /// The first packet is duplicated: the copy follows directly.
     Copy(End),
-    /// The first one is held back: it arrives whenever.
+    /// The first packet is delayed: it may arrive at any time.
     Hold(End),
-    /// A packet that was held back arrives.
+    /// A delayed packet arrives.
     Late(End, u8),
-    /// The timer of an end expires when it is due.
+    /// The timer of an endpoint expires when it is due.
     Expire(End),
-    /// The timer of an end expires out of its turn.
+    /// The timer of an endpoint expires before it is due.
     ExpireEarly(End),
-    /// The sender's rate lets it go on.
+    /// The sender's pacing time comes.
     Go,
-    /// The application takes a byte of what was delivered.
+    /// The application reads one delivered byte.
     Read,
 }
 
-/// The faults that may still happen.
+/// Remaining number of faults of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Faults {
     pub losses: u8,
@@ -68,7 +68,7 @@ pub struct Faults {
     pub expiries: u8,
 }
 
-/// An output of an end, for traces.
+/// An output of an endpoint, for traces.
 #[derive(Clone, Debug)]
 pub enum Said<P> {
     Pdu(End, P),
@@ -77,24 +77,24 @@ pub enum Said<P> {
     Finished,
 }
 
-/// A state.
+/// A state of the exploration.
 pub struct State<S: Scheme> {
     sender: S::Sender,
     receiver: S::Receiver,
-    /// Of both ends, the sender first.
+    /// Clocks of both endpoints, the sender's first.
     clocks: [Time; 2],
     due: [Time; 2],
-    /// True if what the sender waits for is its rate.
+    /// True if the sender waits for pacing.
     is_paced: bool,
-    /// On their way to each end, in order, and held back.
+    /// Packets in flight to each endpoint, in order, and delayed ones.
     queues: [VecDeque<S::Pdu>; 2],
     held: [Vec<S::Pdu>; 2],
     faults: Faults,
     messages: u32,
     delivered: u32,
-    /// Packets left out of the unit that is being delivered ([`Scheme::tolerance`]).
+    /// Packets missing from the unit that is being delivered ([`Scheme::tolerance`]).
     left_out: u32,
-    /// The application reads in steps of its own; so much waits for it.
+    /// True if the application reads in steps of its own; and the number of unread bytes.
     slow_reader: bool,
     unread: u32,
     finished: bool,
@@ -113,7 +113,7 @@ impl<S: Scheme> Clone for State<S> {
 }
 
 impl<S: Scheme> State<S> {
-    /// Everything is written, and what may leave at once has left.
+    /// Creates the first state: all messages are written, and the first packets have left.
     pub fn first(scheme: &S, bounds: &Bounds, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<Self, String> {
         let (sender, receiver) = scheme.ends(bounds);
         let mut state = Self {
@@ -149,7 +149,7 @@ impl<S: Scheme> State<S> {
         Ok(state)
     }
 
-    /// A hash of all that decides what may happen from here on; `with_faults` also of what may still go wrong.
+    /// Returns a hash of the state that determines the future; `with_faults` includes the remaining faults.
     pub fn digest(&self, scheme: &S, with_faults: bool) -> u128 {
         let mut hash = Fnv::new();
         let (sender, receiver) = (&self.sender, &self.receiver);
@@ -170,7 +170,7 @@ impl<S: Scheme> State<S> {
         hash.value()
     }
 
-    /// The number of packets on their way.
+    /// Returns the number of packets in flight.
     pub fn on_the_way(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum::<usize>() + self.held.iter().map(Vec::len).sum::<usize>()
     }
@@ -187,20 +187,20 @@ impl<S: Scheme> State<S> {
         &self.receiver
     }
 
-    /// The time that an end waits for its timer; [`Duration::MAX`] without one.
+    /// Returns the time until an endpoint's timer expires; [`Duration::MAX`] without one.
     pub fn wait(&self, end: End) -> Duration {
         let due = self.due[end.index()];
         if due == Time::MAX { Duration::MAX } else { due.since(self.clocks[end.index()]) }
     }
 
-    /// True if an end's timer is the one to expire when nothing is on its way.
+    /// Returns true if an endpoint's timer is the next to expire when nothing is in flight.
     fn is_next(&self, end: End) -> bool {
         let wait = self.wait(end);
         wait < Duration::MAX && End::BOTH.iter().all(|&other| wait <= self.wait(other))
     }
 
-    /// The next step if nothing goes wrong any more: what was held back arrives, then what is on its way, then the
-    /// application reads, then the timer that is due first expires. `None` when there is nothing to wait for.
+    /// Returns the next step without further faults: delayed packets arrive, then packets in flight; then the
+    /// application reads; then the earliest timer expires. `None` when nothing is pending.
     pub fn calm(&self) -> Option<Step> {
         let late = End::BOTH.into_iter().find(|end| !self.held[end.index()].is_empty());
         let first = End::BOTH.into_iter().find(|end| !self.queues[end.index()].is_empty());
@@ -211,13 +211,13 @@ impl<S: Scheme> State<S> {
             .or_else(|| End::BOTH.into_iter().find(|&end| self.is_next(end)).map(Step::Expire))
     }
 
-    /// Everything that may happen.
+    /// Returns all possible steps.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::with_capacity(12);
         if self.unread > 0 {
             steps.push(Step::Read);
         }
-        // What waits to be read is on its way to the application.
+        // Unread data counts as in flight to the application.
         let quiet = self.on_the_way() == 0 && self.unread == 0;
         for end in End::BOTH {
             if !self.queues[end.index()].is_empty() {
@@ -235,10 +235,10 @@ impl<S: Scheme> State<S> {
             }
             steps.extend((0..self.held[end.index()].len() as u8).map(|index| Step::Late(end, index)));
             if self.is_paced && end == End::Sender {
-                // Packets take any time compared with the rate.
+                // The delay of packets is unrelated to the pacing rate.
                 steps.push(Step::Go);
             } else if quiet && self.is_next(end) {
-                // What comes after the end is only more of the same.
+                // After the end, further faults reach nothing new.
                 if !self.finished {
                     steps.push(Step::Expire(end));
                 }
@@ -249,7 +249,7 @@ impl<S: Scheme> State<S> {
         steps
     }
 
-    /// Does a step, which must be possible; tells `hear` what the ends put out.
+    /// Takes a step, which must be possible; reports the endpoints' outputs to `hear`.
     pub fn take(
         &mut self,
         scheme: &S,
@@ -308,7 +308,7 @@ impl<S: Scheme> State<S> {
         Ok(())
     }
 
-    /// The packet that a step is about.
+    /// Returns the packet that a step is about.
     pub fn subject(&self, step: Step) -> Option<&S::Pdu> {
         match step {
             Step::Arrive(end) | Step::Lose(end) | Step::Copy(end) | Step::Hold(end) => {
@@ -335,7 +335,7 @@ impl<S: Scheme> State<S> {
         self.drain(scheme, end, hear)
     }
 
-    /// Takes out of an end all that it has to say.
+    /// Drains an endpoint.
     fn drain(&mut self, scheme: &S, end: End, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
         let now = self.clocks[end.index()];
         self.is_paced &= end == End::Receiver;
@@ -420,7 +420,7 @@ impl<S: Scheme> State<S> {
         Ok(())
     }
 
-    /// So many packets have been delivered or left out.
+    /// Counts packets delivered or skipped.
     fn pass(&mut self, scheme: &S, packets: u32) {
         let unit = scheme.tolerance().0;
         for _ in 0..packets {
@@ -432,7 +432,7 @@ impl<S: Scheme> State<S> {
     }
 }
 
-/// An output whose reason for a time-out `look` has seen.
+/// Strips the reason from a time-out, after passing it to `look`.
 fn plain<P, E, R>(output: Output<P, E, R>, look: impl FnOnce(R)) -> Output<P, E, ()> {
     match output {
         Output::Transmit(pdu) => Output::Transmit(pdu),

@@ -1,4 +1,4 @@
-//! The window transport with a congestion controller, and all that live senders repair losses with.
+//! The window transport with a congestion controller and the full loss recovery of live senders.
 
 use super::{Bounds, Scheme, Tag};
 use core::hash::Hash;
@@ -13,7 +13,7 @@ use thalweg_proto::window::{
     self, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig, SenderReason, Validation,
 };
 
-/// The names of schemes with a controller, and what they are.
+/// Names of schemes with a controller, and their descriptions.
 pub(crate) const CONTROLLED: [(&str, &str); 7] = [
     (
         "sack-newreno",
@@ -27,17 +27,17 @@ pub(crate) const CONTROLLED: [(&str, &str); 7] = [
     ("sack-bbr", "the same with BBR"),
 ];
 
-/// The window transport with selective acknowledgement, losses found by time, tail probes, undone cuts, PRR, F-RTO and windows that
-/// decay. Time-outs are always the same, so that states do not differ by round-trip times that an exploration makes up.
+/// The window transport with SACK, RACK, tail loss probes, undo of spurious reductions, PRR, F-RTO and window decay.
+/// Time-outs are constant, so that states do not differ by round-trip times, which an exploration makes arbitrary.
 #[derive(Clone, Debug)]
 pub struct Controlled<C> {
-    /// The controller at the start.
+    /// Controller in its initial state.
     pub controller: C,
 }
 
 impl Controlled<Any> {
-    /// With the controller of a scheme of [`CONTROLLED`], which begins with a window of two; `None` if it has a sender of its own, or
-    /// there is none.
+    /// Creates the scheme with a controller of [`CONTROLLED`] and an initial window of two; `None` for an unknown name
+    /// or a controller with a sender of its own.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let (initial_window, initial_threshold, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
         let config: ControllerConfig = match name {
@@ -92,7 +92,7 @@ impl Controlled<Any> {
 }
 
 impl Controlled<Bbr> {
-    /// With BBR, which begins with a window of two.
+    /// Creates the scheme with BBR and an initial window of two.
     pub(crate) fn bbr() -> Self {
         Self { controller: BbrConfig { initial_window: 2.0, ..BbrConfig::default() }.make() }
     }

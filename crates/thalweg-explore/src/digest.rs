@@ -1,5 +1,5 @@
-//! A hash of 128 bits: FNV-1a (Fowler, Noll and Vo), with the offset and prime of its reference for that size. Of ten
-//! million states two get the same hash once in 10^24 explorations.
+//! A 128-bit hash: FNV-1a (Fowler, Noll and Vo), with the offset and prime of its reference for that size. Among ten
+//! million states two have the same hash once in 10^24 explorations.
 
 use core::hash::Hasher;
 
@@ -17,12 +17,12 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// The hash of nothing.
+    /// Creates the hash of no data.
     pub const fn new() -> Self {
         Self(OFFSET)
     }
 
-    /// The hash of all that was written, in 128 bits.
+    /// Returns the 128-bit hash of all data written.
     pub const fn value(self) -> u128 {
         self.0
     }
@@ -35,7 +35,7 @@ impl Hasher for Fnv {
         }
     }
 
-    // Whole numbers in one step: what matters is that different states differ, not that the hash is the published one.
+    // Integers in one step: the hash must separate states, not match the published one.
     fn write_u32(&mut self, number: u32) {
         self.write_u64(number.into());
     }

@@ -1,12 +1,12 @@
-//! A stream without end over a path that only loses: does all come to rest again?
+//! An endless stream over a lossy path: does the protocol recover to a steady state?
 //!
-//! A receiver with less room than the window discards segments, which are sent again, and may then meet no room again. That
-//! can go on for ever (Gong and Parulkar 1992 found it with soft acknowledgement), and what is delivered meanwhile is
-//! right, so that the search through all that can happen to a few packets does not see it. This one has time and no end:
-//! packets leave at the sender's rate and arrive after the path's delay. In the paper's model only data is lost; here reports
-//! may be too. Every packet may be the one that is lost, up to a number of losses, at any time from the beginning on. Numbers are fed to
-//! digests as distances, so the states of an endless stream are finite. A course of events without further losses ends in
-//! a circle: one without retransmissions, or the stream never comes to rest.
+//! A receiver with less buffer than the window discards segments; their retransmissions may meet a full buffer again.
+//! That can go on for ever (Gong and Parulkar 1992 found it with soft acknowledgement). All delivered data is right
+//! meanwhile, so the search over a few packets does not detect it. This search models time and has no end: packets
+//! leave at the sender's rate and arrive after the path's delay. In the paper's model only data is lost; here reports
+//! may be lost too. Any packet may be lost at any time, up to a number of losses. Digests contain numbers as distances,
+//! so the states of an endless stream are finite. Without further losses every run ends in a cycle: one without
+//! retransmissions, or the stream never recovers.
 
 use super::digest::Fnv;
 use super::visited::Visited;
@@ -25,27 +25,28 @@ use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::{Engine, Output};
 
-/// A stream without end, and what becomes of its segments.
+/// An endless stream and the handling of its segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Endless {
-    /// The treatment of segments that there is no room for.
+    /// Handling of segments without buffer space.
     pub acknowledgement: Acknowledgement,
-    /// The packets of a segment, at least 1.
+    /// Packets per segment, at least 1.
     pub segment: u16,
-    /// The window in segments.
+    /// Window in segments.
     pub window: u16,
-    /// The segments that there is room for.
+    /// Receive buffer in segments.
     pub buffer: u16,
-    /// The packets that leave while one is on its way, at least 1: half of those in a round trip.
+    /// One-way path delay in packets, at least 1: half of the packets per round trip.
     pub path: u16,
-    /// The most packets that may be lost.
+    /// Maximum number of lost packets.
     pub losses: u8,
-    /// The most reports that may be lost.
+    /// Maximum number of lost reports.
     pub lost_reports: u8,
 }
 
 impl Endless {
-    /// The window of 2.5 round trips that Gong and Parulkar advise, and room for a quarter of it, in segments of one packet.
+    /// Creates a stream with the window of 2.5 round trips that Gong and Parulkar advise and a buffer of a quarter of
+    /// it, in segments of one packet.
     pub const fn new(acknowledgement: Acknowledgement, window: u16, losses: u8) -> Self {
         let path = if window < 5 { 1 } else { window / 5 };
         Self {
@@ -60,21 +61,21 @@ impl Endless {
     }
 }
 
-/// From packet to packet. The receiver's repetitions are a round trip apart, and 10 ms at least.
+/// Packet spacing. The receiver's repetitions are a round trip apart, and 10 ms at least.
 const SPACING: Duration = Duration::from_millis(5);
-/// A course of events without losses that takes longer than this comes to nothing.
+/// Maximum number of loss-free steps before a run counts as not recovering.
 const MOST_CALM_STEPS: usize = 200_000;
-/// The memory that a state takes: two engines with their buffers and what is on its way; and its place in the tables.
+/// Memory per state in bytes: two engines with their buffers, packets in flight, and table entries.
 const STATE_BYTES: u64 = 10_000;
 const VISITED_BYTES: u64 = 100;
-/// A circle is shown up to so many lines.
+/// Maximum number of trace lines for a cycle.
 const MOST_LINES: usize = 80;
 
-/// A packet's payload: a byte that is like any other.
+/// A packet's payload: indistinguishable bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Blank;
 
-/// Bytes without end.
+/// An endless queue of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Spring;
 
@@ -118,7 +119,7 @@ impl Store<Blank> for Spring {
     }
 }
 
-/// The kind of thing that happens next.
+/// The kind of the next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Data,
@@ -127,7 +128,7 @@ enum Next {
     ReceiverTimer,
 }
 
-/// Two ends, and what is on its way between them with the times at which it arrives.
+/// Two endpoints, and the packets in flight with their arrival times.
 #[derive(Clone)]
 struct Pair {
     sender: Sender<Blank>,
@@ -137,7 +138,7 @@ struct Pair {
     there: VecDeque<(Time, Pdu<Blank>)>,
     back: VecDeque<(Time, Pdu<Blank>)>,
     due: [Time; 2],
-    /// The packets, and the reports, that may still be lost.
+    /// Remaining losses of packets and of reports.
     losses: [u8; 2],
 }
 
@@ -176,7 +177,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Of what happens at one time, reports first.
+    /// Returns the next event; reports come first among simultaneous ones.
     fn next(&self) -> (Time, Next) {
         let front = |wire: &VecDeque<(Time, Pdu<Blank>)>| wire.front().map_or(Time::MAX, |(at, _)| *at);
         let times = [
@@ -189,7 +190,7 @@ impl Pair {
         times.into_iter().reduce(first).unwrap_or((Time::MAX, Next::Report))
     }
 
-    /// True if what comes next may be lost.
+    /// Returns true if the next arrival may be lost.
     fn may_lose(&self) -> bool {
         match self.next().1 {
             Next::Data => self.losses[0] > 0 && self.there.front().is_some_and(|(_, pdu)| pdu.is_data()),
@@ -198,7 +199,7 @@ impl Pair {
         }
     }
 
-    /// Goes on to what comes next; tells `hear` what is put on the wire, and whether by the sender.
+    /// Processes the next event; reports each sent PDU to `hear`, with true for the sender's.
     fn step(&mut self, lose: bool, hear: &mut impl FnMut(bool, &Pdu<Blank>)) {
         let (at, next) = self.next();
         self.now = at;
@@ -238,7 +239,7 @@ impl Pair {
         });
     }
 
-    /// A hash of what decides the future but for losses.
+    /// Returns a hash of the state that determines the future, without losses.
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
         let origin = Origin { segment: self.sender.lowest(), ..Origin::of(&self.sender, &self.receiver) };
@@ -258,7 +259,7 @@ impl Pair {
     }
 }
 
-/// Puts on the wire what an end has to say; gives when it wants to be polled again.
+/// Sends the endpoint's pending PDUs through `put`; returns the time of its next poll.
 fn drain<E>(end: &mut E, now: Time, mut put: impl FnMut(Pdu<Blank>)) -> Time
 where
     E: Engine<Pdu = Pdu<Blank>, Event = Event<Blank>>,
@@ -278,19 +279,19 @@ const fn is_repetition(pdu: &Pdu<Blank>) -> bool {
 }
 
 struct Search {
-    /// States with what may still be lost, reached by a step that lost something or did not.
+    /// States with their remaining losses; the step is true if it lost something.
     visited: Visited<(u128, [u8; 2]), bool, Pair>,
-    /// States from which all comes to rest.
+    /// States that recover.
     good: HashSet<u128>,
     steps: u64,
 }
 
-/// Visits every state of an endless stream. `show` is called every thousand states with how many there are, and how many of
-/// them wait to be visited; it answers whether to go on. The memory used is bounded by `memory`.
+/// Visits every state of an endless stream. Calls `show` every thousand states with the number of states and the number
+/// of unvisited ones; it returns whether to continue. `memory` bounds the memory used.
 ///
 /// # Errors
 ///
-/// [`RateError`] of [`RateSpec::with_average`]; none for rates as they are here.
+/// [`RateError`] of [`RateSpec::with_average`]; none for the rates used here.
 pub fn search_endless(
     endless: &Endless,
     memory: Bytes,
@@ -324,7 +325,7 @@ pub fn search_endless(
     search.outcome(endless, true, None)
 }
 
-/// A state from which it does not come to rest; the steps until the circle, and those of a round.
+/// A state that does not recover; the number of steps to the cycle, and the length of the cycle.
 type Wrong = (u32, usize, usize);
 
 impl Search {
@@ -338,7 +339,7 @@ impl Search {
         None
     }
 
-    /// Follows a state without further losses until it goes round in a circle.
+    /// Follows a state without further losses until it reaches a cycle.
     fn settle(&mut self, mut digest: u128, mut pair: Pair) -> Result<(), (usize, usize)> {
         let (mut path, mut places, mut repetitions) = (Vec::new(), HashMap::new(), Vec::new());
         while !self.good.contains(&digest) {
@@ -386,7 +387,7 @@ impl Search {
     }
 }
 
-/// The trace of what was lost and asked for on the way into the circle, and of all of one round.
+/// Returns the trace of losses and requests on the path to the cycle, and of one complete round.
 fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["a stream without end begins".to_owned()];

@@ -1,37 +1,37 @@
-//! Exhaustive exploration: every state that a pair of engines can come into over a channel that misbehaves within bounds.
+//! Exhaustive exploration of a pair of engines over a channel with bounded faults.
 //!
-//! A small number of messages is written at one end. From the first state on, everything that may happen does: a packet
-//! arrives, is lost, copied or held back; a timer expires, in its turn or before it. Each of the four faults may happen so
-//! often and no more ([`Bounds`]), so that the states are finite and all of them are visited, in breadth-first order.
+//! One endpoint sends a small number of messages. From the first state on, every possible event is explored: a packet
+//! arrives, is lost, duplicated or delayed; a timer expires, when due or early. [`Bounds`] limits the number of each of
+//! the four faults. The states are therefore finite, and all are visited, in breadth-first order.
 //!
-//! In every state these are checked:
+//! Checked in every state:
 //!
-//! - what is delivered is what was written, in order and once;
-//! - the sender believes in the end only when everything has been delivered;
-//! - once the channel behaves, everything is delivered and the sender learns of it, by timers that expire when they are
-//!   due. So no state is a dead end, and none leads round in a circle;
-//! - the rules that a protocol has beyond that ([`Scheme::asked`], [`Scheme::check_rest`]).
+//! - delivered data equals written data, in order and once;
+//! - the sender reports completion only when everything has been delivered;
+//! - once the channel has no more faults, everything is delivered and the sender learns of it, by timers that expire
+//!   when due. So no state is a dead end, and there is no livelock;
+//! - further rules of the protocol ([`Scheme::asked`], [`Scheme::check_rest`]).
 //!
 //! # Time
 //!
-//! Each end has a clock of its own, which moves only when one of its timers expires: packets take any time, so that
-//! nothing else is lost by that. While nothing is on its way, the timer that is due first expires first, and both clocks
-//! move; a timer that expires out of its turn (packets were slow, or the other end's clock was) is a fault and counted.
-//! States are compared by digests of what decides the future, with times as spans from now
+//! Each endpoint has a clock of its own, which advances only when one of its timers expires: packets may take any time,
+//! so this loses no behaviour. While nothing is in flight, the earliest timer expires first, and both clocks advance.
+//! An expiry out of order (slow packets, or a slow clock at the other endpoint) is a fault and counted. States are
+//! compared by digests of the state that determines the future, with times as spans from now
 //! ([`Digest`](thalweg_proto::digest::Digest)).
 //!
-//! A sender that waits for its rate may go on at any time: before the packets on their way arrive, or after. That is no fault.
-//! Nor is an application that is slow to read ([`Bounds::slow_reader`]): it takes each byte before any other step or after it.
-//! What it has not read is on its way to it, so a timer that expires meanwhile is out of its turn. Else the time until it
-//! reads, and the round trips that ends may take it for, would know no bound.
+//! A paced sender may continue at any time, before or after the packets in flight arrive. That is no fault. Nor is an
+//! application that reads slowly ([`Bounds::slow_reader`]): it reads each byte before or after any other step. Unread
+//! data counts as in flight to it, so a timer that expires meanwhile is early. Otherwise the time until it reads, and
+//! the round-trip times measured from it, would be unbounded.
 //!
-//! [`search_endless`] explores differently: with time, and a stream without end.
+//! [`search_endless`] explores differently: with time, and an endless stream.
 //!
-//! # Why not a model checker from the shelf
+//! # Comparison with existing model checkers
 //!
-//! Crates such as `stateright` explore actors written for them, from several threads. Here the engines are the very ones
-//! that are simulated and deployed, the outcome must be the same on every machine, and the search is some two hundred
-//! lines. That is less than an adapter, and no dependency.
+//! Crates such as `stateright` explore actors written for them, from several threads. Here the engines are the ones
+//! that are simulated and deployed, the outcome must be the same on every machine, and the search takes some two
+//! hundred lines. That is less than an adapter, and no dependency.
 
 mod adaptive_ack;
 #[cfg(test)]
@@ -66,24 +66,25 @@ pub use window::Window;
 
 use thalweg_proto::units::Bytes;
 
-/// The bounds of a search: what may happen, and how often.
+/// The bounds of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The window in packets; of two-level flow control in segments.
+    /// Window in packets; in segments for two-level flow control.
     pub window: u32,
     /// Packets written.
     pub messages: u32,
     /// Packets lost, in either direction.
     pub losses: u8,
-    /// Packets copied.
+    /// Packets duplicated.
     pub duplicates: u8,
-    /// Packets held back, so that others pass them.
+    /// Packets delayed beyond later ones.
     pub delays: u8,
-    /// Timers that expire while packets are on their way or something waits to be read, or before one at the other end that is due earlier.
+    /// Early timer expiries: while packets are in flight or data is unread, or before an earlier timer of the other
+    /// endpoint.
     pub expiries: u8,
-    /// The application takes what is delivered a byte at a time, each at any time: the receiver must withhold its window.
+    /// The application reads delivered data one byte at a time, at any time; the receiver must close its window.
     pub slow_reader: bool,
-    /// Stop when the states take more memory than that.
+    /// Memory limit for the states; the search stops beyond it.
     pub memory: Bytes,
 }
 

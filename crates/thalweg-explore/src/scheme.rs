@@ -10,27 +10,27 @@ use thalweg_proto::units::{Duration, Time};
 
 /// A protocol as a pair of engines.
 pub trait Scheme {
-    /// The PDUs that the two ends exchange.
+    /// PDU type of the two endpoints.
     type Pdu: DataUnit<Tag> + Hash;
-    /// The sending end.
+    /// Sending engine.
     type Sender: Engine<Pdu = Self::Pdu, Input = Input<Self::Pdu, Tag>, Event = Event<Tag>> + Digest + Clone;
-    /// The receiving end.
+    /// Receiving engine.
     type Receiver: Engine<Pdu = Self::Pdu, Input = Input<Self::Pdu, Tag>, Event = Event<Tag>> + Digest + Clone;
 
-    /// So many PDUs open a connection; they arrive before anything may go wrong.
+    /// Number of PDUs that open a connection; they arrive before any fault.
     const SET_UP: u32 = 0;
 
-    /// The two ends, for packets of one byte.
+    /// Creates the two endpoints, for packets of one byte.
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver);
 
-    /// True if a sender that waits for this waits for its rate. It may go on at any time then, since packets take any
-    /// time: before those on their way arrive, or after.
+    /// Returns true if a sender with this time-out reason waits for pacing. It may then continue at any time, before or
+    /// after the packets in flight arrive, since packets take any time.
     fn is_pacing(&self, reason: &<Self::Sender as Engine>::Reason) -> bool {
         let _ = reason;
         false
     }
 
-    /// Feeds `into` with what decides what the two ends do, each at its own time.
+    /// Feeds `into` with the state that determines both endpoints' behaviour, each at its own time.
     fn digest_ends<H: Hasher>(
         &self,
         (sender, sender_now): (&Self::Sender, Time),
@@ -41,8 +41,8 @@ pub trait Scheme {
         receiver.digest(receiver_now, into);
     }
 
-    /// Feeds `into` with a PDU on its way to the end `to`. Where the digests of the ends count numbers from somewhere else
-    /// than 0, this must count those of PDUs from there too.
+    /// Feeds `into` with a PDU in flight to the endpoint `to`. Where the endpoints' digests count numbers from an
+    /// origin other than 0, this must use the same origin.
     fn digest_pdu<H: Hasher>(
         &self,
         pdu: &Self::Pdu,
@@ -55,24 +55,24 @@ pub trait Scheme {
         pdu.hash(into);
     }
 
-    /// The packet that the receiver knows to be missing and asks for itself, in a protocol in which one more report of the
-    /// receiver repairs what is missing as soon as the channel behaves. `None` if nothing is, or if there is no such rule.
+    /// Returns the missing packet that the receiver itself requests, in a protocol in which one more report repairs the
+    /// loss once the channel has no more faults. `None` if nothing is missing, or without such a rule.
     fn asked(&self, receiver: &Self::Receiver) -> Option<u64> {
         let _ = receiver;
         None
     }
 
-    /// The packets of a unit, at least 1, and how many of each may be left out of what is delivered.
+    /// Returns the packets per unit, at least 1, and the number of them that may be missing from delivered data.
     fn tolerance(&self) -> (u32, u32) {
         (1, 0)
     }
 
-    /// Checks the rhythm that the receiver falls into when everything is delivered: `periods` are the times between its
-    /// next expiries, none where it has no timer any more.
+    /// Checks the receiver's periodic timer after complete delivery: `periods` are the intervals between its next
+    /// expiries, none where it has no timer.
     ///
     /// # Errors
     ///
-    /// A text that says what is wrong with them.
+    /// Describes the violation.
     fn check_rest(&self, periods: &[Duration]) -> Result<(), String> {
         let _ = periods;
         Ok(())

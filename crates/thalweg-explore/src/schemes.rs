@@ -5,7 +5,7 @@ use super::{AdaptiveAck, Bounds, Controlled, Outcome, Sscop, Sstp, Window, searc
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
-/// Names and what they are.
+/// Names and descriptions.
 pub const SCHEMES: [(&str, &str); 17] = [
     ("adaptive-ack", "adaptive acknowledgement (Lee et al. 1997)"),
     ("sack", "the window transport, a fixed window, repair by selective acknowledgement"),
@@ -26,21 +26,21 @@ pub const SCHEMES: [(&str, &str); 17] = [
     ("sstp-soft-at-once", "the same, evicted segments asked for at once"),
 ];
 
-/// The bounds for a scheme where no others are asked for: more packets than the window takes, and nothing that the scheme
-/// relies on not to happen.
+/// Returns the default bounds of a scheme: more packets than the window holds, and no faults that the scheme does not
+/// tolerate.
 pub fn bounds(name: &str, window: u32) -> Bounds {
     let messages = if acknowledgement(name).is_some() { 2 * (window + 1) } else { window + 2 };
     let duplicates = u8::from(name != "sscop");
     Bounds { window, messages, duplicates, ..Bounds::default() }
 }
 
-/// True if the receiver of the scheme of that name lets a slow application hold the sender back
+/// Returns true if the receiver of the named scheme has flow control against a slow application
 /// ([`Bounds::slow_reader`]).
 pub fn has_flow_control(name: &str) -> bool {
     name != "adaptive-ack"
 }
 
-/// Explores the scheme of that name; `None` if there is none. See [`search`].
+/// Explores the named scheme; `None` for an unknown name. See [`search`].
 pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bool) -> Option<Outcome> {
     let window = |recovery| Window { recovery };
     match name {
@@ -55,8 +55,9 @@ pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bo
     }
 }
 
-/// The acknowledgement of the two-level flow control of that name: what it does with segments that there is no room
-/// for; `None` if it is another scheme. These can be explored without end ([`search_endless`](super::search_endless)).
+/// Returns the acknowledgement mode of the named variant of two-level flow control, which decides the handling of
+/// segments without buffer space; `None` for another scheme. These variants can be explored with an endless stream
+/// ([`search_endless`](super::search_endless)).
 pub fn acknowledgement(name: &str) -> Option<Acknowledgement> {
     match name {
         "sstp" => Some(Acknowledgement::Firm),

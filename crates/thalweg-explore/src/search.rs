@@ -9,40 +9,40 @@ use std::collections::HashSet;
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Different states visited.
+    /// Distinct states visited.
     pub states: u64,
     /// Steps taken between them.
     pub steps: u64,
-    /// The most steps from the first state to any.
+    /// Maximum distance from the first state, in steps.
     pub depth: u32,
-    /// Different states on the ways from these to the end over a channel that behaves.
+    /// Distinct states on the fault-free continuations.
     pub calm: u64,
-    /// All states were visited; otherwise memory ran out, or somebody asked to stop.
+    /// True if all states were visited; false if memory ran out or the search was stopped.
     pub complete: bool,
-    /// The shortest way to something wrong, if anything is.
+    /// Shortest path to a violation, if any.
     pub counterexample: Option<Counterexample>,
 }
 
-/// A way from the first state to one in which something is wrong, none shorter.
+/// A shortest path from the first state to a violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// The fault in words.
+    /// Description of the violation.
     pub what: String,
-    /// The steps to the fault, a line each.
+    /// Steps to the violation, one per line.
     pub trace: Vec<String>,
 }
 
-/// A calm continuation that takes longer than this goes nowhere: it brings a packet across in a few steps.
+/// Returns the maximum length of a fault-free continuation: it takes a few steps per packet, so more mean no progress.
 const fn most_calm_steps(bounds: &Bounds) -> usize {
     1_000 + 200 * bounds.messages as usize
 }
 
-/// The memory that a state takes beside its packets: two engines with their buffers, and its places in the tables.
+/// Memory per state in bytes, beside its packets: two engines with their buffers, and table entries.
 const STATE_BYTES: u64 = 2_500;
 const VISITED_BYTES: u64 = 100;
 
-/// Visits every state of `scheme` within `bounds`. `show` is called every thousand states with how many there are, and
-/// how many of them wait to be visited; it answers whether to go on.
+/// Visits every state of `scheme` within `bounds`. Calls `show` every thousand states with the number of states and the
+/// number of unvisited ones; it returns whether to continue.
 pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, u64) -> bool) -> Outcome {
     let mut search = Search { scheme, bounds, visited: Visited::default(), good: HashSet::new(), steps: 0 };
     let first = match State::first(scheme, bounds, &mut |_| {}) {
@@ -77,20 +77,20 @@ pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, 
     search.outcome(true, None)
 }
 
-/// The fault in words; the steps to the state; and whether the channel behaves from there on, for how many steps.
+/// Description of the violation; steps to the state; and the length of the fault-free continuation after it, if any.
 type Wrong = (String, Vec<Step>, Option<usize>);
 
 struct Search<'a, S: Scheme> {
     scheme: &'a S,
     bounds: &'a Bounds,
     visited: Visited<u128, Step, State<S>>,
-    /// States, whatever may still go wrong, from which all ends well if nothing does.
+    /// States, without remaining faults, whose fault-free continuation completes.
     good: HashSet<u128>,
     steps: u64,
 }
 
 impl<S: Scheme> Search<'_, S> {
-    /// A state was reached: checks it and puts it in the line, unless it was seen before.
+    /// Checks a state and queues it, unless it was visited before.
     fn add(&mut self, state: State<S>, origin: Option<(u32, Step)>) -> Option<Wrong> {
         let number = self.visited.add(state.digest(self.scheme, true), origin)?;
         if let Err((what, calm)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
@@ -100,7 +100,7 @@ impl<S: Scheme> Search<'_, S> {
         None
     }
 
-    /// Follows a state over a channel that behaves until all is done.
+    /// Follows a state without further faults until completion.
     fn continuation(&mut self, state: &State<S>) -> Result<(), (String, usize)> {
         let mut digest = state.digest(self.scheme, false);
         if self.good.contains(&digest) {
@@ -133,7 +133,7 @@ impl<S: Scheme> Search<'_, S> {
         Ok(())
     }
 
-    /// Looks at the rhythm of the receiver after the end.
+    /// Checks the receiver's periodic timer after completion.
     fn rest(&self, mut state: State<S>) -> Result<(), String> {
         let mut periods = Vec::new();
         for _ in 0..3 {
@@ -150,7 +150,7 @@ impl<S: Scheme> Search<'_, S> {
         self.scheme.check_rest(periods.get(1..).unwrap_or_default())
     }
 
-    /// Checks that one more report repairs what the receiver asks for, once the channel behaves.
+    /// Checks that one more report repairs the loss that the receiver requests, once the channel has no more faults.
     fn repair(&self, state: &State<S>) -> Result<(), (String, usize)> {
         let Some(asked) = self.scheme.asked(state.receiver()) else { return Ok(()) };
         let mut state = state.clone();

@@ -1,4 +1,4 @@
-//! A payload that tells which part of what was written it is.
+//! A payload that identifies its part of the written data.
 
 use std::collections::BTreeMap;
 use thalweg_proto::payload::{Payload, Queue, Store};
@@ -19,7 +19,7 @@ pub struct TagQueue {
     length: u32,
 }
 
-/// Tags by their place in the stream.
+/// Tags by position in the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TagStore(BTreeMap<u64, Tag>);
 

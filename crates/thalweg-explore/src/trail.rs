@@ -4,10 +4,10 @@ use super::channel::{End, Said, State, Step};
 use super::{Bounds, Scheme, Tag};
 use thalweg_proto::pdu::DataUnit;
 
-/// A calm continuation is shown up to so many steps.
+/// Maximum number of trace lines for a fault-free continuation.
 const MOST_LINES: usize = 60;
 
-/// Takes the steps again and writes down what happens, then so many steps over a channel that behaves, if any.
+/// Repeats the steps and returns their trace, followed by this many fault-free steps, if any.
 pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
     let mut said = Vec::new();
@@ -33,7 +33,7 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
     lines
 }
 
-/// False if it goes wrong.
+/// Takes a step; returns false on a violation.
 fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec<String>) -> bool {
     let subject = state.subject(step).map(DataUnit::words).unwrap_or_default();
     lines.push(match step {

@@ -1,10 +1,10 @@
-//! The states that a breadth-first search has come to, and the way to each: what all searches have in common.
+//! The visited states of a breadth-first search, with the path to each.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 use std::hash::Hash;
 
-/// States by their digests `Key`, each with the step from which it was reached first, and those that wait to be visited.
+/// States by their digests `Key`, each with the step that first reached it, and the queue of unvisited states.
 #[derive(Debug)]
 pub struct Visited<Key, Step, State> {
     numbers: HashMap<Key, u32>,
@@ -20,7 +20,7 @@ impl<Key, Step, State> Default for Visited<Key, Step, State> {
 }
 
 impl<Key: Eq + Hash, Step: Copy, State> Visited<Key, Step, State> {
-    /// The number of a state that was reached by `origin`, a step from a state of that number; `None` if it was seen before.
+    /// Adds a state reached by `origin`, a step from a state of that number; returns its number, or `None` if known.
     pub fn add(&mut self, key: Key, origin: Option<(u32, Step)>) -> Option<u32> {
         let number = self.origins.len() as u32;
         match self.numbers.entry(key) {
@@ -32,17 +32,17 @@ impl<Key: Eq + Hash, Step: Copy, State> Visited<Key, Step, State> {
         Some(number)
     }
 
-    /// Puts a state in the line of those to be visited.
+    /// Queues a state.
     pub fn push(&mut self, number: u32, state: State) {
         self.waiting.push_back((number, state));
     }
 
-    /// The next to be visited.
+    /// Returns the next state to visit.
     pub fn pop(&mut self) -> Option<(u32, State)> {
         self.waiting.pop_front()
     }
 
-    /// The steps from the first state to a state: none others are fewer.
+    /// Returns a shortest path from the first state to a state.
     pub fn way(&self, mut number: u32) -> Vec<Step> {
         let mut steps = Vec::new();
         while let Some(&Some((from, step))) = self.origins.get(number as usize) {
@@ -53,22 +53,22 @@ impl<Key: Eq + Hash, Step: Copy, State> Visited<Key, Step, State> {
         steps
     }
 
-    /// The number of different states.
+    /// Returns the number of distinct states.
     pub fn states(&self) -> u64 {
         self.origins.len() as u64
     }
 
-    /// The number of those that wait to be visited.
+    /// Returns the number of queued states.
     pub fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
 
-    /// The steps from the first state to one.
+    /// Returns the distance of a state from the first, in steps.
     pub fn depth_of(&self, number: u32) -> u32 {
         self.depths.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// The most steps from the first state to any.
+    /// Returns the maximum distance from the first state, in steps.
     pub fn depth(&self) -> u32 {
         self.depths.iter().copied().max().unwrap_or(0)
     }

@@ -6,11 +6,11 @@ use thalweg_proto::congestion::{Fixed, FixedConfig};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 
-/// The window transport with a fixed window. Time-outs are always the same, so that states do not differ by round-trip
-/// times that an exploration makes up.
+/// The window transport with a fixed window. Time-outs are constant, so that states do not differ by round-trip times,
+/// which an exploration makes arbitrary.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// The way in which losses are repaired.
+    /// Loss recovery method.
     pub recovery: Recovery,
 }
 

@@ -1,22 +1,22 @@
-//! Explicit congestion notification: the two bits of a packet by which its sender and the network speak.
+//! Explicit congestion notification: the two ECN bits of the IP header.
 
 /// The codepoint of a packet's ECN field (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable: a queue that wants to signal congestion has to drop it.
+    /// Not ECN-capable: a queue signals congestion by dropping the packet.
     #[default]
     NotEct = 0b00,
-    /// ECN-capable, of a sender with a scalable response to CE (RFC 9331).
+    /// ECN-capable; the sender has a scalable response to CE (RFC 9331).
     Ect1 = 0b01,
-    /// ECN-capable, of a sender that takes CE for a loss (RFC 3168).
+    /// ECN-capable; the sender treats CE as a loss (RFC 3168).
     Ect0 = 0b10,
-    /// A queue on the way experienced congestion.
+    /// Congestion experienced: set by a queue on the path.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// The codepoint of the lower two bits.
+    /// Returns the codepoint of the lower two bits.
     #[inline]
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
@@ -27,20 +27,20 @@ impl Ecn {
         }
     }
 
-    /// The two bits.
+    /// Returns the two bits.
     #[inline]
     pub const fn bits(self) -> u8 {
         self as u8
     }
 
-    /// True if a queue may set CE in place of dropping the packet: all but Not-ECT.
+    /// Returns true if a queue may set CE in place of dropping the packet: all but Not-ECT.
     #[inline]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 
-    /// The codepoint of data that is sent again, where the first time it had this: ECT(0) may not be (RFC 3168, section 6.1.5),
-    /// ECT(1) is, so that repairs do not wait in another queue than the rest (RFC 8311, section 4.3).
+    /// Returns the codepoint for a retransmission of data first sent with this one. ECT(0) becomes Not-ECT (RFC 3168,
+    /// section 6.1.5). ECT(1) stays, so that retransmissions use the same queue as the rest (RFC 8311, section 4.3).
     #[inline]
     pub const fn again(self) -> Self {
         match self {
@@ -49,7 +49,7 @@ impl Ecn {
         }
     }
 
-    /// True if a queue on the way has set CE.
+    /// Returns true if a queue on the path has set CE.
     #[inline]
     pub const fn is_ce(self) -> bool {
         matches!(self, Self::Ce)

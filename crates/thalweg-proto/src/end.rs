@@ -1,4 +1,4 @@
-//! The questions that drivers ask of an end of a connection, beside feeding and draining it.
+//! The family-independent interface of a connection endpoint, beside feeding and draining it.
 
 use crate::frames::MediaCounts;
 use crate::payload::Payload;
@@ -6,142 +6,144 @@ use crate::random::Stream;
 use crate::transport::{CongestionState, Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 
-/// The least that a piece of data counts where it is kept, in bytes: what keeps it takes as much.
+/// Minimum memory charge of a buffered piece of data, in bytes: its bookkeeping takes as much.
 const LEAST: u64 = 128;
 
-/// The memory that a piece of data counts for.
+/// Returns the memory charge of a piece of data, in bytes.
 pub fn cost(piece: &impl Payload) -> u64 {
     u64::from(piece.len()).max(LEAST)
 }
 
-/// One end of a connection, of any family. Whatever a family does not have is left as it is here.
+/// One endpoint of a connection, of any family. A family overrides only the methods that apply to it.
 pub trait End {
-    /// The counters and estimates of a sender; `None` for an end that only receives.
+    /// Returns a sender's counters and estimates; `None` for a pure receiver.
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         let _ = now;
         None
     }
 
-    /// Returns the last round-trip time that a sender measured since the previous call: a sample of its own estimator, before
-    /// smoothing. For drivers that collect samples.
+    /// Returns the latest round-trip time that a sender measured since the previous call: a sample of its own
+    /// estimator, before smoothing. For drivers that collect samples.
     fn take_rtt(&mut self) -> Option<Duration> {
         None
     }
 
-    /// The state that a sender's congestion controller is in, where it tells.
+    /// Returns the state of a sender's congestion controller, if the controller reports one.
     fn congestion_state(&self) -> Option<CongestionState> {
         None
     }
 
-    /// The data that a receiver has taken; nothing for an end that only sends.
+    /// Returns the amount of data that a receiver has accepted; zero for a pure sender.
     fn receiver_counts(&self) -> ReceiverCounts {
         ReceiverCounts::default()
     }
 
-    /// The counts of protocols that send groups of packets.
+    /// Returns the counters of protocols that send groups of packets.
     fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
         let _ = now;
         None
     }
 
-    /// The counts of a media source or sink.
+    /// Returns the counters of a media source or sink.
     fn media(&self, now: Time) -> Option<MediaCounts> {
         let _ = now;
         None
     }
 
-    /// They begin anew.
+    /// Resets the media counters.
     fn forget_media(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// The stream of random numbers for whatever the end draws.
+    /// Sets the random-number stream that the endpoint draws from.
     fn draw_from(&mut self, stream: Stream) {
         let _ = stream;
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the number of bytes written and not yet sent.
     fn backlog(&self) -> u64 {
         0
     }
 
-    /// The limit that keeps a sender from sending more, as of the last poll.
+    /// Returns the limit that keeps a sender from sending more, as of the last poll.
     fn limit(&self) -> Option<Limit> {
         None
     }
 
-    /// The number of times that a sender sent less because of the network's marks.
+    /// Returns the number of times that a sender reduced its rate or window because of CE marks.
     fn mark_cuts(&self, now: Time) -> u64 {
         let _ = now;
         0
     }
 
-    /// Data packets that came a second time.
+    /// Returns the number of duplicate data packets received.
     fn duplicates(&self) -> u64 {
         0
     }
 
-    /// True if its peer has something to tell it. What comes for others is no PDU of theirs.
+    /// Returns true if the endpoint accepts PDUs of its peer. The others do not take part in the exchange.
     fn wants_pdus(&self) -> bool {
         true
     }
 
-    /// True if any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
-    /// all. Others answer each, and hold few answers.
+    /// Returns true if the driver should deliver all waiting PDUs before it polls the engine: one acknowledgement then
+    /// covers them all. Other engines answer each PDU and queue few answers.
     fn takes_batches(&self) -> bool {
         false
     }
 
-    /// True if its packets may become as large as the path takes at any time ([`set_segment`](End::set_segment)).
+    /// Returns true if the packet size may follow the path MTU at any time ([`set_segment`](End::set_segment)).
     fn follows_path(&self) -> bool {
         false
     }
 
-    /// The largest payload of a packet in bytes has changed.
+    /// Sets the largest payload of a packet, in bytes.
     fn set_segment(&mut self, bytes: u32) {
         let _ = bytes;
     }
 
-    /// The window in bytes that a receiver advertises, of families in which it may change.
+    /// Returns the window that a receiver advertises, in bytes, for families with a variable window.
     fn window(&self) -> Option<u64> {
         None
     }
 
-    /// Changes it.
+    /// Sets the window that a receiver advertises, in bytes.
     fn set_window(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// From now on a receiver keeps no more bytes than so many for want of what comes before them, with the room that is set
-    /// aside for that. What goes beyond counts as lost, but the next in order. For families whose [window](End::window) does not
-    /// say it.
+    /// Limits the out-of-order data that a receiver buffers to `bytes`, including the memory reserved for bookkeeping.
+    /// Data beyond the limit counts as lost, except the next in order. For families whose [window](End::window) does
+    /// not set this limit.
     fn set_memory(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// The application at a receiver says that it reads at this share of the agreed rate from now on.
+    /// Sets the share of the agreed rate at which the receiving application reads.
     fn set_reading_share(&mut self, share: f64) {
         let _ = share;
     }
 
-    /// A handshake has opened the connection. It took `rtt` where that is unambiguous; otherwise the retransmission time-out is at
-    /// least `timeout` until the first measurement.
+    /// Reports the completed handshake. It took `rtt` where that is unambiguous; otherwise the retransmission time-out
+    /// is at least `timeout` until the first measurement.
     fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
         let _ = (rtt, timeout);
     }
 
-    /// The peer is reached over another path from now on: what was learnt of the old one is forgotten. Those that learn nothing
-    /// of a path that bounds what they send have nothing to forget.
+    /// Resets the path estimates after a change of the path to the peer. Families without path estimates that bound
+    /// sending do nothing.
     fn renew(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// Nothing that was sent is on its way, nor any answer, and this end learns of that only when its retransmission timer expires, of
-    /// families that have one: it has waited for that since something was sent or heard for the last time.
+    /// Reports that nothing is in flight in either direction and that this endpoint will notice only through its
+    /// retransmission timer, in families that have one. The timer has been running since the last packet was sent or
+    /// received.
     fn await_timer(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// PDUs of the peer have waited for longer than the path took. Those that take batches have had them already.
+    /// Reports that PDUs of the peer waited for longer than the path's delay. Endpoints that take batches have
+    /// processed them already.
     fn skip_round_trips(&mut self) {}
 }

@@ -6,37 +6,37 @@ use crate::units::Time;
 ///
 /// # The contract
 ///
-/// 1. **Mutate, then drain.** After [`handle`](Engine::handle) the driver calls [`poll`](Engine::poll) until it
-///    answers [`Output::Timeout`] or [`Output::Idle`]. Each answer before that is one thing to do.
-/// 2. **Time is handed in and never goes back.** `now` is at least the `now` of every earlier call to the same
-///    engine. Nothing else tells an engine the time.
-/// 3. **A time-out is a promise of the driver to poll again** at that time or later, if no input has come before.
-///    It replaces the one announced earlier. There is no input for it: `poll(now)` acts on whatever is due.
-/// 4. **Spurious polls are harmless.** A poll before the announced time changes nothing that can be observed and
-///    answers with the same time-out again.
-/// 5. **Every due time-out makes progress.** A poll at the announced time gives a transmission, an event, or a
-///    later time-out; never the same one again. An engine can therefore not spin.
-/// 6. **A wire that is busy is respected by not polling.** A driver may stop after any [`Output::Transmit`] and go
-///    on later, with inputs in between. What was not yet polled stays due; the engine decides afresh what is best
-///    to send then, so a PDU is never older than the moment it was asked for.
-/// 7. **Nothing that a peer sends can hurt.** Any PDU in any order is answered by progress or by being counted and
-///    dropped; never by a panic, a loop, or memory beyond the configured bounds.
+/// 1. **Mutate, then drain.** After [`handle`](Engine::handle) the driver calls [`poll`](Engine::poll) until it returns
+///    [`Output::Timeout`] or [`Output::Idle`]. Each earlier output is one action to perform.
+/// 2. **Time is handed in and never goes back.** `now` is at least the `now` of every earlier call to the same engine.
+///    The engine has no other source of time.
+/// 3. **A time-out obliges the driver to poll again** at that time or later, unless an input comes first. It replaces
+///    the time-out announced earlier. There is no time-out input: `poll(now)` acts on everything that is due.
+/// 4. **Spurious polls are harmless.** A poll before the announced time has no observable effect and returns the same
+///    time-out again.
+/// 5. **Every due time-out makes progress.** A poll at the announced time gives a transmission, an event, or a later
+///    time-out; never the same one again. An engine can therefore not spin.
+/// 6. **Back-pressure is applied by not polling.** A driver may stop after any [`Output::Transmit`] and go on later,
+///    with inputs in between. Outputs not yet polled stay due. The engine chooses the next PDU at each poll, so a PDU
+///    is never older than its poll.
+/// 7. **No PDU of a peer can do harm.** Any PDU in any order is answered by progress or by being counted and dropped;
+///    never by a panic, a loop, or memory beyond the configured bounds.
 ///
 /// The contract is tested for every engine by the harness in `tests/contract.rs`.
 pub trait Engine {
-    /// The packets that travel between this engine and its peer.
+    /// PDU exchanged between this engine and its peer.
     type Pdu;
-    /// The inputs that the driver gives the engine.
+    /// Input from the driver to the engine.
     type Input;
-    /// The events that the engine reports to the application.
+    /// Event that the engine reports to the application.
     type Event;
-    /// The reasons for which the engine wants to be called again.
+    /// Reason for a requested time-out.
     type Reason: Copy + core::fmt::Debug;
 
-    /// Takes one input. Never blocks and never fails: what cannot be used is counted and dropped.
+    /// Takes one input. Never blocks and never fails: unusable input is counted and dropped.
     fn handle(&mut self, now: Time, input: Self::Input);
 
-    /// The next thing to do at `now`.
+    /// Returns the next action at `now`.
     #[must_use = "an output that is not acted on is lost"]
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason>;
 }
@@ -58,20 +58,20 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
     }
 }
 
-/// An action that an engine asks for next.
+/// An action that an engine requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output<Pdu, Event, Reason> {
-    /// Put this on the wire.
+    /// Send this PDU.
     Transmit(Pdu),
-    /// Tell the application.
+    /// Report this event to the application.
     Event(Event),
-    /// Drained. Poll again at `at`, unless an input comes before; `reason` is for people.
+    /// Drained. Poll again at `at`, unless an input comes before; `reason` is informational.
     Timeout {
-        /// The time at which to poll; later than the `now` of this poll.
+        /// Time of the requested poll; later than the `now` of this poll.
         at: Time,
-        /// The reason for which the engine wants to be polled then.
+        /// Reason for the requested poll.
         reason: Reason,
     },
-    /// Drained. Nothing will happen until the next input.
+    /// Drained. No further action until the next input.
     Idle,
 }

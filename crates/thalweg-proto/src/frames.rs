@@ -1,58 +1,58 @@
-//! The counts of live media.
+//! Frame counters of live media.
 
 use crate::histogram::Histogram;
 use crate::units::{Duration, Rate};
 
-/// The frames of a call, and their fates. An end has zero for what only the other counts.
+/// Frame counters of a call. An endpoint leaves the counters of the other endpoint at zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MediaCounts {
-    /// Those of the encoder.
+    /// Counters of the encoder.
     pub encoded: Encoded,
-    /// Those of the receiver.
+    /// Counters of the receiver.
     pub shown: Shown,
-    /// The time from the capture of frames to their whole arrival.
+    /// Time from the capture of a frame to the arrival of its last packet.
     pub delay: Histogram,
 }
 
-/// The counts of an encoder.
+/// Counters of an encoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Encoded {
-    /// Frames that it encoded.
+    /// Encoded frames.
     pub frames: u64,
-    /// Their bytes.
+    /// Encoded bytes.
     pub bytes: u64,
-    /// Frames that it left out, as too much waited to be sent.
+    /// Frames skipped because of the send backlog.
     pub skipped: u64,
-    /// The time for which it encoded.
+    /// Encoding duration.
     pub time: Duration,
 }
 
-/// The fates of frames at the receiver.
+/// Outcome of frames at the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Frames that were shown.
+    /// Frames shown.
     pub frames: u64,
-    /// Frames that never were whole.
+    /// Incomplete frames.
     pub lost: u64,
-    /// Whole frames that could not be decoded for want of one before.
+    /// Complete frames that could not be decoded because an earlier frame was missing.
     pub undecodable: u64,
-    /// Whole frames that took longer than [`late`](crate::media::Config::late).
+    /// Complete frames that took longer than [`late`](crate::media::Config::late).
     pub late: u64,
-    /// Times that the picture froze.
+    /// Number of freezes of the picture.
     pub freezes: u64,
-    /// The time for which it was frozen.
+    /// Total duration of the freezes.
     pub frozen: Duration,
 }
 
 impl Encoded {
-    /// The mean rate of the encoder; `None` before it began.
+    /// Returns the encoder's mean rate; `None` before the first frame.
     pub fn rate(&self) -> Option<Rate> {
         (!self.time.is_zero()).then(|| Rate::from_transfer(crate::units::Bytes::new(self.bytes), self.time))
     }
 }
 
 impl MediaCounts {
-    /// Adds the counts of another end.
+    /// Adds the counters of another endpoint.
     pub fn add(&mut self, other: &Self) {
         let (to, of) = (&mut self.encoded, &other.encoded);
         to.frames += of.frames;

@@ -38,8 +38,8 @@ pub const SHARES: [f64; 43] = {
 /// Each octave is cut into 2^5 buckets, so that a bucket is 3 % wide at most and its middle within 1.6 %.
 const BITS: u32 = 5;
 
-/// Counts durations in buckets. The buckets between the smallest and the largest value seen are kept, so that a flow
-/// with delays within a factor of four needs some 64 counters.
+/// Counts durations in buckets. Only the buckets between the smallest and the largest value are stored: a flow with
+/// delays within a factor of four needs some 64 counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     count: u64,
@@ -51,7 +51,8 @@ pub struct Histogram {
     counts: Vec<u32>,
 }
 
-/// Values below 2^BITS have a bucket each; above, the exponent and the leading BITS bits after the highest name it.
+/// Returns the bucket of a value. Values below 2^BITS have a bucket each; above, the exponent and the BITS bits after
+/// the leading one select it.
 fn bucket(value: u64) -> u32 {
     if value < 1 << BITS {
         return value as u32;
@@ -60,7 +61,7 @@ fn bucket(value: u64) -> u32 {
     (exponent << BITS) + (value >> exponent) as u32
 }
 
-/// The values of a bucket: from the first on, so many.
+/// Returns the first value of a bucket and the number of its values.
 fn range(bucket: u32) -> (u64, u64) {
     if bucket < 1 << BITS {
         return (u64::from(bucket), 1);
@@ -71,7 +72,7 @@ fn range(bucket: u32) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// Counts a value.
+    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: Duration) {
         let value = value.as_picos();
@@ -89,7 +90,7 @@ impl Histogram {
         }
     }
 
-    /// Adds another's values.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -131,8 +132,8 @@ impl Histogram {
         }
     }
 
-    /// The values that these shares of all values do not exceed, each by its place in its bucket and within the extremes.
-    /// The shares rise, so that the buckets are counted through once.
+    /// Returns the quantiles of these shares, interpolated within buckets and limited to the extremes. The shares must
+    /// ascend: one pass over the buckets serves all.
     fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Duration; N] {
         let (mut seen, mut next) = (0, 0);
         shares.map(|share| {
@@ -146,7 +147,7 @@ impl Histogram {
         })
     }
 
-    /// The value of this rank, which the bucket at `index` holds: the last of a number of `seen` with all before.
+    /// Returns the value of this rank in the bucket at `index`; `seen` counts all values up to the end of that bucket.
     fn at_rank(&self, rank: u64, index: usize, seen: u64) -> Duration {
         // Values lie evenly in a bucket, as far as it is known: the first of n is at the middle of its first nth.
         let count = self.counts[index];
@@ -169,7 +170,7 @@ impl Histogram {
         curve.to_vec()
     }
 
-    /// The distribution; zeros where nothing was counted.
+    /// Returns the summary; zeros for an empty histogram.
     pub fn summary(&self) -> Summary {
         if self.count == 0 {
             return Summary::default();
@@ -238,8 +239,8 @@ mod tests {
         }
     }
 
-    /// The place in a bucket of values that lie evenly tells more than the bucket: runs that differ a little are not
-    /// told to be alike.
+    /// Interpolation of evenly spread values resolves more than the bucket width: runs that differ a little give
+    /// different quantiles.
     #[test]
     fn quantiles_follow_values_within_a_bucket() {
         let p99 = |offset: u64| {

@@ -1,27 +1,27 @@
 //! Transport-protocol engines without I/O.
 //!
-//! An engine is a value: a state machine that its driver feeds and drains. The driver may be the simulator, a
-//! test or a socket loop; the engine cannot tell which. Nothing in this crate has a clock, a socket, a file, a
-//! thread, a global, or randomness that was not handed in.
+//! An engine is a state machine. Its driver feeds it inputs and drains its outputs. The driver is the simulator, a test
+//! or a socket loop; the engine behaves the same in all of them. This crate has no clock, socket, file, thread, global
+//! state or source of randomness of its own.
 //!
-//! - [`Engine`]: the one contract between an engine and its driver.
-//! - [`transport`]: the words an endpoint and its application speak.
+//! - [`Engine`]: the contract between an engine and its driver.
+//! - [`transport`]: inputs, events and counters shared by all families.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
-//! - [`media`]: a live video source, which follows the network by SCReAMv2.
+//! - [`media`]: a live video source under SCReAMv2 congestion control.
 //! - [`sstp`]: two-level flow control of large segments.
-//! - [`handshake`]: connections that open and close, around engines of any family.
-//! - [`told`]: routers' messages to the sources of flows, as datagrams.
-//! - [`gate`]: which flows of a node may send, by their priorities.
-//! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
-//! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): the PDUs and ends of connections of any family, for those who treat all alike.
-//! - [`Ecn`]: the codepoints of explicit congestion notification.
-//! - [`numbers`]: the numbers of data in logs.
-//! - [`digest`]: what tells states of an engine apart.
-//! - [`frames`]: the counts of live media.
+//! - [`handshake`]: connection establishment and termination, for engines of any family.
+//! - [`told`]: feedback datagrams from routers to traffic sources.
+//! - [`gate`]: priority-based admission of a node's flows to sending.
+//! - [`aack`]: adaptive acknowledgement, driven by the receiver.
+//! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): family-independent interfaces of PDUs and endpoints.
+//! - [`Ecn`]: the ECN codepoints.
+//! - [`numbers`]: data numbering in logs.
+//! - [`digest`]: state digests of engines, for state-space exploration.
+//! - [`frames`]: frame counters of live media.
 //! - [`histogram`]: distributions of durations.
-//! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
+//! - [`units`]: time, rate and size. [`random`]: named random-number streams.
 
 pub mod aack;
 pub mod congestion;

@@ -1,19 +1,19 @@
-//! Numbers of data, for logs that have to treat all protocols alike ([`DataUnit`](crate::pdu::DataUnit)).
+//! Data numbering for logs that treat all protocols alike ([`DataUnit`](crate::pdu::DataUnit)).
 
 use core::ops::Range;
 use std::collections::BTreeMap;
 
-/// The range of one number.
+/// Returns the range of one number.
 pub(crate) fn one(number: u64) -> Range<u64> {
     number..number.saturating_add(1)
 }
 
-/// All up to a number, which is not among them.
+/// Returns the numbers below `end`.
 pub(crate) fn below(end: u64) -> impl Iterator<Item = Range<u64>> {
     core::iter::once(0..end)
 }
 
-/// The number next to `near` that is `number` modulo `modulus`; not below zero.
+/// Returns the number nearest to `near` that equals `number` modulo `modulus`; not below zero.
 pub(crate) fn unwrap(number: u64, modulus: u64, near: u64) -> u64 {
     let above = near - near % modulus + number;
     if above > near + modulus / 2 && above >= modulus {
@@ -25,8 +25,8 @@ pub(crate) fn unwrap(number: u64, modulus: u64, near: u64) -> u64 {
     }
 }
 
-/// Takes out of `open`, by the first number of their data, the entries whose data lies within one of `ranges`; `end` gives
-/// the number after their last.
+/// Removes from `open` the entries whose data lies within one of `ranges` and returns them. Keys are first data
+/// numbers; `end` gives the number after an entry's last.
 pub fn take_within<T>(open: &mut BTreeMap<u64, T>, ranges: &[Range<u64>], end: impl Fn(&T) -> u64) -> Vec<T> {
     let mut taken = Vec::new();
     for range in ranges.iter().filter(|range| range.start < range.end) {
@@ -37,7 +37,7 @@ pub fn take_within<T>(open: &mut BTreeMap<u64, T>, ranges: &[Range<u64>], end: i
     taken
 }
 
-/// Numbers, each of which is there once, as ascending ranges with their ends included.
+/// Returns distinct numbers as ascending ranges with inclusive ends.
 pub fn merged(mut numbers: Vec<u64>) -> Box<[(u64, u64)]> {
     numbers.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::new();
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_lies_wholly_within_a_range_is_taken_and_numbers_are_merged() {
-        // By their first numbers: the numbers after the last.
+        // First number, number after the last.
         let mut open = BTreeMap::from([(0, 2), (2, 5), (5, 6), (9, 12)]);
         let ranges = [Range { start: 4, end: 3 }, 0..5, 8..11];
         assert_eq!(take_within(&mut open, &ranges, |end| *end), [2, 5]);

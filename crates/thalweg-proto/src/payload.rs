@@ -6,28 +6,28 @@ use std::sync::Arc;
 
 /// A piece of application data.
 pub trait Payload: Clone + Debug + PartialEq {
-    /// Written data that waits to be cut into segments.
+    /// Queue of written data, not yet cut into segments.
     type Queue: Queue<Self>;
-    /// Received data that waits for what comes before it.
+    /// Out-of-order buffer of received data.
     type Store: Store<Self>;
-    /// The part of a piece that has to be kept where its length is known.
+    /// The content of a piece apart from its length.
     type Kept: Clone + Debug;
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn len(&self) -> u32;
 
-    /// True for a piece of no bytes.
+    /// Returns true for an empty piece.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The part from `start` (inclusive) to `end` (exclusive), both within the length.
+    /// Returns the part from `start` (inclusive) to `end` (exclusive), both within the length.
     fn slice(&self, start: u32, end: u32) -> Self;
 
-    /// All of it but its length.
+    /// Returns the content apart from the length.
     fn keep(&self) -> Self::Kept;
 
-    /// The piece of `length` bytes of which `kept` was kept.
+    /// Restores a piece from its content and its length.
     fn restore(kept: &Self::Kept, length: u32) -> Self;
 }
 
@@ -35,32 +35,32 @@ pub trait Payload: Clone + Debug + PartialEq {
 pub trait Queue<P>: Default + Debug {
     /// Appends `data`.
     fn push(&mut self, data: P);
-    /// Takes up to `max` bytes from the front; `None` when empty or `max` is zero. A piece that was written as a
-    /// whole is cut, and never joined with the next.
+    /// Takes up to `max` bytes from the front; `None` when empty or `max` is zero. Splits a written piece where needed,
+    /// but never joins two.
     fn take(&mut self, max: u32) -> Option<P>;
-    /// The same of a stream of bytes, in which it does not matter what was written at once: pieces are joined, so that `max` bytes
-    /// come wherever so many wait. Many small writes would make as many packets otherwise, of which a window counts each.
+    /// Takes up to `max` bytes of a byte stream, with joined pieces: returns `max` bytes whenever that many are queued.
+    /// Otherwise many small writes would make as many packets, each of which counts in a window.
     fn fill(&mut self, max: u32) -> Option<P> {
         self.take(max)
     }
-    /// The number of bytes that wait.
+    /// Returns the number of queued bytes.
     fn len(&self) -> u64;
-    /// True when nothing waits.
+    /// Returns true when the queue is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Out-of-order data, kept until it can be delivered.
+/// Buffer for out-of-order data.
 pub trait Store<P>: Default + Debug {
-    /// Keeps `data`, which starts at byte `offset` of the stream and overlaps nothing kept.
+    /// Buffers `data`, which starts at byte `offset` of the stream and overlaps nothing buffered.
     fn insert(&mut self, offset: u64, data: P);
-    /// Takes kept data that starts exactly at `offset`; `contiguous` bytes from there are known to be kept, so a
-    /// store of lengths can give all of them as one piece.
+    /// Takes buffered data that starts exactly at `offset`. The caller knows that `contiguous` bytes from there are
+    /// buffered, so a store of lengths can return all of them as one piece.
     fn take(&mut self, offset: u64, contiguous: u64) -> Option<P>;
 }
 
-/// A payload that is only a length: what the simulator carries.
+/// A payload without content, only a length: the simulator's payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Length(pub u32);
 
@@ -68,7 +68,7 @@ pub struct Length(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LengthQueue(u64);
 
-/// A store of [`Length`]s keeps nothing: the receiver's ranges say all there is.
+/// A store of [`Length`]s is empty: the receiver's ranges are sufficient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LengthStore;
 
@@ -132,21 +132,21 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// All of `bytes`. More than 4 GiB are cut off.
+    /// Creates a slice of all of `bytes`, truncated to 4 GiB.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         Self { bytes, start: 0, end }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start as usize..self.end as usize]
     }
 
-    /// The part from `start` (inclusive) to `end` (exclusive), both within the length, in place of the whole. It costs less than
-    /// a [`slice`](Payload::slice), as no memory is shared that was not.
+    /// Narrows the slice to the part from `start` (inclusive) to `end` (exclusive), both within the length. Cheaper
+    /// than [`slice`](Payload::slice): it adds no reference to the memory.
     #[inline]
     #[must_use]
     pub fn into_part(mut self, start: u32, end: u32) -> Self {
@@ -234,12 +234,12 @@ impl Queue<Slice> for SliceQueue {
 }
 
 impl SliceQueue {
-    /// Copies several pieces together.
+    /// Copies several pieces into one.
     #[inline(never)]
     fn join(&mut self, max: u32) -> Option<Slice> {
         let length = u32::try_from(self.len).unwrap_or(u32::MAX).min(max);
         let mut joined = Vec::with_capacity(length as usize);
-        // No more than `length` bytes, which is a number of 32 bits.
+        // At most `length` bytes, a 32-bit number.
         while let Some(piece) = self.take(length - joined.len() as u32) {
             joined.extend_from_slice(piece.as_bytes());
         }
@@ -247,25 +247,25 @@ impl SliceQueue {
     }
 }
 
-/// Pieces shorter than this are copied together, in bytes.
+/// Pieces shorter than this are copied into blocks, in bytes.
 const SHORT: u32 = 512;
-/// Into blocks of so many bytes.
+/// Block size, in bytes.
 const BLOCK: u64 = 4096;
 
-/// Out-of-order [`Slice`]s by where they start.
+/// Out-of-order [`Slice`]s by start offset.
 ///
-/// Most arrive one behind the other, after a piece that is missing or faster than they are taken: these are a queue. Short
-/// pieces are copied into blocks, so that a peer that sends a byte at a time cannot make an entry of each, but for one behind
-/// a long piece, as the last of what was written at once: the memory is at most that of the window, and for each byte of
-/// longer pieces twice what keeps the datagram that it came in.
+/// Most pieces arrive in sequence, after a missing piece or faster than the application reads: these form a queue.
+/// Short pieces are copied into blocks, except a short piece behind a long one, such as the last of one write. A peer
+/// that sends single bytes therefore cannot create an entry for each. Memory is bounded by the window, plus twice the
+/// size of the containing datagram for the bytes of longer pieces.
 #[derive(Clone, Debug, Default)]
 pub struct SliceStore {
-    /// Pieces that follow each other, from `run_start` to `run_end`.
+    /// Consecutive pieces, from `run_start` to `run_end`.
     run: VecDeque<Slice>,
     run_start: u64,
     run_end: u64,
     others: BTreeMap<u64, Slice>,
-    /// By their number: block n has bytes n * [`BLOCK`] and on, of which those are set that no slice has.
+    /// Blocks by number: block n has the bytes from n * [`BLOCK`] on. Valid are those that no slice covers.
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
 
@@ -309,7 +309,7 @@ impl Store<Slice> for SliceStore {
 }
 
 impl SliceStore {
-    /// Copies a short piece into its blocks.
+    /// Copies a short piece into blocks.
     fn copy(&mut self, mut offset: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let start = (offset % BLOCK) as usize;
@@ -324,8 +324,8 @@ impl SliceStore {
         }
     }
 
-    /// The bytes that were copied from `offset` on: to the end of the block, to the next slice, or to the end of what
-    /// is kept.
+    /// Returns the bytes copied from `offset` on: to the end of the block, to the next slice, or to the end of the
+    /// buffered data.
     fn take_copied(&self, offset: u64, contiguous: u64) -> Option<Slice> {
         let block = self.blocks.get(&(offset / BLOCK))?;
         let run = Some(self.run_start).filter(|&start| !self.run.is_empty() && start > offset);
@@ -372,7 +372,7 @@ mod tests {
             assert_eq!((text.as_slice(), Queue::len(&queue)), (&b"hello world!"[..], 0));
             assert!(pieces.iter().rev().skip(1).all(|piece| piece.len() == max), "{pieces:?}");
         }
-        // Messages are not joined, and no bytes are none.
+        // Messages are not joined, and zero bytes give none.
         assert_eq!(queue().take(13).unwrap().as_bytes(), b"hello ");
         assert_eq!(queue().fill(0), None);
     }
@@ -389,15 +389,15 @@ mod tests {
         assert_eq!(store.take(1400, 1601).unwrap().as_bytes(), stream(1400, 1500));
     }
 
-    /// The bytes that there are between two offsets of a stream.
+    /// Returns the test bytes between two offsets of a stream.
     fn stream(from: u64, to: u64) -> Vec<u8> {
         (from..to).map(|at| (at * 7 + at / 251) as u8).collect()
     }
 
-    /// Holds RFC 9000, section 21.7.
+    /// Verifies RFC 9000, section 21.7.
     #[test]
     fn a_byte_at_a_time_costs_no_more_than_its_byte() {
-        // Backwards, so that nothing follows what is there already.
+        // Backwards, so that no piece follows a buffered one.
         let mut store = SliceStore::default();
         for at in (1..100_000).rev() {
             store.insert(at, Slice::new(stream(at, at + 1)));
@@ -410,12 +410,12 @@ mod tests {
             taken.extend_from_slice(store.take(at, 100_000 - at).unwrap().as_bytes());
         }
         assert_eq!(taken, stream(0, 100_000));
-        // What lies before the end of what was taken is gone.
+        // Blocks before the end of the data taken are freed.
         assert_eq!(store.blocks.len(), 1);
     }
 
     proptest! {
-        /// Pieces of all lengths come in any order; what is in order is taken now and then. All of it comes out, once.
+        /// Inserts pieces of all lengths in any order and takes in-order data now and then. All data comes out, once.
         #[test]
         fn what_is_stored_is_taken(
             lengths in prop::collection::vec(prop_oneof![1u64..40, 1u64..2000, Just(600), Just(4096)], 1..60),

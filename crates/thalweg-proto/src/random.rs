@@ -1,9 +1,9 @@
 //! Streams of pseudo-random numbers, each named by a seed and the component that draws from it.
 //!
-//! An engine never makes its own: it is handed a [`Stream`]. Because every component has a stream of its own,
-//! adding one does not change what another draws, and two schemes compared under one seed meet the same traffic
-//! and the same losses (common random numbers). The generator is xoshiro256++ (Blackman and Vigna, 2019); the
-//! samplers use the `libm` crate so that values are the same on every machine.
+//! An engine never creates its own: its driver hands it a [`Stream`]. Because every component has a stream of its own,
+//! adding one does not change what another draws, and two schemes compared under one seed meet the same traffic and the
+//! same losses (common random numbers). The generator is xoshiro256++ (Blackman and Vigna, 2019); the samplers use the
+//! `libm` crate so that values are the same on every machine.
 
 use crate::units::Duration;
 use rand_core::{Rng, SeedableRng};
@@ -14,7 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream of `component` number `index` under `seed`.
+    /// Creates the stream of `component` number `index` under `seed`.
     pub fn new(seed: u64, component: &str, index: u64) -> Self {
         // FNV-1a over the name, then SplitMix64 (inside `seed_from_u64`) to spread the bits.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -25,7 +25,7 @@ impl Stream {
         Self(Xoshiro256PlusPlus::seed_from_u64(splitmix(mixed)))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -35,7 +35,7 @@ impl Stream {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with probability `p`; never for `p <= 0`, always for `p >= 1`.
+    /// Returns true with probability `p`; never for `p <= 0`, always for `p >= 1`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
@@ -61,8 +61,8 @@ impl Stream {
         libm::pow(1.0 - self.unit(), -1.0 / shape)
     }
 
-    /// The number of failures before the first success of probability `p`: geometric on 0, 1, 2 ...
-    /// `u64::MAX` for `p <= 0`.
+    /// Returns the number of failures before the first success of probability `p`: geometric on 0, 1, 2 ... `u64::MAX`
+    /// for `p <= 0`.
     pub fn geometric(&mut self, p: f64) -> u64 {
         if p <= 0.0 {
             u64::MAX

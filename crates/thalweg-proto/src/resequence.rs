@@ -1,21 +1,21 @@
-//! A path that looks as if it kept order.
+//! In-order delivery over a reordering path, with loss detection.
 //!
-//! The engines of the papers take a gap in the numbers for a loss, at once, and a packet that comes twice for an error.
-//! A [`Resequencer`] stands between them and a path that reorders and copies: it takes numbered items, gives them out in
-//! order and each once, and passes a gap on as a loss when what is missing has not come for a while.
+//! The engines of the papers treat a gap in the numbers as a loss at once, and a duplicate packet as an error. A
+//! [`Resequencer`] adapts them to a path that reorders and duplicates. It takes numbered items, releases them in order
+//! and once, and reports a gap as a loss when the missing items have not arrived within a tolerance.
 //!
-//! # How long a gap is waited for
+//! # Gap tolerance
 //!
-//! The tolerance is a time. It counts from the arrival of the first item beyond the gap, and covers what reordering was
-//! seen lately: a quarter more than the longest time by which an item came behind one that it should have preceded, in the
-//! last two [windows](Tolerance::memory). Items that come after their gap was given up count too, if the longest tolerance
-//! would have covered them; so it grows where it was too short, and shrinks when the path is calm again. It is never below
-//! [`Tolerance::least`] nor above [`Tolerance::most`], and no item is held for longer than that.
+//! The tolerance is a duration. It starts with the arrival of the first item beyond the gap and follows recent
+//! reordering: 1.25 times the longest lateness of an item, relative to items it should have preceded, in the last two
+//! [windows](Tolerance::memory). Items that arrive after their gap was given up count too, if the maximum tolerance
+//! would have covered them. The tolerance therefore grows where it was too short and shrinks when the path keeps order
+//! again. It stays between [`Tolerance::least`] and [`Tolerance::most`], and no item is held for longer.
 //!
 //! # Bounds
 //!
-//! At most [`Tolerance::capacity`] items are held. One more makes the oldest gap a loss. Numbers may leap: a gap costs the
-//! same however long it is.
+//! At most [`Tolerance::capacity`] items are held. One more turns the oldest gap into a loss. A gap costs the same
+//! memory whatever its length.
 
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
@@ -23,13 +23,13 @@ use std::collections::VecDeque;
 /// The bounds of a [`Resequencer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {
-    /// The shortest time that a gap is waited for.
+    /// Minimum wait for a gap.
     pub least: Duration,
-    /// The longest time.
+    /// Maximum wait for a gap.
     pub most: Duration,
-    /// For how long an item that came late is remembered: once to twice this.
+    /// Window for the memory of late items: they count for one to two times this.
     pub memory: Duration,
-    /// The most items held, at least 1.
+    /// Maximum number of items held, at least 1.
     pub capacity: usize,
 }
 
@@ -45,38 +45,38 @@ impl Default for Tolerance {
     }
 }
 
-/// The items and losses that a resequencer gives out.
+/// Output of a resequencer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Release<T> {
     /// The next item in order.
     Item(T),
-    /// So many items, those whose turn it was, are taken for lost.
+    /// Number of consecutive items declared lost at this point.
     Lost(u64),
 }
 
-/// The counts that a resequencer keeps.
+/// Counters of a resequencer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResequencerStats {
-    /// Items given out.
+    /// Items released.
     pub released: u64,
-    /// Of them, those that waited for others.
+    /// Released items that waited for others.
     pub held: u64,
     /// Items that filled a gap in time.
     pub filled: u64,
-    /// Items taken for lost.
+    /// Items declared lost.
     pub lost: u64,
-    /// Of them, those that came after all, and were dropped.
+    /// Items that arrived after they were declared lost, and were dropped.
     pub late: u64,
-    /// Items that had come before, and were dropped. What is too late for the memory of gaps counts here.
+    /// Duplicate items, dropped. Includes late items whose gap is no longer remembered.
     pub duplicates: u64,
 }
 
-/// Gives numbered items out in order.
+/// Releases numbered items in order.
 #[derive(Clone, Debug)]
 pub struct Resequencer<T> {
     bounds: Tolerance,
     capacity: usize,
-    /// The number whose turn it is.
+    /// Number of the next item to release.
     next: u64,
     /// Items beyond `next`, in order.
     held: VecDeque<Held<T>>,
@@ -89,9 +89,9 @@ pub struct Resequencer<T> {
 #[derive(Clone, Debug)]
 struct Held<T> {
     number: u64,
-    /// The time at which the first of this item and those beyond it came: since then any gap before it is known.
+    /// Earliest arrival among this item and those beyond it: any gap before it is known since then.
     since: Time,
-    /// A gap lay before it when it came.
+    /// True if a gap preceded it on arrival.
     waited: bool,
     item: T,
 }
@@ -103,7 +103,7 @@ struct Gap {
     since: Time,
 }
 
-/// The longest lateness of late, in two windows of time.
+/// Maximum lateness in two windows of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lateness {
     now: Duration,
@@ -111,11 +111,11 @@ struct Lateness {
     began: Time,
 }
 
-/// Gaps that are remembered after they were given up.
+/// Maximum number of given-up gaps that are remembered.
 const REMEMBERED: usize = 64;
 
 impl<T> Resequencer<T> {
-    /// Waits for number `first`.
+    /// Creates a resequencer that expects number `first`.
     pub fn new(bounds: Tolerance, first: u64) -> Self {
         Self {
             bounds: Tolerance {
@@ -132,44 +132,44 @@ impl<T> Resequencer<T> {
         }
     }
 
-    /// From now on no more items are held than packets of 2 KiB fit into so many bytes, at least 1, or what was said at first if
-    /// that is less.
+    /// Limits the items held to the number of 2 KiB packets that fit into `bytes`, at least 1 and at most the
+    /// configured capacity.
     pub fn set_memory(&mut self, bytes: u64) {
         self.capacity = usize::try_from(bytes / 2048).unwrap_or(usize::MAX).clamp(1, self.bounds.capacity);
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub const fn stats(&self) -> ResequencerStats {
         self.stats
     }
 
-    /// The number whose turn it is.
+    /// Returns the number of the next item to release.
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// The number of items that wait.
+    /// Returns the number of held items.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// True when none waits.
+    /// Returns true when no item is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// The items that wait, in order.
+    /// Returns the held items, in order.
     pub fn into_held(self) -> Vec<T> {
         self.held.into_iter().map(|held| held.item).collect()
     }
 
-    /// The time for which a gap is waited for at `now`.
+    /// Returns the tolerance for a gap at `now`.
     pub fn tolerance(&self, now: Time) -> Duration {
         let seen = self.lateness.longest(now, self.bounds.memory);
         (seen + seen / 4).max(self.bounds.least).min(self.bounds.most)
     }
 
-    /// An item arrives. What came before, or comes too late, is counted and given back.
+    /// Inserts an arriving item. Counts and returns an item that is a duplicate or too late.
     pub fn insert(&mut self, now: Time, number: u64, item: T) -> Option<T> {
         if number < self.next {
             self.on_old(now, number);
@@ -191,7 +191,7 @@ impl<T> Resequencer<T> {
         None
     }
 
-    /// The next item or loss to be given out at `now`, if there is one. Ask until there is nothing.
+    /// Returns the next item or loss to release at `now`, if any. Callers repeat until `None`.
     pub fn poll(&mut self, now: Time) -> Option<Release<T>> {
         let first = self.held.front()?;
         let (number, since) = (first.number, first.since);
@@ -213,13 +213,13 @@ impl<T> Resequencer<T> {
         Some(Release::Lost(lost))
     }
 
-    /// The time at which the first gap is given up, if nothing comes before; `None` without a gap. Later than the
-    /// `now` of a poll that gave nothing.
+    /// Returns the time at which the first gap is given up, if nothing arrives before; `None` without a gap. Later than
+    /// the `now` of a poll that returned `None`.
     pub fn timeout(&self, now: Time) -> Option<Time> {
         self.held.front().map(|first| first.since + self.tolerance(now))
     }
 
-    /// An item whose turn is over.
+    /// Handles an item below the next number.
     fn on_old(&mut self, now: Time, number: u64) {
         let found = self.given_up.iter().position(|gap| (gap.first..gap.end).contains(&number));
         let Some(gap) = found.and_then(|index| self.given_up.remove(index)) else {
@@ -243,8 +243,7 @@ impl<T> Resequencer<T> {
         self.given_up.push_back(gap);
     }
 
-    /// An item came so much behind one that it should have preceded. What no tolerance would have covered is no reason to
-    /// wait longer.
+    /// Records the lateness of an item. Lateness beyond the maximum tolerance does not lengthen the wait.
     fn note(&mut self, now: Time, late: Duration) {
         if late <= self.bounds.most {
             self.lateness.note(now, late, self.bounds.memory);
@@ -277,7 +276,7 @@ impl Lateness {
 
 #[cfg(test)]
 mod tests {
-    //! Proves each rule by hand, then all of them over paths by chance.
+    //! Each rule by hand, then all of them over random paths.
     use super::*;
     use proptest::prelude::*;
 
@@ -293,7 +292,7 @@ mod tests {
         Tolerance { least: millis(least), most: millis(most), memory: Duration::from_secs(10), capacity }
     }
 
-    /// The items that come out now: numbers, and `-n` for n lost.
+    /// Returns the items released now: numbers, and `-n` for n lost.
     fn drain(resequencer: &mut Resequencer<i64>, now: u64) -> Vec<i64> {
         let mut all = Vec::new();
         while let Some(release) = resequencer.poll(at(now)) {
@@ -332,7 +331,7 @@ mod tests {
     #[test]
     fn a_gap_that_is_not_filled_is_a_loss() {
         let mut path = Resequencer::new(bounds(5, 50, 10), 1);
-        // 2 and 3 are missing since 1 ms, 5 since 3 ms.
+        // 2 and 3 missing since 1 ms, 5 since 3 ms.
         assert_eq!(feed(&mut path, 1, &[1, 4]), [1]);
         assert_eq!(feed(&mut path, 3, &[6]), []);
         assert_eq!(drain(&mut path, 5), []);
@@ -347,7 +346,7 @@ mod tests {
         let mut path = Resequencer::new(bounds(5, 50, 10), 1);
         assert_eq!(feed(&mut path, 0, &[1, 1, 3, 3, 1]), [1]);
         assert_eq!(feed(&mut path, 5, &[]), [-1, 3]);
-        // Lost, and here after all: too late. The second time it is a copy.
+        // Declared lost, then late. The second arrival is a duplicate.
         assert_eq!(feed(&mut path, 7, &[2, 2, 3]), []);
         assert_eq!((path.stats().late, path.stats().duplicates), (1, 5));
     }
@@ -356,7 +355,7 @@ mod tests {
     fn the_tolerance_follows_what_the_path_does() {
         let mut path = Resequencer::new(bounds(4, 50, 10), 1);
         assert_eq!(path.tolerance(at(0)), millis(4));
-        // Late by 20 ms: the gap was given up, but the next such one is waited for, a quarter longer.
+        // Late by 20 ms: the gap was given up. The next such gap is tolerated, a quarter longer.
         assert_eq!(feed(&mut path, 0, &[2]), []);
         assert_eq!(drain(&mut path, 4), [-1, 2]);
         assert_eq!(feed(&mut path, 20, &[1]), []);
@@ -364,7 +363,7 @@ mod tests {
         assert_eq!(feed(&mut path, 30, &[4]), []);
         assert_eq!(drain(&mut path, 54), []);
         assert_eq!(feed(&mut path, 54, &[3]), [3, 4]);
-        // 24 ms: 30 ms. Later than any tolerance counts for nothing.
+        // 24 ms gives 30 ms. Lateness beyond the maximum tolerance is ignored.
         assert_eq!(path.tolerance(at(54)), millis(30));
         assert_eq!(feed(&mut path, 60, &[6]), []);
         assert_eq!(drain(&mut path, 90), [-1, 6]);
@@ -405,8 +404,8 @@ mod tests {
     }
 
     proptest! {
-        /// Items are sent one a millisecond, some lost, copied or held back. What comes out is in order and once, and
-        /// everything that is not counted as lost; nothing waits longer than the bound, and no more is held than allowed.
+        /// Items are sent one a millisecond, some lost, duplicated or delayed. Output is in order, without duplicates,
+        /// and complete except for counted losses; no wait exceeds the bound, and the capacity holds.
         #[test]
         fn the_promises_hold_on_any_path(
             fates in prop::collection::vec((0u64..40, any::<u8>(), 0u64..40), 1..200),

@@ -1,32 +1,32 @@
-//! A router's message to the source of a flow, as a datagram (format: `docs/protocol.md`).
+//! Feedback datagrams from routers to traffic sources (format: `docs/protocol.md`).
 //!
-//! A router cannot read what is sealed. It knows a flow by the connection id on its packets, and a packet by its number; a sender
-//! believes the message if it has sent such a packet lately.
+//! A router cannot decrypt packets. It identifies a flow by the connection id of its packets, and a packet by its
+//! number. A sender accepts feedback about packets that it has sent lately.
 
 use crate::units::Rate;
 
-/// The kind of packets with sealed frames, in their first byte.
+/// Packet type of protected packets, in their first byte.
 pub const PROTECTED: u8 = 8;
-/// The kind of routers' messages.
+/// Packet type of router feedback.
 pub const TOLD: u8 = 9;
-/// The bytes of a message.
+/// Length of a feedback datagram, in bytes.
 pub const LENGTH: usize = 26;
 
-/// The packet that this one is about was dropped, and a rate is granted.
+/// Flag: the packet named by the feedback was dropped.
 const DROPPED: u8 = 1;
 const RATE: u8 = 2;
 
-/// The part of a protected packet that everybody on the path can read.
+/// The unencrypted header of a protected packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Head {
-    /// The connection id of the packet's receiver.
+    /// Connection id of the packet's receiver.
     pub connection: [u8; 8],
-    /// The low bits of the packet's number.
+    /// Low bits of the packet number.
     pub number: u32,
 }
 
 impl Head {
-    /// The head of a datagram; `None` where it is no protected packet.
+    /// Reads the header of a datagram; `None` if it is not a protected packet.
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let (&[PROTECTED], rest) = datagram.split_first_chunk()? else { return None };
         let (connection, rest) = rest.split_first_chunk()?;
@@ -34,21 +34,21 @@ impl Head {
     }
 }
 
-/// A router's message.
+/// Router feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The packet that it is about.
+    /// Header of the packet that the feedback is about.
     pub head: Head,
-    /// The router dropped that packet; else it is one of the flow's that it has seen.
+    /// True if the router dropped that packet; otherwise it is any recent packet of the flow.
     pub dropped: bool,
-    /// The queue that speaks: a number that means nothing but tells queues apart.
+    /// Opaque identifier of the sending queue.
     pub queue: u32,
-    /// The rate that the flow is granted, by routers that ration.
+    /// Rate granted to the flow, by routers that ration.
     pub rate: Option<Rate>,
 }
 
 impl Told {
-    /// The message as a datagram.
+    /// Encodes the feedback as a datagram.
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[0] = TOLD;
@@ -60,7 +60,7 @@ impl Told {
         bytes
     }
 
-    /// The message in a datagram; `None` where it is none.
+    /// Decodes a feedback datagram; `None` if invalid.
     pub fn decode(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = datagram.try_into().ok()?;
         let (&[TOLD], rest) = bytes.split_first_chunk()? else { return None };
@@ -85,7 +85,7 @@ impl Told {
 mod tests {
     use super::*;
 
-    /// By hand, from `docs/protocol.md`.
+    /// Encoded by hand from `docs/protocol.md`.
     #[test]
     fn messages_are_as_documented() {
         let head = Head { connection: *b"12345678", number: 0x0a0b_0c0d };

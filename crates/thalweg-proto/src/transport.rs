@@ -1,7 +1,7 @@
-//! The inputs of endpoints from network and application, and their events for the application.
+//! Inputs of endpoints from network and application, and their events for the application.
 //!
-//! Endpoints of every protocol family share this vocabulary, so that one driver runs them all, and a gate at the
-//! source node or a router's feedback reaches any of them in the same way.
+//! Endpoints of every protocol family share these types. One driver therefore runs them all, and a gate at the source
+//! node or a router's feedback reaches any of them in the same way.
 
 use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
@@ -15,33 +15,33 @@ pub enum Input<Pdu, Data> {
     Pdu {
         /// The PDU.
         pdu: Pdu,
-        /// The codepoint with which the packet that carried it arrived; a set DEC bit counts as CE.
+        /// ECN codepoint of the packet on arrival; a set DEC bit counts as CE.
         ecn: Ecn,
     },
     /// The application hands over data to send.
     Write(Data),
-    /// The application will write no more; what is still queued is sent.
+    /// The application will write no more; queued data is still sent.
     Finish,
-    /// The application will write no more and takes back what has not been sent yet.
+    /// The application will write no more and withdraws unsent data.
     Stop,
-    /// The application took this many bytes of what was delivered, which opens the receive window again
-    /// (only where the receiver is configured not to count delivery as consumption).
+    /// The application consumed this many bytes of delivered data, which reopens the receive window (only where the
+    /// receiver does not count delivery as consumption).
     Consumed(u64),
-    /// A router sent a message about this flow.
+    /// Feedback of a router about this flow.
     Feedback(Feedback),
-    /// A gate stops the flow: no data leaves until [`Input::Resume`]. Acknowledgements, timers and all other
-    /// state go on.
+    /// A gate pauses the flow: no data leaves until [`Input::Resume`]. Acknowledgements, timers and all other state
+    /// continue.
     Pause,
-    /// The gate lets the flow go on.
+    /// The gate resumes the flow.
     Resume,
 }
 
 impl<Pdu, Data> Input<Pdu, Data> {
-    /// A PDU with the codepoint of its packet, or else the command that it is.
+    /// Splits the input into a PDU with its ECN codepoint, or a command.
     ///
     /// # Errors
     ///
-    /// The command, where it is no PDU.
+    /// Returns the command where the input is no PDU.
     #[inline]
     pub fn into_pdu(self) -> Result<(Pdu, Ecn), Command<Data>> {
         Err(match self {
@@ -57,11 +57,11 @@ impl<Pdu, Data> Input<Pdu, Data> {
     }
 }
 
-/// An input of the application, or of a gate, and of no network.
+/// Input from the application or a gate, without PDUs.
 pub type Command<Data> = Input<Infallible, Data>;
 
 impl<Data> Command<Data> {
-    /// The same for an endpoint with PDUs.
+    /// Converts the command into an input of an endpoint with PDUs.
     #[inline]
     pub fn into_input<Pdu>(self) -> Input<Pdu, Data> {
         match self {
@@ -77,77 +77,76 @@ impl<Data> Command<Data> {
     }
 }
 
-/// A router's explicit message to a source.
+/// Explicit feedback of a router to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// The sequence number of the data that the router dropped, in the numbering of the protocol of the flow;
-    /// `None` for a warning without a loss (the SEIF thesis writes -1).
+    /// Sequence number of the dropped data, in the numbering of the flow's protocol; `None` for a warning without a
+    /// loss (the SEIF thesis writes -1).
     pub dropped: Option<u64>,
-    /// The rate that the router grants the flow, for schemes that ration.
+    /// Rate granted to the flow, for schemes that ration.
     pub rate: Option<Rate>,
-    /// The queue of the network that speaks: a number that means nothing but tells queues apart.
+    /// Opaque identifier of the queue that sent the feedback.
     pub queue: u32,
 }
 
 /// An event that an endpoint reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<Data> {
-    /// Data for the application: in order and exactly once for a reliable transport, as it came for datagrams.
+    /// Data for the application: in order and exactly once for a reliable transport, as received for datagrams.
     Delivered(Data),
-    /// At this place of the stream so many packets are missing and will not come, which the application said it
-    /// tolerates.
+    /// This many packets are missing here and will not come; the application tolerates such holes.
     Hole {
-        /// The number of missing packets.
+        /// Number of missing packets.
         packets: u32,
     },
-    /// All data that was written has been put on the wire at least once: more is welcome.
+    /// All written data has been sent at least once; the application may write more.
     Writable,
-    /// The peer has everything, after [`Input::Finish`].
+    /// The peer has received everything, after [`Input::Finish`].
     Finished,
-    /// The sender met a sign of congestion. A gate at the source node listens to these.
+    /// A congestion signal at the sender, for a gate at the source node.
     Congestion(Signal),
-    /// The transport gave up; nothing more will be sent.
+    /// The transport gave up and sends nothing more.
     Failed(Failure),
 }
 
-/// The way in which a sender learned of congestion.
+/// The kind of a congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
     /// The retransmission timer expired.
     Timeout,
-    /// The third duplicate acknowledgement, or what selective acknowledgement says in its place.
+    /// The third duplicate acknowledgement, or the equivalent by selective acknowledgement.
     Duplicates,
-    /// An acknowledgement carried the network's mark.
+    /// An acknowledgement reported a congestion mark.
     Mark,
-    /// A router's message.
+    /// Feedback of a router.
     Feedback,
 }
 
-/// The reason for which a transport gave up.
+/// The reason why a transport gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The same data was sent as often as allowed without an answer.
+    /// The same data was sent the maximum number of times without an answer.
     TooManyRetransmissions,
     /// The peer was silent for longer than allowed.
     NoAnswer,
     /// The peer closed or refused the connection.
     Released,
-    /// The two ends found that they no longer agreed on what was sent, and data was lost.
+    /// The two endpoints no longer agreed on the data sent, and data was lost.
     Desynchronised,
-    /// The peer acknowledged data that had not been sent to it, or counted fewer congestion marks than before.
+    /// The peer acknowledged unsent data, or reported fewer congestion marks than before.
     FalseAcknowledgement,
-    /// A part that is not of this project broke its contract.
+    /// A third-party component violated its contract.
     Breach(Breach),
 }
 
-/// A fault of a part from elsewhere that nothing here can follow.
+/// A contract violation of a third-party component. The transport cannot continue after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Breach {
-    /// The kind of part.
+    /// Kind of component.
     pub part: Part,
-    /// Its name.
+    /// Name of the component.
     pub by: &'static str,
-    /// The kind of fault.
+    /// Kind of violation.
     pub kind: BreachKind,
 }
 
@@ -161,7 +160,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// A part that may be from elsewhere.
+/// A component that may be external.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// A congestion controller.
@@ -170,12 +169,12 @@ pub enum Part {
     Engine,
 }
 
-/// A way to break the contract of [`Controller`](crate::congestion::Controller), or that of [`Engine`](crate::Engine).
+/// A violation of the contract of [`Controller`](crate::congestion::Controller), or of [`Engine`](crate::Engine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BreachKind {
     /// It panicked.
     Panicked,
-    /// It is written in another language, and raised an exception there.
+    /// It raised an exception in another language.
     Raised,
     /// Its window is not a number.
     WindowNotANumber,
@@ -187,18 +186,18 @@ pub enum BreachKind {
     NoRate,
     /// Its burst is zero.
     NoBurst,
-    /// It asks to be polled at a time that is over.
+    /// It asks to be polled at a time in the past.
     TimeoutPast,
-    /// It wants something done without end at one instant.
+    /// It requests actions without end at one instant.
     NeverIdle,
-    /// It delivers more than came.
+    /// It delivers more data than arrived.
     DeliveredMore,
-    /// A PDU of it has no bytes, or more than the path takes.
+    /// Its PDU is empty or larger than the path MTU.
     PduSize,
 }
 
 impl BreachKind {
-    /// The fault in words that follow the controller's name.
+    /// Returns a description of the violation, to follow the component's name.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Panicked => "panicked",
@@ -225,14 +224,14 @@ pub enum Limit {
     CongestionWindow,
     /// The receiver's window is full.
     ReceiverWindow,
-    /// The pacing rate asks to wait.
+    /// The pacing rate delays the next packet.
     Pacing,
-    /// Losses are being repaired.
+    /// Loss recovery holds back new data.
     Network,
-    /// A gate stopped the flow.
+    /// A gate paused the flow.
     Paused,
-    /// All that was outstanding was lost, or the answers to it: the retransmission timer has to expire. The time from the
-    /// last packet that was sent or heard of to the expiry, and from there to the next answer.
+    /// All outstanding data, or all answers to it, were lost: the sender waits for its retransmission timer. Covers the
+    /// time from the last packet sent or received to the expiry, and from there to the next answer.
     RetransmissionTimer,
 }
 
@@ -251,7 +250,7 @@ impl Limit {
         Self::RetransmissionTimer,
     ];
 
-    /// The position in [`Limit::ALL`].
+    /// Returns the position in [`Limit::ALL`].
     pub const fn index(self) -> usize {
         match self {
             Self::CongestionWindow => 0,
@@ -264,7 +263,7 @@ impl Limit {
         }
     }
 
-    /// The name used in results.
+    /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CongestionWindow => "congestion-window",
@@ -278,80 +277,78 @@ impl Limit {
     }
 }
 
-/// The counters and estimates that senders of every family have. One that a sender does not know is zero or `None`.
+/// Counters and estimates common to senders of every family. A quantity that a sender does not know is zero or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderStats {
-    /// Packets that may be outstanding; `None` where there is no bound.
+    /// Congestion window, in packets; `None` where it is unbounded.
     pub window: Option<f64>,
-    /// Slow-start threshold (RFC 5681), in segments; `None` of controllers without one, and while it is unbounded.
+    /// Slow-start threshold (RFC 5681), in segments; `None` for controllers without one, and while it is unbounded.
     pub ssthresh: Option<f64>,
-    /// Packets that are outstanding, as far as the sender knows.
+    /// Packets outstanding, by the sender's estimate.
     pub in_flight: u32,
-    /// The rate at which packets are spaced, where there is one.
+    /// Pacing rate, if the sender paces.
     pub pacing_rate: Option<Rate>,
-    /// The smoothed round-trip time, once it is known.
+    /// Smoothed round-trip time, if known.
     pub smoothed_rtt: Option<Duration>,
-    /// The shortest round-trip time, once it is known.
+    /// Minimum round-trip time, if known.
     pub min_rtt: Option<Duration>,
     /// Data packets sent, retransmissions included.
     pub sent: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
-    /// Expiries of the timer that a sender falls back upon.
+    /// Expiries of the retransmission timer, or of the family's equivalent.
     pub timeouts: u64,
-    /// The time for which each of [`Limit::ALL`] has held the sender back.
+    /// Time during which each of [`Limit::ALL`] held the sender back.
     pub limits: [Duration; Limit::COUNT],
 }
 
 impl SenderStats {
-    /// The round-trip time: smoothed, or the shortest of a sender that does not smooth.
+    /// Returns the smoothed round-trip time, or the minimum for a sender that does not smooth.
     pub fn rtt(&self) -> Option<Duration> {
         self.smoothed_rtt.or(self.min_rtt)
     }
 }
 
-/// The state of a controller, for whoever watches it: results of simulations, and tests of an implementation.
+/// The state of a controller, for results of simulations and tests of implementations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionState {
-    /// The state's name, such as `startup`.
+    /// Name of the state, such as `startup`.
     pub name: &'static str,
-    /// The quantities that it knows, by names that end in their unit; those that are not needed have no name. What is unbounded is
+    /// State variables, by names that end in their unit; unused entries have an empty name. An unbounded value is
     /// infinite.
     pub known: [(&'static str, f64); Self::MOST],
 }
 
 impl CongestionState {
-    /// The most quantities.
+    /// Maximum number of state variables.
     pub const MOST: usize = 8;
 
-    /// The quantities that have a name.
+    /// Returns the state variables that have a name.
     pub fn known(&self) -> impl Iterator<Item = (&'static str, f64)> {
         self.known.into_iter().filter(|(name, _)| !name.is_empty())
     }
 }
 
-/// The data that receivers of every family have taken, so that a driver can tell how many bytes on the wire that was.
+/// Data accepted by a receiver of any family, for the computation of bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
-    /// Data packets that brought something new and to which nothing before them is missing; of two-level flow control
-    /// all that are kept.
+    /// Data packets that brought new data in order; in two-level flow control, all packets kept.
     pub packets: u64,
-    /// Their new payload in bytes, delivered or about to be.
+    /// New payload of those packets in bytes, delivered or about to be.
     pub payload: u64,
-    /// Bytes in those packets, beside payload and the header that all have, that depend on the packet: padding and
-    /// trailers.
+    /// Variable overhead of those packets in bytes (padding and trailers), without payload and the fixed header.
     pub framing: u64,
 }
 
 impl ReceiverCounts {
-    /// Adds what another receiver has taken.
+    /// Adds the counts of another receiver.
     pub fn add(&mut self, other: &Self) {
         self.packets += other.packets;
         self.payload += other.payload;
         self.framing += other.framing;
     }
 
-    /// The counts since `base`; discarding what was taken before counts as nothing.
+    /// Returns the counts since `base`; data discarded from before `base` counts as zero.
     #[must_use]
     pub fn since(&self, base: &Self) -> Self {
         Self {
@@ -362,37 +359,37 @@ impl ReceiverCounts {
     }
 }
 
-/// The counts of one end of a protocol that sends groups of packets, segments, which are accepted as a whole. An end has zero
-/// for what only the other counts.
+/// Counters of one endpoint of a protocol that sends groups of packets, segments, which are accepted as a whole. An
+/// endpoint leaves the counters of the other endpoint at zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentCounts {
-    /// Segments delivered with packets missing, which the application said it tolerates.
+    /// Segments delivered with missing packets, as the application tolerates.
     pub incomplete: u64,
-    /// Packets that are missing in them.
+    /// Packets missing from those segments.
     pub holes: u64,
-    /// Packets for which the receiver had no room.
+    /// Packets refused for lack of buffer space.
     pub refused: u64,
-    /// Segments that were discarded although they were complete, to make room.
+    /// Complete segments discarded to make room.
     pub evictions: u64,
-    /// The most segments held at a time.
+    /// Maximum number of segments held at a time.
     pub most_segments: u32,
-    /// The most bytes of data held at a time.
+    /// Maximum number of data bytes held at a time.
     pub most_bytes: u64,
 }
 
-/// A clock of the limit that holds a sender back now, and of the time for which each limit has.
+/// Tracks the current limit of a sender and the time spent under each limit.
 #[derive(Clone, Debug, Default)]
 pub struct LimitClock {
     now: Option<Limit>,
     since: Time,
-    /// The retransmission timer has expired, and nothing has been heard since.
+    /// The retransmission timer has expired, and nothing has been received since.
     is_silent: bool,
-    /// Without the time since `since`.
+    /// Time per limit, without the time since `since`.
     held: [Duration; Limit::COUNT],
 }
 
 impl LimitClock {
-    /// The limit that holds the sender back; `None` before the first change, and when all is done.
+    /// Returns the current limit; `None` before the first change, and when all is done.
     pub const fn current(&self) -> Option<Limit> {
         match self.now {
             Some(_) if self.is_silent => Some(Limit::RetransmissionTimer),
@@ -400,12 +397,12 @@ impl LimitClock {
         }
     }
 
-    /// The limit that would hold the sender back if the peer were not silent, which is what a controller is told.
+    /// Returns the limit that would apply if the peer were not silent; controllers are given this one.
     pub const fn own(&self) -> Option<Limit> {
         self.now
     }
 
-    /// The time since the last change belongs to what held the sender back then.
+    /// Adds the time since the last change to the limit that applied then.
     fn settle(&mut self, now: Time) {
         if let Some(limit) = self.current() {
             self.held[limit.index()] += now.since(self.since);
@@ -413,7 +410,7 @@ impl LimitClock {
         self.since = now;
     }
 
-    /// Another limit holds from `now` on, or none any more.
+    /// Sets the limit that applies from `now` on, if any.
     #[inline]
     pub fn change(&mut self, now: Time, limit: Option<Limit>) {
         if self.now == limit {
@@ -423,8 +420,8 @@ impl LimitClock {
         self.now = limit;
     }
 
-    /// The retransmission timer has expired: since `progress`, when something was sent or heard for the last time, the
-    /// sender has waited for that, whatever else would have held it back, and goes on to until it hears something.
+    /// Records an expiry of the retransmission timer. All time since `progress`, the last time a packet was sent or
+    /// received, counts as waiting for the timer, and so does the time until the next packet is received.
     pub fn expire(&mut self, now: Time, progress: Time) {
         if self.now.is_some() {
             self.settle(progress.clamp(self.since, now));
@@ -433,7 +430,7 @@ impl LimitClock {
         self.settle(now);
     }
 
-    /// An answer came.
+    /// Records an answer of the peer.
     #[inline]
     pub fn hear(&mut self, now: Time) {
         if self.is_silent {
@@ -442,7 +439,7 @@ impl LimitClock {
         }
     }
 
-    /// The time for which each of [`Limit::ALL`] has held the sender back, up to `now`.
+    /// Returns the time during which each of [`Limit::ALL`] has held the sender back, up to `now`.
     pub fn held(&self, now: Time) -> [Duration; Limit::COUNT] {
         let mut held = self.held;
         if let Some(limit) = self.current() {
@@ -466,12 +463,12 @@ mod tests {
 
     #[test]
     fn a_wait_for_the_retransmission_timer_is_told_apart() {
-        // Full from 0 on, heard of until 30, nothing to send from 50 on, and at 230 the timer expires.
+        // The window is full from 0 on; answers arrive until 30; nothing to send from 50 on; the timer expires at 230.
         let mut clock = LimitClock::default();
         clock.change(at(0), Some(Limit::CongestionWindow));
         clock.change(at(50), Some(Limit::Application));
         clock.expire(at(230), at(30));
-        // What was known by then to hold the sender up to 50 did so; the rest was the timer, and goes on as such.
+        // Time under a limit known before the expiry keeps that limit; the rest counts for the timer.
         assert_eq!(held(&clock, 230, Limit::CongestionWindow), 50.0);
         assert_eq!(held(&clock, 230, Limit::Application), 0.0);
         assert_eq!(held(&clock, 230, Limit::RetransmissionTimer), 180.0);
@@ -485,7 +482,7 @@ mod tests {
         assert_eq!(clock.current(), Some(Limit::Network));
         assert_eq!(held(&clock, 700, Limit::RetransmissionTimer), 590.0);
         assert_eq!(held(&clock, 700, Limit::Network), 60.0);
-        // Nothing is counted twice or forgotten.
+        // The times add up to the elapsed time.
         let total: f64 = clock.held(at(700)).iter().map(|span| span.as_millis_f64()).sum();
         assert_eq!(total, 700.0);
     }

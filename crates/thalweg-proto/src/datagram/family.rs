@@ -1,4 +1,4 @@
-//! Datagrams as a family among others: what drivers of all families ask of their PDUs and ends.
+//! The datagram family's implementation of the family-independent interfaces of PDUs and endpoints.
 
 use super::{Pdu, Sink, Source};
 use crate::end::End;
@@ -64,7 +64,7 @@ impl<P: Payload> End for Source<P> {
         self.limit()
     }
 
-    /// A source has no use for anything.
+    /// A source receives no PDUs.
     fn wants_pdus(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Unreliable datagrams: what is written leaves, at most at a given rate; what arrives is delivered as it comes.
+//! Unreliable datagrams: written data is sent, optionally at a limited rate; received data is delivered as it arrives.
 
 mod family;
 
@@ -8,21 +8,21 @@ use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use crate::units::{Bytes, Rate, Time};
 
-/// The settings of a [`Source`].
+/// Settings of a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceConfig {
-    /// The largest payload in bytes, at least 1.
+    /// Maximum payload in bytes, at least 1.
     pub segment: u32,
-    /// Bytes on the wire beside the payload, which count against the rate.
+    /// Header bytes on the wire, which count against the rate.
     pub header: u32,
-    /// Datagrams leave at no more than this rate; `None` sends what is written at once.
+    /// Maximum rate; `None` sends written data at once.
     pub rate: Option<Rate>,
 }
 
-/// The reason for which a source wants to be polled.
+/// The reason for a source's time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceReason {
-    /// The rate lets the next datagram go.
+    /// Pacing: departure time of the next datagram.
     Pacing,
 }
 
@@ -46,7 +46,7 @@ pub struct Source<P: Payload> {
 }
 
 impl<P: Payload> Source<P> {
-    /// A source with nothing to send yet.
+    /// Creates a source with nothing to send.
     pub fn new(config: SourceConfig) -> Self {
         Self {
             config,
@@ -62,17 +62,18 @@ impl<P: Payload> Source<P> {
         }
     }
 
-    /// Counters and beliefs at `now`.
+    /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> SenderStats {
         SenderStats { sent: self.sent, limits: self.limits.held(now), ..SenderStats::default() }
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the number of bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
     }
 
-    /// The limit that has held the source back since the last poll; `None` before the first, and when all is done.
+    /// Returns the limit that has held the source back since the last poll; `None` before the first, and when all is
+    /// done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
@@ -108,7 +109,7 @@ impl<P: Payload> Engine for Source<P> {
                 self.finished = true;
                 return Output::Event(Event::Finished);
             }
-            // A source that has sent everything is not held back any more.
+            // No limit holds back a source that has sent everything.
             self.limits.change(now, (!self.finished).then_some(Limit::Application));
             return Output::Idle;
         }
@@ -134,7 +135,7 @@ impl<P: Payload> Engine for Source<P> {
     }
 }
 
-/// Delivers datagrams as they come.
+/// Delivers datagrams as they arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Sink<P> {
     arrived: std::collections::VecDeque<P>,
@@ -142,12 +143,12 @@ pub struct Sink<P> {
 }
 
 impl<P> Sink<P> {
-    /// A sink that has got nothing yet.
+    /// Creates a sink.
     pub fn new() -> Self {
         Self { arrived: std::collections::VecDeque::new(), counts: ReceiverCounts::default() }
     }
 
-    /// The datagrams that have arrived.
+    /// Returns the counts of received datagrams.
     pub fn counts(&self) -> ReceiverCounts {
         self.counts
     }

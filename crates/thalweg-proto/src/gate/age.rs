@@ -1,16 +1,16 @@
-//! Ageing: the ranks of flows that move up while they wait.
+//! Ageing: raises the priority of waiting flows.
 
 use super::{AfterService, Ageing, LOWEST};
 use crate::units::Time;
 
-/// A flow's priority, and what it has become by waiting.
+/// A flow's own priority and its priority after ageing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rank {
     own: u8,
     now: u8,
-    /// The time since which the flow waits or at which it was last moved up; `None` while it may send.
+    /// Start of the wait, or time of the last raise; `None` while the flow may send.
     waits_since: Option<Time>,
-    /// The time at which the flow was last let go on.
+    /// Time of the flow's last resumption.
     runs_since: Time,
 }
 
@@ -20,12 +20,12 @@ impl Rank {
         Self { own, now: own, waits_since: None, runs_since: Time::ZERO }
     }
 
-    /// Its priority as it stands.
+    /// Returns the current priority.
     pub(super) const fn level(&self) -> u8 {
         self.now
     }
 
-    /// True if it stands higher than by its own priority.
+    /// Returns true if the current priority is above the flow's own.
     pub(super) const fn is_raised(&self) -> bool {
         self.now < self.own
     }
@@ -43,12 +43,12 @@ impl Rank {
         self.runs_since = now;
     }
 
-    /// True if it stands higher than by its own priority and has been served since `time`.
+    /// Returns true if the current priority is above the flow's own and the flow has been served since `time`.
     pub(super) fn is_raised_since(&self, time: Time) -> bool {
         self.is_raised() && !self.is_waiting() && self.runs_since <= time
     }
 
-    /// It has been served.
+    /// Records that the flow has been served.
     pub(super) fn served(&mut self, ageing: &Ageing) {
         match ageing.then {
             AfterService::FallsBack => self.now = self.own,
@@ -56,13 +56,13 @@ impl Rank {
         }
     }
 
-    /// The time at which the flow moves up next, if it waits and can.
+    /// Returns the time of the next raise, if the flow waits and can be raised.
     pub(super) fn moves_up_at(&self, ageing: &Ageing) -> Option<Time> {
         let (after, since) = (ageing.after?, self.waits_since?);
         (self.now > 1).then(|| since + after)
     }
 
-    /// Moves up for all the time that it has waited; true if it did.
+    /// Applies all raises due by `now`; returns true if there were any.
     pub(super) fn age(&mut self, now: Time, ageing: &Ageing) -> bool {
         let before = self.now;
         while let Some(at) = self.moves_up_at(ageing).filter(|&at| at <= now && at < Time::MAX) {

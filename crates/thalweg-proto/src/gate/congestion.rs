@@ -6,13 +6,13 @@ use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The signs of congestion that count.
+/// The congestion signals that the gate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Signals {
-    /// All of them: losses, marks, messages of routers, and drops of the node's own queue.
+    /// All signals: losses, marks, router feedback, and drops of the node's own queue.
     #[default]
     All,
-    /// Time-outs and third duplicates, as in the paper.
+    /// Time-outs and third duplicate acknowledgements, as in the paper.
     Losses,
     /// Time-outs alone.
     Timeouts,
@@ -28,17 +28,17 @@ impl Signals {
     }
 }
 
-/// The parameters of a [`CongestionGate`].
+/// Parameters of a [`CongestionGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionGateConfig {
-    /// The interval between decisions, above zero. Checks are at multiples of it.
+    /// Interval between checks, above zero. Checks are at multiples of it.
     pub check: Duration,
-    /// The signs of congestion that count.
+    /// Congestion signals that count.
     pub signals: Signals,
-    /// The highest priority present may be stopped too. The published times of the paper need it; it leaves the link unused
-    /// for a check now and then.
+    /// Allows the gate to stop the highest priority present. The published times of the paper need it; it leaves the
+    /// link unused for an occasional check interval.
     pub stops_highest: bool,
-    /// The ageing of flows that wait.
+    /// Ageing of waiting flows.
     pub ageing: Ageing,
 }
 
@@ -76,19 +76,19 @@ impl Default for CongestionGateConfig {
 pub struct CongestionGate {
     config: CongestionGateConfig,
     flows: BTreeMap<u32, Rank>,
-    /// The number of flows at each priority.
+    /// Number of flows at each priority.
     present: [u32; LOWEST as usize + 1],
-    /// Priorities up to this may send.
+    /// Lowest priority that may send.
     open: u8,
-    /// A sign that counts came since the last check.
+    /// A counted signal arrived since the last check.
     congested: bool,
-    /// The last check, done or passed over.
+    /// Time of the last check, done or skipped.
     checked: Time,
     events: VecDeque<GateEvent>,
 }
 
 impl CongestionGate {
-    /// A gate without flows, that is open to all.
+    /// Creates a gate without flows, open to all priorities.
     pub fn new(mut config: CongestionGateConfig) -> Self {
         config.check = config.check.max(Duration::from_picos(1));
         config.ageing.after = config.ageing.after.map(|after| after.max(Duration::from_picos(1)));
@@ -103,12 +103,12 @@ impl CongestionGate {
         }
     }
 
-    /// True if this flow may send; a flow that is not known may.
+    /// Returns true if this flow may send; an unknown flow may.
     pub fn is_open(&self, flow: u32) -> bool {
         self.flows.get(&flow).is_none_or(|rank| !rank.is_waiting())
     }
 
-    /// The lowest priority that may send; zero when none may.
+    /// Returns the lowest priority that may send; zero when none may.
     pub const fn open(&self) -> u8 {
         self.open
     }
@@ -140,7 +140,7 @@ impl CongestionGate {
         }
     }
 
-    /// A sign of congestion has come. Checks that were not needed until now are passed over.
+    /// Records a congestion signal and skips the checks that were not needed before it.
     fn note(&mut self, now: Time, counts: bool) {
         if counts && !self.congested {
             if self.is_quiet() {
@@ -151,12 +151,12 @@ impl CongestionGate {
         }
     }
 
-    /// True while no check could change anything.
+    /// Returns true while no check could change anything.
     fn is_quiet(&self) -> bool {
         !self.congested && self.open == LOWEST && !self.flows.values().any(Rank::is_raised)
     }
 
-    /// The highest priority present, and the lowest of those from `from` up.
+    /// Returns the highest-ranked priority present among those from `from` on.
     fn highest_from(&self, from: u8) -> Option<u8> {
         (from..=LOWEST).find(|&level| self.present[level as usize] > 0)
     }
@@ -170,7 +170,7 @@ impl CongestionGate {
     }
 
     fn check(&mut self, now: Time) {
-        // Flows that were let go on for a whole check have been served.
+        // Flows served for a whole check interval fall back.
         let before = Time::ZERO + now.since(Time::ZERO).saturating_sub(self.config.check);
         for rank in self.flows.values_mut().filter(|rank| rank.is_raised_since(before)) {
             self.present[rank.level() as usize] -= 1;
@@ -192,7 +192,7 @@ impl CongestionGate {
         self.apply(now);
     }
 
-    /// Moves up those that have waited for long enough.
+    /// Raises the flows that have waited long enough.
     fn age(&mut self, now: Time) {
         let mut moved = false;
         for rank in self.flows.values_mut().filter(|rank| rank.is_waiting()) {
@@ -208,7 +208,7 @@ impl CongestionGate {
         }
     }
 
-    /// Tells flows that are on the other side of the gate than before.
+    /// Pauses and resumes the flows whose state has changed.
     fn apply(&mut self, now: Time) {
         for (&flow, rank) in &mut self.flows {
             let is_open = rank.level() <= self.open;
@@ -228,7 +228,7 @@ impl CongestionGate {
             match timer {
                 Some((at, GateReason::Age)) if at <= now => self.age(now),
                 Some((at, _)) if at <= now => {
-                    // Several checks that were slept through are one.
+                    // Several missed checks count as one.
                     let periods = now.since(self.checked).as_picos() / self.config.check.as_picos();
                     self.checked += self.config.check * periods;
                     self.check(now);

@@ -30,11 +30,11 @@ pub const LOWEST: u8 = 6;
 /// An input of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateInput {
-    /// A flow of the node begins. One that is known already is as it was.
+    /// A flow of the node begins. A known flow is unchanged.
     Join {
-        /// The flow's number at this node.
+        /// Number of the flow at this node.
         flow: u32,
-        /// Its priority; one beyond the range is taken for the nearest within.
+        /// Priority, clamped to the valid range.
         priority: u8,
     },
     /// A flow has ended.
@@ -42,11 +42,11 @@ pub enum GateInput {
         /// The flow's number.
         flow: u32,
     },
-    /// A flow met a sign of congestion.
+    /// A flow met a congestion signal.
     Congestion {
         /// The flow's number.
         flow: u32,
-        /// The sign.
+        /// Kind of signal.
         signal: Signal,
     },
     /// The node's own queue dropped a packet.
@@ -67,36 +67,35 @@ pub enum GateEvent {
     Resume(u32),
 }
 
-/// The reason for which a gate wants to be polled.
+/// The reason for a gate's time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateReason {
     /// The next check of a congestion gate.
     Check,
     /// The end of a turn.
     Turn,
-    /// The end of a slot in which a flow might have sent.
+    /// The end of a slot that expires the token of an idle flow.
     Slot,
-    /// A flow has waited for long enough to be moved up.
+    /// A waiting flow is due for a raise.
     Age,
 }
 
-/// The priority, after its service, of a flow that moved up while it waited.
+/// The priority of a raised flow after its service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterService {
-    /// It falls back to its own priority once it has been served.
+    /// The flow's own priority.
     #[default]
     FallsBack,
-    /// It keeps the priority that it has reached.
+    /// The raised priority.
     Stays,
 }
 
-/// Ageing: flows that wait for long move up.
+/// Ageing: raises flows that wait for long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ageing {
-    /// A flow that has waited for so long moves up by one priority, and by another after as long again; above zero.
-    /// `None` is no ageing.
+    /// Waiting time per raise of one priority, above zero. `None` disables ageing.
     pub after: Option<Duration>,
-    /// The priority of such a flow once it has been served.
+    /// Priority of a raised flow once it has been served.
     pub then: AfterService,
 }
 
@@ -141,8 +140,8 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// The gate that `config` describes, without flows. A config that fails its check is treated as if what is zero were
-    /// the least there is.
+    /// Creates the gate of `config`, without flows. Zero values of a config that fails its check are replaced by the
+    /// minimum.
     pub fn new(config: &GateConfig) -> Self {
         match config {
             GateConfig::Congestion(config) => Self::Congestion(CongestionGate::new(*config)),
@@ -150,12 +149,12 @@ impl Gate {
         }
     }
 
-    /// True if the gate wants to hear of data sent.
+    /// Returns true if the gate needs [`GateInput::Sent`].
     pub fn follows_data(&self) -> bool {
         matches!(self, Self::Slots(gate) if gate.follows_data())
     }
 
-    /// True if this flow may send.
+    /// Returns true if this flow may send.
     pub fn is_open(&self, flow: u32) -> bool {
         match self {
             Self::Congestion(gate) => gate.is_open(flow),
@@ -188,7 +187,7 @@ impl Engine for Gate {
     }
 }
 
-/// The next event that is due, or when to be polled again.
+/// Returns the next event, or the time of the next poll.
 fn drain(events: &mut VecDeque<GateEvent>, timer: Option<(Time, GateReason)>) -> GateOutput {
     if let Some(event) = events.pop_front() {
         return Output::Event(event);

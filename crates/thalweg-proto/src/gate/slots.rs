@@ -5,16 +5,16 @@ use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain}
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The parameters of a [`SlotGate`].
+/// Parameters of a [`SlotGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotGateConfig {
-    /// The length of a slot, above zero.
+    /// Length of a slot, above zero.
     pub slot: Duration,
-    /// The slots of a turn, for each priority from the highest, each above zero.
+    /// Slots per turn for each priority, from the highest, each above zero.
     pub slots: [u32; LOWEST as usize],
-    /// The token is passed on when its holder has sent nothing for a slot.
+    /// Pass the token on when its holder has sent nothing for a slot.
     pub work_conserving: bool,
-    /// The ageing of flows that wait.
+    /// Ageing of waiting flows.
     pub ageing: Ageing,
 }
 
@@ -44,7 +44,7 @@ impl Default for SlotGateConfig {
 pub struct SlotGate {
     config: SlotGateConfig,
     flows: BTreeMap<u32, Rank>,
-    /// Flows that wait for the token, the next one first.
+    /// Flows that wait for the token, in order.
     queue: VecDeque<u32>,
     turn: Option<Turn>,
     events: VecDeque<GateEvent>,
@@ -55,13 +55,13 @@ pub struct SlotGate {
 struct Turn {
     flow: u32,
     ends: Time,
-    /// The end of the slot in which the flow must send to keep the token.
+    /// End of the slot in which the flow must send to keep the token.
     slot_ends: Time,
     has_sent: bool,
 }
 
 impl SlotGate {
-    /// A gate without flows.
+    /// Creates a gate without flows.
     pub fn new(mut config: SlotGateConfig) -> Self {
         let least = Duration::from_picos(1);
         config.slot = config.slot.max(least);
@@ -70,12 +70,12 @@ impl SlotGate {
         Self { config, flows: BTreeMap::new(), queue: VecDeque::new(), turn: None, events: VecDeque::new() }
     }
 
-    /// True if this flow may send; a flow that is not known may.
+    /// Returns true if this flow may send; an unknown flow may.
     pub fn is_open(&self, flow: u32) -> bool {
         !self.flows.contains_key(&flow) || self.token() == Some(flow)
     }
 
-    /// The flow with the token.
+    /// Returns the flow with the token.
     pub fn token(&self) -> Option<u32> {
         self.turn.map(|turn| turn.flow)
     }
@@ -121,7 +121,7 @@ impl SlotGate {
         }
     }
 
-    /// A flow has its turn from `start` on.
+    /// Starts the flow's turn at `start`.
     fn begin(&mut self, start: Time, flow: u32) {
         let Some(rank) = self.flows.get_mut(&flow) else { return };
         rank.age(start, &self.config.ageing);
@@ -134,14 +134,14 @@ impl SlotGate {
         self.turn = Some(Turn { flow, ends, slot_ends: start + self.config.slot, has_sent: false });
     }
 
-    /// The next flow in the queue has its turn, if there is one.
+    /// Starts the turn of the next flow in the queue, if any.
     fn pass_on(&mut self, now: Time) {
         if let Some(next) = self.queue.pop_front() {
             self.begin(now, next);
         }
     }
 
-    /// The turn is over: its flow queues again.
+    /// Ends the turn and queues its flow again.
     fn end(&mut self, at: Time, turn: Turn) {
         if let Some(rank) = self.flows.get_mut(&turn.flow) {
             rank.served(&self.config.ageing);
@@ -157,7 +157,7 @@ impl SlotGate {
 
     pub(super) fn poll(&mut self, now: Time) -> GateOutput {
         while let Some(turn) = self.turn.filter(|turn| turn.ends <= now) {
-            // A driver that slept through turns does not make up for them.
+            // Turns missed by a late driver are not made up for.
             let late = now.since(turn.ends) >= self.config.slot;
             self.end(if late { now } else { turn.ends }, turn);
         }

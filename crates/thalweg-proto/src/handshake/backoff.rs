@@ -1,4 +1,4 @@
-//! The timer of the packets of a handshake.
+//! Retransmission timer of the handshake.
 
 use super::{Config, Reason};
 use crate::engine::Output;
@@ -8,9 +8,9 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backoff {
     timeout: Duration,
-    /// The time at which it expires; [`Time::MAX`] while nothing is waited for.
+    /// Expiry time; [`Time::MAX`] while the timer is off.
     pub at: Time,
-    /// The number of times that what is waited for was asked for again.
+    /// Number of retransmissions.
     pub repeats: u32,
 }
 
@@ -19,26 +19,26 @@ impl Backoff {
         Self { timeout: at_least_a_tick(config.initial), at: Time::MAX, repeats: 0 }
     }
 
-    /// Something was sent for the first time.
+    /// Starts the timer for a first transmission.
     pub fn start(&mut self, now: Time) {
         (self.at, self.repeats) = (now + self.timeout, 0);
     }
 
-    /// Something is sent again.
+    /// Restarts the timer, with back-off, for a retransmission.
     pub fn repeat(&mut self, now: Time, config: &Config) {
         self.timeout = at_least_a_tick((self.timeout * 2).min(config.ceiling));
         self.at = now + self.timeout;
         self.repeats = self.repeats.saturating_add(1);
     }
 
-    /// An answer has come, after `rtt` where that is known. A first measurement makes a time-out of
-    /// the round trip and four times its half (RFC 6298, section 2.2).
+    /// Stops the timer after an answer, with `rtt` where known. A first measurement sets the time-out to the round trip
+    /// plus four times its half (RFC 6298, section 2.2).
     pub fn stop(&mut self, rtt: Option<Duration>, config: &Config) {
         let timeout = rtt.map_or(config.initial, |rtt| (rtt * 3).max(config.floor).min(config.ceiling));
         *self = Self { timeout: at_least_a_tick(timeout), at: Time::MAX, repeats: 0 };
     }
 
-    /// The end of a poll in which nothing came out: waiting for an engine's `timeout`, or for this timer if that is sooner.
+    /// Returns the earlier of an engine's `timeout` and this timer, or idle.
     pub fn or_sooner<U, V, R>(&self, timeout: Option<(Time, R)>) -> Output<U, V, Reason<R>> {
         match timeout {
             Some((at, reason)) if at <= self.at => Output::Timeout { at, reason: Reason::Engine(reason) },

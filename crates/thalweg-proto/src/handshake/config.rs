@@ -3,14 +3,14 @@
 use super::Protocol;
 use crate::units::Duration;
 
-/// The ways to open and close a connection.
+/// Handshake type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// SYN, SYN-ACK, ACK; FIN each way (RFC 9293, sections 3.5 and 3.6).
     Tcp,
     /// QUIC with one round trip before the first data (RFC 9001, section 4).
     Quic,
-    /// QUIC with a session that is resumed: data goes with the first packet (RFC 9001, section 4.6).
+    /// QUIC with session resumption: 0-RTT data follows the first packet (RFC 9001, section 4.6).
     QuicZeroRtt,
 }
 
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// True if data goes before the server has answered.
+    /// Returns true if data is sent before the server's answer.
     pub const fn is_early(self) -> bool {
         matches!(self, Self::QuicZeroRtt)
     }
@@ -32,20 +32,20 @@ impl Kind {
 /// The settings of both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The way to open and close.
+    /// Handshake type.
     pub kind: Kind,
-    /// The time-out of a packet of the handshake before the first measurement (1 s in RFC 6298, section 2.1), above zero.
+    /// Time-out of a handshake packet before the first measurement (1 s in RFC 6298, section 2.1), above zero.
     pub initial: Duration,
-    /// The shortest time-out after it.
+    /// Minimum time-out after it.
     pub floor: Duration,
-    /// The longest time-out, also of the doubling back-off.
+    /// Maximum time-out, including exponential back-off.
     pub ceiling: Duration,
-    /// Give up after the first packet was sent this many times more; `None` never does.
+    /// Maximum retransmissions of the first packet; `None` for no limit.
     pub retries: Option<u32>,
 }
 
 impl Config {
-    /// The settings that the RFCs ask for.
+    /// Creates the settings that the RFCs recommend.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,

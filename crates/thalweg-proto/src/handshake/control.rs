@@ -1,10 +1,10 @@
-//! The PDUs that open and close connections.
+//! PDUs of connection establishment and termination.
 
 use crate::payload::{Payload, Slice};
 use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, packed};
 use core::ops::Range;
 
-/// The protocols whose handshakes there are.
+/// Protocols with a modelled handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// RFC 9293.
@@ -13,7 +13,8 @@ pub enum Protocol {
     Quic,
 }
 
-/// The steps of opening and closing. Those of closing say how long the stream is, as the sequence number of a FIN does.
+/// Steps of establishment and termination. Steps of termination carry the length of the stream, as a FIN's sequence
+/// number does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// SYN; the client's Initial, with its ClientHello.
@@ -43,7 +44,7 @@ pub struct Control {
     pub step: Step,
 }
 
-/// A PDU of a connection that opens and closes.
+/// A PDU of a connection with a handshake.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pdu<U> {
     /// It opens or closes.

@@ -1,4 +1,4 @@
-//! The end that answers, with the receiving engine in it.
+//! The passive side of a handshake, around the receiving engine.
 
 use super::backoff::Backoff;
 use super::{Carried, Config, Control, Pdu, Protocol, Reason, Step};
@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use crate::transport::{Event, Input};
 use crate::units::Time;
 
-/// The state of a connection at the end that answers, by the names of RFC 9293, section 3.3.2.
+/// The state of the passive side, by the names of RFC 9293, section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// LISTEN.
@@ -22,26 +22,26 @@ enum Phase {
     Closed,
 }
 
-/// Answers an [`Opener`](super::Opener), lets the engine in it receive, and closes when it has everything.
+/// Answers an [`Opener`](super::Opener), runs the receiving engine, and closes when all data has arrived.
 #[derive(Clone, Debug)]
 pub struct Listener<E> {
     engine: E,
     config: Config,
     phase: Phase,
     timer: Backoff,
-    /// The time at which it last sent a packet of the handshake.
+    /// Time of its last handshake packet.
     sent_at: Time,
     owed: Option<Step>,
-    /// Bytes that the application got.
+    /// Bytes delivered to the application.
     delivered: u64,
-    /// The length of the stream, once the peer's FIN has told it.
+    /// Length of the stream, known from the peer's FIN.
     length: Option<u64>,
-    /// The application is to be told that the connection is closed.
+    /// True while the close is to be reported to the application.
     ending: bool,
 }
 
 impl<E> Listener<E> {
-    /// Waits to be asked.
+    /// Creates a listener.
     pub fn new(config: Config, engine: E) -> Self {
         Self {
             engine,
@@ -56,7 +56,7 @@ impl<E> Listener<E> {
         }
     }
 
-    /// The engine that receives.
+    /// Returns the receiving engine.
     pub const fn engine(&self) -> &E {
         &self.engine
     }
@@ -66,8 +66,8 @@ impl<E> Listener<E> {
         &mut self.engine
     }
 
-    /// True while the peer waits for an answer to its FIN, or will: the connection is not to be forgotten yet, although the peer
-    /// may know that everything has arrived.
+    /// Returns true while the peer waits, or will wait, for an answer to its FIN. The connection state must be kept
+    /// until then.
     pub const fn lingers(&self) -> bool {
         let is_tcp = matches!(self.config.kind.protocol(), Protocol::Tcp);
         is_tcp && matches!(self.phase, Phase::HalfOpen | Phase::Open | Phase::Closing(_))
@@ -77,7 +77,7 @@ impl<E> Listener<E> {
         Pdu::Control(Control { protocol: self.config.kind.protocol(), step })
     }
 
-    /// Sends something of the handshake again, unless it has just been.
+    /// Repeats a handshake packet, unless it was sent at this moment.
     fn repeat(&mut self, now: Time, step: Step) {
         if self.sent_at < now {
             self.sent_at = now;
@@ -120,7 +120,7 @@ impl<E> Listener<E> {
         }
     }
 
-    /// The peer shows that it has the answer.
+    /// Enters ESTABLISHED after evidence that the peer has the answer.
     fn establish(&mut self, now: Time) {
         if self.phase == Phase::HalfOpen {
             let rtt = (self.timer.repeats == 0).then(|| now.since(self.sent_at));

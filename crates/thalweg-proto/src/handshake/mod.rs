@@ -46,21 +46,21 @@ pub use opener::Opener;
 
 use crate::end::End;
 
-/// The reason for which an end of a connection wants to be polled.
+/// The reason for a time-out of an endpoint with a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason<R> {
     /// A packet that opens or closes the connection may be lost.
     Handshake,
-    /// That of the engine.
+    /// A reason of the engine.
     Engine(R),
 }
 
-/// An engine that a handshake opens the connection of.
+/// An engine inside a handshake.
 pub trait Carried {
-    /// Its answers to drivers.
+    /// Returns its endpoint interface.
     fn end(&self) -> &dyn End;
 
-    /// The same, to be told of the handshake; `None` where there is nobody to tell.
+    /// Returns its mutable endpoint interface; `None` for an engine that ignores the handshake.
     fn end_mut(&mut self) -> Option<&mut dyn End>;
 }
 

@@ -1,4 +1,4 @@
-//! The end that opens a connection, with the sending engine in it.
+//! The active side of a handshake, around the sending engine.
 
 use super::backoff::Backoff;
 use super::{Carried, Config, Control, Pdu, Protocol, Reason, Step};
@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use crate::transport::{Event, Failure, Input};
 use crate::units::{Duration, Time};
 
-/// The state of a connection at the end that opens it, by the names of RFC 9293, section 3.3.2.
+/// The state of the active side, by the names of RFC 9293, section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// CLOSED: nothing has been sent.
@@ -24,7 +24,7 @@ enum Phase {
     Closed(Option<u64>),
 }
 
-/// Opens a connection, lets the engine in it send, and closes it when all has been sent.
+/// Opens a connection, runs the sending engine, and closes the connection when all has been sent.
 #[derive(Clone, Debug)]
 pub struct Opener<E> {
     engine: E,
@@ -32,16 +32,16 @@ pub struct Opener<E> {
     phase: Phase,
     timer: Backoff,
     began: Time,
-    /// The step that is to be sent next.
+    /// Step to be sent next.
     owed: Option<Step>,
-    /// Bytes that the application wrote.
+    /// Bytes written by the application.
     written: u64,
     finishing: bool,
-    /// The engine, or the peer's FIN, has said that everything arrived, and the application has been told.
+    /// Completion is known from the engine or the peer's FIN, and has been reported to the application.
     finished: bool,
-    /// The application is to be told that everything arrived.
+    /// True while completion is to be reported to the application.
     ending: bool,
-    /// The engine has nothing left to do.
+    /// True when the engine has nothing left to do.
     drained: bool,
     failed: Option<Failure>,
 }
@@ -50,7 +50,7 @@ pub struct Opener<E> {
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 impl<E> Opener<E> {
-    /// Opens with the first poll.
+    /// Creates an opener, which sends its first packet at the first poll.
     pub fn new(config: Config, engine: E) -> Self {
         Self {
             engine,
@@ -68,7 +68,7 @@ impl<E> Opener<E> {
         }
     }
 
-    /// The engine that sends.
+    /// Returns the sending engine.
     pub const fn engine(&self) -> &E {
         &self.engine
     }
@@ -78,7 +78,7 @@ impl<E> Opener<E> {
         &mut self.engine
     }
 
-    /// True once the application has been told, or is to be, that everything arrived: what is left is closing.
+    /// Returns true once completion has been or is to be reported to the application; only termination remains.
     pub const fn has_finished(&self) -> bool {
         self.finished
     }
@@ -91,7 +91,7 @@ impl<E> Opener<E> {
         Pdu::Control(Control { protocol: self.protocol(), step })
     }
 
-    /// True if the engine may send.
+    /// Returns true if the engine may send.
     const fn may_send(&self) -> bool {
         match self.phase {
             Phase::Idle => false,
@@ -101,7 +101,7 @@ impl<E> Opener<E> {
         }
     }
 
-    /// No answer has come in time.
+    /// Handles an expiry of the handshake timer.
     fn expire(&mut self, now: Time) {
         let step = match self.phase {
             Phase::Opening if self.config.retries.is_some_and(|most| self.timer.repeats >= most) => {
@@ -137,7 +137,7 @@ impl<E: Carried> Opener<E> {
         match (control.step, self.phase) {
             (Step::Answer, Phase::Opening) => self.open(now),
             (Step::Answer, Phase::Unconfirmed) => self.owed = Some(Step::Confirm),
-            // The peer has not heard that its answer came.
+            // The answer was received, but its confirmation was lost.
             (Step::Answer, Phase::Open | Phase::Closing(_)) if self.protocol() == Protocol::Tcp => {
                 self.owed = self.owed.or(Some(Step::Confirm));
             }

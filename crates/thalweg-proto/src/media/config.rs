@@ -1,56 +1,56 @@
-//! The settings of both ends.
+//! Settings of a media connection.
 
 use crate::Ecn;
 use crate::units::{Duration, Rate};
 
-/// The settings of a media connection.
+/// Settings of a media connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// The largest payload of a packet in bytes, at least 1. SCReAMv2's MSS is this and [the header](super::DATA_HEADER).
+    /// Maximum payload of a packet in bytes, at least 1. SCReAMv2's MSS is this plus [the header](super::DATA_HEADER).
     pub segment: u32,
     /// The encoder.
     pub encoder: EncoderConfig,
-    /// The codepoint of packets, and the answer to CE.
+    /// ECN codepoint of packets, and response to CE.
     pub ecn: Response,
-    /// The target of the queue delay rises where loss-based flows fill the queue (section 4.2.1.4.1).
+    /// Raise the queue-delay target when loss-based flows fill the queue (section 4.2.1.4.1).
     pub competes: bool,
-    /// A frame that takes longer from its capture to its arrival is late.
+    /// Delay from capture to arrival beyond which a frame is late.
     pub late: Duration,
 }
 
-/// The settings of the model of an encoder (RFC 8593).
+/// Settings of the encoder model (RFC 8593).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EncoderConfig {
-    /// Frames in a second, more than zero.
+    /// Frames per second, above zero.
     pub fps: f64,
-    /// The lowest rate that it can be asked for.
+    /// Minimum target rate.
     pub min_rate: Rate,
-    /// The highest.
+    /// Maximum target rate.
     pub max_rate: Rate,
-    /// The time from one transition of its rate to the next, in which other requests are ignored (tau_v).
+    /// Minimum time between rate changes, during which other requests are ignored (tau_v).
     pub reaction: Duration,
-    /// The scale of the Laplacian distribution of frame sizes around their mean, as a share of it (SCALE_B).
+    /// Scale of the Laplacian distribution of frame sizes, as a share of the mean size (SCALE_B).
     pub spread: f64,
-    /// A key frame is so many times as large as others, at least 1.
+    /// Size of a key frame relative to other frames, at least 1.
     pub key_size: f64,
-    /// The time from one key frame to the next; without it they come first and when a receiver asks for one.
+    /// Interval between key frames; `None` for key frames only at the start and on request.
     pub key_interval: Option<Duration>,
 }
 
-/// The answer to CE.
+/// ECN codepoint and response to CE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Response {
     /// Packets are not ECN-capable.
     None,
-    /// ECT(0), and a fixed cut as for a loss, but smaller (section 4.2.1.2).
+    /// ECT(0), and a fixed reduction, smaller than for a loss (section 4.2.1.2).
     Classic,
-    /// ECT(1), and a cut by the share of marked packets (section 4.2.1.3).
+    /// ECT(1), and a reduction by the share of marked packets (section 4.2.1.3).
     #[default]
     L4s,
 }
 
 impl Response {
-    /// The codepoint of data.
+    /// Returns the codepoint of data packets.
     pub const fn codepoint(self) -> Ecn {
         match self {
             Self::None => Ecn::NotEct,

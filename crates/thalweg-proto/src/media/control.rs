@@ -1,5 +1,5 @@
-//! Network congestion control and media rate control of SCReAMv2 (sections 4.2 and 4.4): the reference window, and the target
-//! rate that follows from it.
+//! Network congestion control and media rate control of SCReAMv2 (sections 4.2 and 4.4): the reference window and the
+//! target rate derived from it.
 
 use super::config::{Config, Response};
 use super::delay::Delay;
@@ -22,16 +22,16 @@ const VIRTUAL_RTT: f64 = 0.025;
 /// L4S_AVG_G_UP and L4S_AVG_G_DOWN.
 const GAIN_UP: f64 = 1.0 / 8.0;
 const GAIN_DOWN: f64 = 1.0 / 128.0;
-/// l4s_alpha is updated no more often, in seconds.
+/// Minimum interval between updates of l4s_alpha, in seconds.
 const ALPHA_EVERY: f64 = 0.01;
-/// Without marks above this L4S is not active.
+/// Minimum share of marks with which L4S counts as active.
 const NO_MARKS: f64 = 0.0001;
 /// BYTES_IN_FLIGHT_LIMIT and BYTES_IN_FLIGHT_LIMIT_COMPENSATION.
 const IN_FLIGHT_LIMIT: f64 = 0.9;
 const IN_FLIGHT_COMPENSATION: f64 = 1.5;
 /// The gain of the smoothed round-trip time (RFC 6298).
 const RTT_GAIN: f64 = 1.0 / 8.0;
-/// The inflection point of the window is noted no more often, in round trips.
+/// Minimum interval between updates of the window's inflection point, in round trips.
 const INFLECTION_ROUNDS: f64 = 10.0;
 
 /// The state of the controller. Windows are in bytes, times in seconds.
@@ -52,15 +52,15 @@ pub(super) struct Control {
     latest_rtt: Option<Duration>,
     /// target_bitrate in bit/s.
     target: f64,
-    /// l4s_alpha, with what is counted for its next update.
+    /// l4s_alpha, and the counters for its next update.
     alpha: f64,
     alpha_updated: Time,
     delivered: u32,
     marked: u32,
-    /// max_bytes_in_flight of this round trip and the one before.
+    /// max_bytes_in_flight of this round trip and the previous one.
     most_in_flight: [u64; 2],
     round: Time,
-    /// Something was lost in this round trip.
+    /// A packet was lost in this round trip.
     lost_in_round: bool,
     /// last_congestion_detected_time and last_reaction_to_congestion_time.
     congested: Option<Time>,
@@ -68,7 +68,7 @@ pub(super) struct Control {
     /// Losses and marks since the last reaction.
     is_loss: bool,
     is_ce: bool,
-    /// Reactions to marks.
+    /// Number of reactions to marks.
     cuts: u64,
 }
 
@@ -103,22 +103,22 @@ impl Control {
         }
     }
 
-    /// The target rate in bit/s, headers of data included.
+    /// Returns the target rate in bit/s, headers of data included.
     pub const fn target(&self) -> f64 {
         self.target
     }
 
-    /// The reference window in bytes.
+    /// Returns the reference window in bytes.
     pub const fn window(&self) -> f64 {
         self.window
     }
 
-    /// The smoothed round-trip time.
+    /// Returns the smoothed round-trip time.
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt.map(Duration::from_secs_f64)
     }
 
-    /// The shortest.
+    /// Returns the minimum round-trip time.
     pub const fn least_rtt(&self) -> Option<Duration> {
         self.least_rtt
     }
@@ -128,17 +128,17 @@ impl Control {
         self.latest_rtt.take()
     }
 
-    /// Reactions to marks.
+    /// Returns the number of reactions to marks.
     pub const fn cuts(&self) -> u64 {
         self.cuts
     }
 
-    /// So many bytes are in flight, now that a packet has left.
+    /// Records the number of bytes in flight after a transmission.
     pub fn fly(&mut self, bytes: u64) {
         self.most_in_flight[0] = self.most_in_flight[0].max(bytes);
     }
 
-    /// A report says something new; before it so many bytes were in flight.
+    /// Handles the outcome of a report; `in_flight` is the number of bytes in flight before it.
     pub fn hear(&mut self, now: Time, outcome: &Outcome, in_flight: u64) {
         if let Some(rtt) = outcome.rtt {
             let sample = rtt.as_secs_f64();
@@ -166,7 +166,7 @@ impl Control {
         (self.mss / self.window).min(1.0)
     }
 
-    /// scl_t: small where the window is close to the one at which congestion began.
+    /// Returns scl_t: small where the window is close to its value at the last congestion.
     fn closeness(&self) -> f64 {
         let scale = (self.window - self.inflection) / self.inflection * 8.0;
         (scale * scale).clamp(0.1, 1.0)
@@ -222,7 +222,7 @@ impl Control {
                 cut *= scale.max(0.25);
             }
             if since.is_none_or(|since| since > CAUTIOUS_ROUNDS * rtt.max(VIRTUAL_RTT)) {
-                // It may have grown far beyond what was in flight.
+                // The window may have grown far beyond the data in flight.
                 self.window = self.window.min(self.most_in_flight[1] as f64);
             }
             self.window *= 1.0 - cut;
@@ -237,7 +237,8 @@ impl Control {
         self.reacted = Some(now);
     }
 
-    /// l4s_alpha_v_t: delay taken for marks, where there are none (sections 4.2.1.4 and 4.2.2.1).
+    /// Returns l4s_alpha_v_t: a virtual mark share derived from delay, without real marks (sections 4.2.1.4 and
+    /// 4.2.2.1).
     fn virtual_alpha(&self, rtt: f64) -> Option<f64> {
         let half = self.delay.target() / 2.0;
         let limit = 2.0 / self.target * self.mss * 8.0 / rtt;
@@ -272,12 +273,12 @@ impl Control {
         self.target = (scale * 8.0 * self.window / rtt).clamp(self.least, self.most);
     }
 
-    /// The share of the target that is left for frames, beside headers (PACKET_OVERHEAD).
+    /// Returns the share of the target for frames, without headers (PACKET_OVERHEAD).
     pub fn media(&self) -> f64 {
         self.target * (1.0 - f64::from(DATA_HEADER) / self.mss)
     }
 
-    /// Section 4.3.3: the rate at which packets leave.
+    /// Returns the pacing rate (section 4.3.3).
     pub fn pacing(&self) -> Rate {
         Rate::from_bits_per_sec((self.target.max(LEAST_PACING) * PACING_HEADROOM) as u64)
     }

@@ -12,56 +12,56 @@ pub enum Pdu<P> {
     Report(Report),
 }
 
-/// A piece of a frame: what RTP (RFC 3550, section 5.1) and the descriptor of a video payload say of it.
+/// A piece of a frame, with the header fields of RTP (RFC 3550, section 5.1) and of a video payload descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Data<P> {
-    /// The number of the packet, modulo 2^32.
+    /// Packet number, modulo 2^32.
     pub sequence: u32,
-    /// The number of its frame, modulo 2^32.
+    /// Frame number, modulo 2^32.
     pub frame: u32,
-    /// The time of the frame's capture by the sender's clock, in ticks of 90 kHz modulo 2^32.
+    /// Capture time of the frame by the sender's clock, in ticks of 90 kHz modulo 2^32.
     pub timestamp: u32,
-    /// It is the first packet of its frame.
+    /// True for the first packet of a frame.
     pub is_first: bool,
-    /// It is the last one (RTP's marker).
+    /// True for the last packet of a frame (RTP's marker).
     pub is_last: bool,
-    /// The frame can be decoded without others.
+    /// True for a key frame, decodable without others.
     pub is_key: bool,
     /// The application data.
     pub payload: P,
 }
 
-/// A report on packets in the form of RFC 8888, section 3.1, for one source, and a picture loss indication (RFC 4585, section
-/// 6.3.1).
+/// A packet report in the form of RFC 8888, section 3.1, for one source, with a picture loss indication (RFC 4585,
+/// section 6.3.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Report {
-    /// The first packet that it tells of.
+    /// First packet of the report.
     pub begin: u32,
-    /// The time of the report by the receiver's clock, in 1/65536 s modulo 2^32.
+    /// Report time by the receiver's clock, in 1/65536 s modulo 2^32.
     pub at: u32,
-    /// The receiver can decode nothing before the next key frame.
+    /// Picture loss indication: the receiver cannot decode before the next key frame.
     pub wants_key: bool,
-    /// The packets from `begin` on: those that came, and those that did not.
+    /// Packets from `begin` on; `None` for a missing one.
     pub packets: Vec<Option<Arrival>>,
 }
 
 /// The arrival of a packet, in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Arrival {
-    /// The codepoint with which it came.
+    /// ECN codepoint on arrival.
     pub ecn: Ecn,
-    /// The time from its arrival to the report in 1/1024 s, at most `OLDEST`.
+    /// Time from the arrival to the report in 1/1024 s, at most `OLDEST`.
     pub before: u16,
 }
 
-/// An arrival that is so long ago, or longer, in 1/1024 s (RFC 8888, section 3.1, 0x1FFE).
+/// Largest arrival time offset, in 1/1024 s; older arrivals use it too (RFC 8888, section 3.1, 0x1FFE).
 pub const OLDEST: u16 = 0x1FFE;
 
-/// A report tells of no more packets.
+/// Maximum number of packets in a report.
 pub const MOST_REPORTED: usize = 256;
 
 impl Arrival {
-    /// The arrival of a packet that came `ago`.
+    /// Creates the report of a packet that arrived `ago`.
     pub fn new(ecn: Ecn, ago: Duration) -> Self {
         let units = u128::from(ago.as_picos()) * 1024 / PICOS;
         Self { ecn, before: u16::try_from(units).unwrap_or(OLDEST).min(OLDEST) }
@@ -70,20 +70,20 @@ impl Arrival {
 
 const PICOS: u128 = 1_000_000_000_000;
 
-/// The clock of capture: 90 kHz, as video has it in RTP.
+/// Capture clock in Hz: 90 kHz, as for video in RTP.
 pub const TICKS: u64 = 90_000;
 
-/// A time in ticks of 1/90000 s.
+/// Converts a time to ticks of 1/90000 s.
 pub fn ticks(time: Time) -> u32 {
     (u128::from(time.as_picos()) * u128::from(TICKS) / PICOS) as u32
 }
 
-/// A time in units of 1/65536 s: the middle bits of NTP's.
+/// Converts a time to units of 1/65536 s: the middle bits of NTP's.
 pub fn stamp(time: Time) -> u32 {
     ((u128::from(time.as_picos()) << 16) / PICOS) as u32
 }
 
-/// The time of so many ticks.
+/// Converts ticks to a duration.
 pub fn from_ticks(ticks: u32) -> Duration {
     Duration::from_picos((u128::from(ticks) * PICOS / u128::from(TICKS)) as u64)
 }

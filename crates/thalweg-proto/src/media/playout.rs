@@ -1,4 +1,4 @@
-//! Frames at the receiver: which are whole, which are shown, and when the picture freezes.
+//! Frames at the receiver: completeness, display, and freezes of the picture.
 
 use super::pdu::{Data, from_ticks, ticks};
 use crate::frames::Shown;
@@ -7,26 +7,26 @@ use crate::numbers::unwrap;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// No more frames wait to be whole.
+/// Maximum number of incomplete frames.
 const MOST_WAITING: usize = 256;
-/// Frames are numbered modulo this.
+/// Modulus of frame numbers.
 const NUMBERS: u64 = 1 << 32;
-/// A frame with gaps is given up when the frame so many after it is whole.
+/// Number of later frames after whose completion an incomplete frame is given up.
 const PATIENCE: u64 = 2;
 
-/// The durations of so many frames make the average by which a freeze is told, and it is told from so many on.
+/// Number of frame durations in the average for freeze detection; also the minimum.
 const AVERAGED: usize = 30;
 const LEAST_AVERAGED: usize = 5;
 const LONGER: Duration = Duration::from_millis(150);
 
-/// A frame of which something came.
+/// A partially received frame.
 #[derive(Clone, Debug, Default)]
 struct Frame {
     first: Option<u64>,
     last: Option<u64>,
     packets: u64,
     is_key: bool,
-    /// The delay of the packet that made it whole.
+    /// Delay of the packet that completed it.
     whole: Option<Duration>,
 }
 
@@ -35,7 +35,7 @@ struct Frame {
 pub(super) struct Playout {
     late: Duration,
     frames: BTreeMap<u64, Frame>,
-    /// The next frame to be shown.
+    /// Number of the next frame to be shown.
     next: u64,
     /// Nothing can be decoded before a key frame.
     is_broken: bool,
@@ -60,23 +60,23 @@ impl Playout {
         }
     }
 
-    /// True if nothing can be decoded before a key frame, and something came.
+    /// Returns true if decoding needs a key frame, and data has arrived.
     pub fn wants_key(&self) -> bool {
         self.is_broken && self.next > 0
     }
 
-    /// The fates of frames, and the delays of whole ones.
+    /// Returns the outcome of frames, and the delays of complete ones.
     pub const fn counts(&self) -> (Shown, &Histogram) {
         (self.counts, &self.delay)
     }
 
-    /// Forgets what was counted.
+    /// Resets the counters.
     pub fn forget(&mut self) {
         self.counts = Shown::default();
         self.delay = Histogram::default();
     }
 
-    /// A packet came, for the first time, and has this number.
+    /// Records the first arrival of packet `number`.
     pub fn arrive<P>(&mut self, now: Time, number: u64, data: &Data<P>) {
         let frame = unwrap(u64::from(data.frame), NUMBERS, self.next);
         if frame < self.next {
@@ -111,7 +111,7 @@ impl Playout {
         }
     }
 
-    /// Shows what is whole, and gives up what is missing before it.
+    /// Shows complete frames, and gives up missing ones before them.
     fn show(&mut self, now: Time) {
         let is_whole = |frame: &Frame| frame.whole.is_some();
         while let Some((&newest, _)) = self.frames.iter().rev().find(|(_, frame)| is_whole(frame)) {
@@ -135,8 +135,8 @@ impl Playout {
         }
     }
 
-    /// A frame is shown. W3C's webrtc-stats, freezeCount: the picture froze if that took at least
-    /// max(3 average, average + 150 ms), where the average is that of the last 30 frames.
+    /// Records the display of a frame. W3C's webrtc-stats, freezeCount: the picture froze if that took at least max(3
+    /// average, average + 150 ms), where the average is that of the last 30 frames.
     fn render(&mut self, now: Time) {
         self.counts.frames += 1;
         let Some(before) = self.shown.replace(now) else { return };

@@ -1,4 +1,4 @@
-//! The receiver: reports on packets (section 5; RFC 8888), and frames.
+//! The media receiver: packet reports (section 5; RFC 8888), and frames.
 
 use super::config::Config;
 use super::pdu::{Arrival, Data, MOST_REPORTED, Pdu, Report, stamp};
@@ -12,40 +12,40 @@ use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::{Bytes, Duration, Rate, Time};
 use std::collections::VecDeque;
 
-/// Packets are numbered modulo this.
+/// Modulus of packet numbers.
 const NUMBERS: u64 = 1 << 32;
-/// A report goes after so many packets (section 5), and tells of at least so many of the last, as reports may be lost (section
-/// 6).
+/// Packets per report (section 5). A report covers at least this many of the latest packets, as reports may be lost
+/// (section 6).
 const REPORT_AFTER: u32 = 16;
 const OVERLAP: u64 = 32;
-/// Section 5: reports take a fiftieth of what comes, with 100 bytes each, and are 10 to 1000 a second.
+/// Section 5: reports of 100 bytes take a fiftieth of the received rate, at 10 to 1000 per second.
 const REPORT_SHARE: f64 = 0.02;
 const REPORT_BYTES: f64 = 100.0;
 const REPORT_RATES: [f64; 2] = [10.0, 1000.0];
-/// The rate of arrivals is measured over so long.
+/// Measurement interval of the received rate.
 const MEASURED: Duration = Duration::from_millis(200);
 
-/// A reason for which a receiver wants to be polled.
+/// The reason for a receiver's time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// A report is due.
     Report,
 }
 
-/// Takes a call.
+/// Receives media packets and reports on them.
 #[derive(Clone, Debug)]
 pub struct Receiver<P> {
     playout: Playout,
     arrived: VecDeque<P>,
-    /// The number of the first packet in `log`, and when each from there on came.
+    /// Number of the first packet in `log`, and the arrivals from there on.
     first: u64,
     log: VecDeque<Option<(Time, Ecn)>>,
-    /// The first packet that came and has not been reported; how many have not been.
+    /// First unreported packet, and the number of unreported ones.
     unreported: Option<(u64, u32)>,
     reported: Time,
-    /// A report goes at once.
+    /// A report is due at once.
     is_urgent: bool,
-    /// The rate at which bytes come, with those since the last measurement.
+    /// Received rate, and the bytes since the last measurement.
     rate: Rate,
     bytes: u64,
     measured: Time,
@@ -54,7 +54,7 @@ pub struct Receiver<P> {
 }
 
 impl<P: Payload> Receiver<P> {
-    /// A receiver that has got nothing yet.
+    /// Creates a receiver.
     pub fn new(config: &Config) -> Self {
         Self {
             playout: Playout::new(config.late),
@@ -72,23 +72,23 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The packets that came.
+    /// Returns the counts of received packets.
     pub const fn counts(&self) -> ReceiverCounts {
         self.counts
     }
 
-    /// Packets that came again, or so late that nothing is known of them any more.
+    /// Returns the number of duplicate packets, including those too late to be identified.
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// The fates of frames.
+    /// Returns the outcome of frames.
     pub fn media(&self) -> MediaCounts {
         let (shown, delay) = self.playout.counts();
         MediaCounts { shown, delay: delay.clone(), ..MediaCounts::default() }
     }
 
-    /// Forgets what was counted of frames.
+    /// Resets the frame counters.
     pub fn forget_media(&mut self) {
         self.playout.forget();
     }
@@ -133,7 +133,7 @@ impl<P: Payload> Receiver<P> {
         self.bytes += u64::from(bytes);
     }
 
-    /// The time at which a report is due, if there is something to report.
+    /// Returns the time of the next report, if there is anything to report.
     fn due(&self) -> Option<Time> {
         self.unreported?;
         let [least, most] = REPORT_RATES;
@@ -203,7 +203,7 @@ mod tests {
         Input::Pdu { pdu: Pdu::Data(data), ecn: if sequence % 5 == 4 { Ecn::Ce } else { Ecn::Ect1 } }
     }
 
-    /// The report that goes now, if one does.
+    /// Returns the report due now, if any.
     fn report(receiver: &mut Receiver<Length>, millis: u64) -> Option<Report> {
         loop {
             match receiver.poll(at(millis)) {
@@ -230,7 +230,7 @@ mod tests {
         }
         receiver.handle(at(102), data(18, false));
         let second = report(&mut receiver, 102).unwrap();
-        // Those before are told again, and the one that did not come.
+        // Earlier packets are reported again, and the missing one.
         assert_eq!((second.begin, second.packets.len(), second.packets[17]), (0, 19, None));
         assert_eq!(second.packets[4].unwrap().ecn, Ecn::Ce);
         receiver.handle(at(150), data(19, false));

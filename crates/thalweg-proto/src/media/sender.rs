@@ -1,4 +1,4 @@
-//! The sender: an encoder, what waits, and what goes when (section 4.3).
+//! The media sender: encoder, packet queue and pacing (section 4.3).
 
 use super::config::Config;
 use super::control::{Control, LEAST_PACING};
@@ -17,30 +17,30 @@ use std::collections::VecDeque;
 
 /// REF_WND_OVERHEAD.
 const OVERHEAD: f64 = 5.0;
-/// Sizes of frames above what the rate allows that rel_framesize_high is the 75th percentile of.
+/// Number of frame sizes above the rate's share from which rel_framesize_high, their 75th percentile, is computed.
 const SIZES: usize = 32;
-/// No frame is captured while a packet has waited for so long.
+/// Queueing delay of a packet beyond which no frame is captured.
 const SKIP_AFTER: Duration = Duration::from_millis(200);
 
-/// A reason for which a sender wants to be polled.
+/// The reason for a sender's time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
-    /// The pacing rate lets the next packet go.
+    /// Pacing: departure time of the next packet.
     Pacing,
-    /// The least rate lets a packet go although the window is full.
+    /// Minimum rate: a packet may leave although the window is full.
     LeastRate,
-    /// The next frame is captured.
+    /// Capture of the next frame.
     Frame,
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     data: Data<P>,
     captured: Time,
 }
 
-/// Makes a call: frames, at the rate that the network takes, of what the application writes.
+/// Encodes written data into frames and sends them at the rate that the network supports.
 #[derive(Clone, Debug)]
 pub struct Sender<P: Payload> {
     config: Config,
@@ -50,16 +50,16 @@ pub struct Sender<P: Payload> {
     written: P::Queue,
     waiting: VecDeque<Waiting<P>>,
     waiting_bytes: u64,
-    /// The number of the next packet to be made, and of its frame.
+    /// Number of the next packet to be created, and of its frame.
     sequence: u32,
     frame: u32,
-    /// rel_framesize_high, and the sizes that it comes of.
+    /// rel_framesize_high, and the sizes that it is computed from.
     high: f64,
     sizes: VecDeque<f64>,
     next_send: Time,
     sent_at: Time,
     lateness: Lateness,
-    /// The application has been asked for more.
+    /// The application has been asked for more data.
     is_asked: bool,
     is_finishing: bool,
     is_finished: bool,
@@ -71,7 +71,7 @@ pub struct Sender<P: Payload> {
 }
 
 impl<P: Payload> Sender<P> {
-    /// A sender with nothing to send yet.
+    /// Creates a sender with nothing to send.
     pub fn new(config: &Config) -> Self {
         Self {
             config: *config,
@@ -99,12 +99,12 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// The sizes of frames come from `stream`.
+    /// Sets the random-number stream for frame sizes.
     pub fn draw_from(&mut self, stream: Stream) {
         self.encoder.draw_from(stream);
     }
 
-    /// Counters and beliefs at `now`.
+    /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> SenderStats {
         SenderStats {
             window: Some(self.control.window() / f64::from(self.config.segment)),
@@ -123,39 +123,39 @@ impl<P: Payload> Sender<P> {
         self.control.take_rtt()
     }
 
-    /// The rate that the encoder is asked for.
+    /// Returns the encoder's target rate.
     pub fn target(&self) -> Rate {
         Rate::from_bits_per_sec(self.control.target() as u64)
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the number of bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.written.len() + self.waiting_bytes
     }
 
-    /// The limit that has held the sender back since the last poll.
+    /// Returns the limit that has held the sender back since the last poll.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
 
-    /// Times that it sent less because of marks.
+    /// Returns the number of rate reductions caused by marks.
     pub const fn mark_cuts(&self) -> u64 {
         self.control.cuts()
     }
 
-    /// The counts of the encoder.
+    /// Returns the counters of the encoder.
     pub fn media(&self, now: Time) -> MediaCounts {
         let time = self.began.map_or(Duration::ZERO, |at| now.since(at));
         MediaCounts { encoded: Encoded { time, ..self.counts }, ..MediaCounts::default() }
     }
 
-    /// Forgets what was counted of frames.
+    /// Resets the frame counters.
     pub fn forget_media(&mut self, now: Time) {
         self.counts = Encoded::default();
         self.began = self.began.map(|_| now);
     }
 
-    /// Captures a frame of what has been written.
+    /// Captures a frame from written data.
     fn encode(&mut self, now: Time) {
         if self.waiting.front().is_some_and(|oldest| now.since(oldest.captured) > SKIP_AFTER) {
             self.counts.skipped += 1;
@@ -214,7 +214,7 @@ impl<P: Payload> Sender<P> {
         (self.history.in_flight() + u64::from(bytes)) as f64 > window
     }
 
-    /// The next packet leaves.
+    /// Sends the next packet.
     fn send(&mut self, now: Time) -> Option<Pdu<P>> {
         let Waiting { data, .. } = self.waiting.pop_front()?;
         let bytes = data.payload.len() + DATA_HEADER;
@@ -239,7 +239,8 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Asks the application for more, once, where a frame might take more than is there: a live source always has one.
+    /// Requests more data from the application, once, when a frame might need more than is queued: a live source always
+    /// has data.
     fn asks(&mut self) -> bool {
         let asks = !self.is_finishing
             && !self.is_asked
@@ -248,13 +249,13 @@ impl<P: Payload> Sender<P> {
         asks
     }
 
-    /// The limit that holds the first packet back, and its end; `None` where the packet may go.
+    /// Returns the limit that holds the first packet back, and its end; `None` if the packet may leave.
     fn hold(&self, now: Time, bytes: u32) -> Option<(Limit, SenderReason, Time)> {
         if self.next_send > now {
             return Some((Limit::Pacing, SenderReason::Pacing, self.next_send));
         }
         if self.is_full(bytes) {
-            // Reports may have been lost, or be on their way: the least rate finds out.
+            // Reports may be lost or in flight: sending at the minimum rate resolves this.
             let least = Rate::from_bits_per_sec(LEAST_PACING as u64);
             let at = self.sent_at + least.transmission_time(Bytes::new(u64::from(bytes)));
             if at > now {

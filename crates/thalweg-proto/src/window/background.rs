@@ -20,13 +20,13 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Background {
     control: LedbatPlusPlus,
-    /// The payload of full segments, as far as they have come.
+    /// Largest payload received, taken as the payload of full segments.
     segment: u32,
-    /// The first one-way delay: others count from it.
+    /// First one-way delay, the origin of later ones.
     reference: Option<RelativeDelay>,
-    /// The shortest round trip.
+    /// Minimum round trip.
     round_trip: Option<Duration>,
-    /// An edge that was advertised, and when one beyond it was.
+    /// An advertised window edge, and the time of the advertisement beyond it.
     edge: Option<(u64, Time)>,
     lost: Time,
 }
@@ -46,21 +46,21 @@ impl Background {
     /// The edge to advertise, of which one was `advertised`, where the receiver could take all below `limit`.
     pub fn edge(&self, base: u64, limit: u64, advertised: u64) -> u64 {
         if self.segment == 0 {
-            // No segment had a timestamp: there is nothing to learn from.
+            // Without timestamps in segments there is no delay to measure.
             return limit;
         }
         let window = self.control.decision().window * f64::from(self.segment);
         limit.min(base.saturating_add(window as u64).max(advertised))
     }
 
-    /// The edge moves.
+    /// Records an advance of the advertised edge.
     pub fn advertise(&mut self, now: Time, from: u64, to: u64) {
         if to > from && self.edge.is_none() {
             self.edge = Some((from, now));
         }
     }
 
-    /// A segment came that ends at `end`, after this one-way delay.
+    /// Records a segment that ends at `end`, with its one-way delay.
     pub fn arrive(&mut self, now: Time, end: u64, bytes: u32, delay: RelativeDelay, is_repeated: bool) {
         self.segment = self.segment.max(bytes);
         if let Some((_, at)) = self.edge.filter(|(edge, _)| end > *edge) {

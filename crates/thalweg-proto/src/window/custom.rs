@@ -1,11 +1,11 @@
-//! Window senders with a controller of any type: those of other crates, and those that keep something with every packet.
+//! Window senders with a controller of any type: those of other crates, and those with data per packet.
 //!
-//! The controllers of [`Any`](crate::congestion::Any) share one type of sender, which keeps nothing for them with its
-//! segments. A [`CustomController`] has a type of sender of its own, behind a pointer: its
-//! [`PacketInfo`](Controller::PacketInfo) lies in the segments, and nobody else pays for it.
+//! The controllers of [`Any`](crate::congestion::Any) share one type of sender, which stores nothing for them in its
+//! segments. A [`CustomController`] has a sender type of its own, behind a pointer: its
+//! [`PacketInfo`](Controller::PacketInfo) is stored in the segments, at no cost to others.
 //!
-//! Such a controller is not trusted. One that panics or answers with what no sender can follow ends its own connection, by
-//! [`Failure::Breach`] with its name, and nothing else.
+//! Such a controller is not trusted. A panic or an invalid decision ends only its own connection, by
+//! [`Failure::Breach`] with its name.
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
@@ -22,10 +22,10 @@ use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The largest window in segments that a sender believes a controller.
+/// Maximum window that a sender accepts from a controller, in segments.
 pub(crate) const MOST_WINDOW: f64 = (1 << 30) as f64;
 
-/// A window sender of which the type of the controller is not told.
+/// A window sender with an erased controller type.
 pub trait AnySender<P: Payload>:
     Engine<Pdu = Pdu<P>, Input = Input<Pdu<P>, P>, Event = Event<P>, Reason = SenderReason> + fmt::Debug + Send
 {
@@ -49,7 +49,7 @@ pub trait AnySender<P: Payload>:
     fn renew(&mut self, now: Time);
 }
 
-/// A controller that has a sender of its own, by its configuration.
+/// A third-party controller, by its configuration.
 #[derive(Clone)]
 pub struct CustomController(Arc<dyn Configured>);
 
@@ -66,42 +66,42 @@ impl PartialEq for CustomController {
 }
 
 impl CustomController {
-    /// The controller of `config`.
+    /// Creates the controller of `config`.
     pub fn new(config: impl ConfigureController) -> Self {
         Self(Arc::new(config))
     }
 
-    /// The configuration, if it is one of type `C`.
+    /// Returns the configuration, if it is of type `C`.
     pub fn config<C: ConfigureController>(&self) -> Option<&C> {
         self.0.as_any().downcast_ref()
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.0.name()
     }
 
-    /// The way in which the controller reacts to CE.
+    /// Returns the controller's reaction to CE.
     pub fn ce_response(&self) -> CeResponse {
         self.0.ce_response()
     }
 
-    /// The messages that routers should send to flows of this controller.
+    /// Returns the kind of router feedback for flows of this controller, if any.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         self.0.feedback()
     }
 
-    /// True if flows of this controller [need these messages](ConfigureController::needs_feedback).
+    /// Returns true if flows of this controller [need router feedback](ConfigureController::needs_feedback).
     pub fn needs_feedback(&self) -> bool {
         self.0.needs_feedback()
     }
 
-    /// True if the controller [draws random numbers](ConfigureController::draws).
+    /// Returns true if the controller [draws random numbers](ConfigureController::draws).
     pub fn draws(&self) -> bool {
         self.0.draws()
     }
 
-    /// The sender of a new connection, with a controller that has seen nothing, and that draws from `stream` if it draws.
+    /// Creates the sender of a new connection, with a fresh controller that uses `stream` if it draws random numbers.
     pub fn sender<P: Carried>(
         &self,
         config: Arc<SenderConfig>,
@@ -111,7 +111,7 @@ impl CustomController {
     }
 }
 
-/// A payload that senders of custom controllers carry: lengths in simulations, bytes on real paths.
+/// A payload supported by senders of custom controllers: lengths in simulations, bytes on real paths.
 pub trait Carried: Payload {
     #[doc(hidden)]
     fn sender(
@@ -184,7 +184,7 @@ impl<C: ConfigureController> Configured for C {
     }
 }
 
-/// The reason for which no sender can follow a decision; `None` for one that can be followed.
+/// Returns the violation in a decision; `None` for a valid one.
 fn fault(decision: &Decision) -> Option<BreachKind> {
     match *decision {
         Decision { window, .. } if window.is_nan() => Some(BreachKind::WindowNotANumber),
@@ -196,11 +196,11 @@ fn fault(decision: &Decision) -> Option<BreachKind> {
     }
 }
 
-/// A controller whose answers are looked at after everything that it is told.
+/// A controller whose decisions are validated after every call.
 #[derive(Clone, Debug)]
 struct Checked<C> {
     inner: C,
-    /// The last answer that could be followed.
+    /// Last valid decision.
     decision: Decision,
     threshold: Option<f64>,
     breach: Option<BreachKind>,
@@ -307,7 +307,7 @@ impl<C: Controller> Controller for Checked<C> {
     }
 }
 
-/// A sender whose controller may do anything.
+/// A sender with an untrusted controller.
 struct Guarded<P: Payload, C: ConfigureController> {
     controller: C,
     /// `None` where no controller could be made.
@@ -336,8 +336,8 @@ impl<P: Payload, C: ConfigureController> Guarded<P, C> {
         Self { controller, sender: made.ok(), breach, told: false }
     }
 
-    /// Does something with the sender, unless its controller broke its contract before. What it left half done after a panic
-    /// is not looked at any more.
+    /// Calls `act` on the sender, unless its controller has violated its contract before. Partial state after a panic
+    /// is never used.
     fn guard<R>(&mut self, act: impl FnOnce(&mut Sender<P, Checked<C::Controller>>) -> R) -> Option<R> {
         let sender = self.sender.as_mut().filter(|_| self.breach.is_none())?;
         match catch_unwind(AssertUnwindSafe(|| act(sender))) {

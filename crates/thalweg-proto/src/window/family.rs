@@ -1,4 +1,4 @@
-//! The window transport as a family among others: what drivers of all families ask of its PDUs and ends.
+//! The window transport's implementation of the family-independent interfaces of PDUs and endpoints.
 
 use super::{AnySender, Pdu, Receiver, Sender, wire};
 use crate::congestion::{CongestionState, Controller};
@@ -67,7 +67,7 @@ impl Wire for Pdu<Slice> {
     }
 }
 
-/// The answers of a sender, whatever the type of its controller: `$sender` says how it is reached.
+/// Implements the methods of a sender of any controller type: `$sender` gives access to it.
 macro_rules! sender {
     ($self:ident => $sender:expr) => {
         fn sender_stats(&$self, now: Time) -> Option<SenderStats> {
@@ -116,7 +116,7 @@ macro_rules! sender {
     };
 }
 
-/// A sender with a listed controller is renewed by whoever knows which it is.
+/// For a listed controller, the owner that knows its type implements the path change.
 impl<P: Payload, C: Controller> End for Sender<P, C> {
     sender!(self => self);
 }

@@ -1,48 +1,48 @@
-//! Receivers that act against the rules, for whoever wants to know what becomes of a scheme and of its neighbours then (RFC 9743,
-//! section 7.6). The first four are those of Savage et al. 1999 ("TCP Congestion Control with a Misbehaving Receiver"), the last one is
-//! that against which RFC 3540 was written.
+//! Misbehaving receivers, to study their effect on a scheme and its neighbours (RFC 9743, section 7.6). The first four
+//! are those of Savage et al. 1999 ("TCP Congestion Control with a Misbehaving Receiver"), the last is the one that RFC
+//! 3540 addresses.
 
 use crate::payload::Payload;
 use std::collections::VecDeque;
 
-/// An act against the rules of receivers.
+/// A protocol violation of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Misbehaviour {
     /// A segment in order is acknowledged in eight parts (ACK division).
     DividesAcks,
     /// A segment is acknowledged four times (DupACK spoofing).
     RepeatsAcks,
-    /// Missing data is acknowledged with what comes behind it, and never delivered.
+    /// Missing data is acknowledged together with later data, and never delivered.
     ConcealsLoss,
-    /// That, and eight segments that are still on their way (optimistic acknowledgement).
+    /// As `ConcealsLoss`, plus eight segments still in flight (optimistic acknowledgement).
     Optimistic,
-    /// Marks of congestion are not told of.
+    /// Congestion marks are not reported.
     ConcealsMarks,
 }
 
 impl Misbehaviour {
-    /// True where losses are concealed.
+    /// Returns true if losses are concealed.
     pub const fn conceals_loss(self) -> bool {
         matches!(self, Self::ConcealsLoss | Self::Optimistic)
     }
 }
 
-/// The parts in which a segment is acknowledged.
+/// Acknowledgements per divided segment.
 const PARTS: u64 = 8;
-/// The acknowledgements of a segment beside the first.
+/// Additional acknowledgements of a segment.
 pub(super) const REPEATED: u32 = 3;
-/// The segments that are acknowledged before they come.
+/// Segments acknowledged before their arrival.
 const AHEAD: u64 = 8;
 
-/// The state of a receiver that misbehaves.
+/// The state of a misbehaving receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Misbehaving<P> {
     pub how: Misbehaviour,
-    /// Data behind what was concealed, by its position.
+    /// Data after a concealed loss, by position.
     pub pieces: VecDeque<(u64, P)>,
-    /// The bytes that were.
+    /// Concealed bytes.
     pub concealed: u64,
-    /// The cumulative numbers of acknowledgements beside those that are due by the rules, which they precede.
+    /// Cumulative numbers of the extra acknowledgements, which precede the regular ones.
     pub untrue: VecDeque<u64>,
 }
 

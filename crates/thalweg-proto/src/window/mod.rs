@@ -1,9 +1,9 @@
 //! The window transport: a reliable byte stream, one way, under a congestion window.
 //!
-//! A [`Sender`] and a [`Receiver`] make a connection in one direction. The sender cuts what the application writes
-//! into segments, keeps each until it is acknowledged, and repairs losses by one of three rules ([`Recovery`]); how
-//! much it may have outstanding is decided by its congestion controller. The receiver delivers in order and exactly
-//! once, and answers with cumulative and selective acknowledgements.
+//! A [`Sender`] and a [`Receiver`] make a connection in one direction. The sender cuts written data into segments,
+//! keeps each until it is acknowledged, and repairs losses under one of the [`Recovery`] rules. Its congestion
+//! controller limits the outstanding data. The receiver delivers in order and exactly once, and answers with cumulative
+//! and selective acknowledgements.
 
 mod background;
 mod config;

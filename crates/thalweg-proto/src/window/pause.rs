@@ -1,18 +1,18 @@
-//! The state of a sender that a gate may hold.
+//! Pause state of a sender behind a gate.
 
 use super::PauseConfig;
 use crate::digest::{Digest, feed};
 use crate::units::Time;
 use core::hash::Hasher;
 
-/// The state of the gate, and what it means for the sender's retransmission timer.
+/// Pause state and its effect on the retransmission timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
     config: PauseConfig,
     is_on: bool,
-    /// The time at which the timer stopped or was last started anew, while it stands still.
+    /// Time at which the timer stopped or was last restarted, while it is stopped.
     since: Time,
-    /// The pause is over, but nothing is sent until something is heard.
+    /// The pause is over, but the sender waits for the next acknowledgement or timer expiry.
     waits: bool,
 }
 
@@ -25,12 +25,12 @@ impl Pause {
         self.is_on
     }
 
-    /// True during a pause, and from its end until something is heard where the sender is to wait for that.
+    /// Returns true during a pause, and after it while the sender waits for an answer.
     pub(super) const fn holds(&self) -> bool {
         self.is_on | self.waits
     }
 
-    /// False while the retransmission timer stands still.
+    /// Returns false while the retransmission timer is stopped.
     pub(super) const fn timer_runs(&self) -> bool {
         !(self.is_on && self.config.freezes_timer)
     }
@@ -42,7 +42,7 @@ impl Pause {
         }
     }
 
-    /// The pause is over, with or without data on the way; gives the time to which the timer is set.
+    /// Ends the pause, with or without outstanding data; returns the new expiry time of the timer.
     pub(super) fn end(&mut self, now: Time, timer: Time, is_outstanding: bool) -> Time {
         if !self.is_on {
             return timer;
@@ -53,12 +53,12 @@ impl Pause {
         if stood_still { timer + now.since(self.since) } else { timer }
     }
 
-    /// The timer was started anew.
+    /// Records a restart of the timer.
     pub(super) const fn restart(&mut self, now: Time) {
         self.since = now;
     }
 
-    /// An acknowledgement came, or the timer expired.
+    /// Records an acknowledgement or a timer expiry.
     pub(super) const fn hear(&mut self) {
         self.waits = false;
     }
@@ -67,7 +67,7 @@ impl Pause {
 impl Digest for Pause {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { config: _, is_on, since, waits } = self;
-        // While the timer runs, when it was started anew says nothing.
+        // The restart time matters only while the timer is stopped.
         feed(into, (is_on, waits, (!self.timer_runs()).then(|| now.since(*since))));
     }
 }

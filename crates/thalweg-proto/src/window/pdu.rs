@@ -1,4 +1,4 @@
-//! The messages between a window sender and its receiver.
+//! PDUs of the window transport.
 
 use crate::payload::Payload;
 use crate::window::{RelativeDelay, Timestamp};
@@ -16,20 +16,20 @@ pub enum Pdu<P> {
 /// A piece of the byte stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Segment<P> {
-    /// The position of the first byte in the stream, from 0.
+    /// Position of the first byte in the stream, from 0.
     pub sequence: u64,
     /// The bytes.
     pub payload: P,
-    /// It was sent before.
+    /// True for a retransmission.
     pub retransmission: bool,
-    /// The time at which it left by the sender's clock, where the sender [says it](super::SenderConfig::timestamps).
+    /// Departure time by the sender's clock, where [timestamps](super::SenderConfig::timestamps) are on.
     pub sent_at: Option<Timestamp>,
-    /// The receiver acknowledges it at once, where it may wait with others.
+    /// Requests an immediate acknowledgement.
     pub ack_now: bool,
 }
 
 impl<P: Payload> Segment<P> {
-    /// The position after the last byte.
+    /// Returns the position after the last byte.
     pub fn end(&self) -> u64 {
         self.sequence.saturating_add(u64::from(self.payload.len()))
     }
@@ -38,38 +38,39 @@ impl<P: Payload> Segment<P> {
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ack {
-    /// Every byte below this position has arrived.
+    /// Cumulative acknowledgement: every byte below this position has arrived.
     pub cumulative: u64,
-    /// The number of bytes beyond `cumulative` that the receiver accepts.
+    /// Advertised window, in bytes beyond `cumulative`.
     pub window: u64,
     /// Data held out of order, as positions after `cumulative`, the block with the newest arrival first (RFC 2018);
     /// empty blocks are unused.
     pub sack: [SackBlock; 3],
-    /// The number of segments that have arrived with CE since the connection began; it wraps. Every acknowledgement tells the
-    /// count, so that those that are lost take no marks with them (as RFC 9768, section 3.2.2.2).
+    /// Number of segments received with CE since the connection began; it wraps. Every acknowledgement carries the
+    /// count, so that lost acknowledgements lose no marks (as RFC 9768, section 3.2.2.2).
     pub ce: u16,
-    /// The news told by the segment that brought the acknowledgement about, where the receiver [reports
-    /// that](super::ReceiverConfig::report_arrivals).
+    /// Arrival report of the segment that caused this acknowledgement, where the receiver [reports
+    /// arrivals](super::ReceiverConfig::report_arrivals).
     pub arrival: Arrival,
-    /// The start of that segment in the stream, counted from `cumulative`.
+    /// Start of that segment in the stream, relative to `cumulative`.
     pub arrival_at: i32,
-    /// The one-way delay of the newest segment that came since the last acknowledgement, if it said when it left.
+    /// One-way delay of the newest timestamped segment since the last acknowledgement.
     pub delay: Option<RelativeDelay>,
 }
 
 impl Ack {
-    /// The number of segments with CE that this acknowledgement tells of beyond a count of `before`; 0 for one that was
-    /// overtaken by the one that told that.
+    /// Returns the number of CE-marked segments beyond a count of `before`; 0 for an acknowledgement overtaken by the
+    /// one with that count.
     #[inline]
     pub const fn newly_ce(&self, before: u16) -> u16 {
         let more = self.ce.wrapping_sub(before);
         if more <= u16::MAX / 2 { more } else { 0 }
     }
 
-    /// True if `older`, which left before this one, tells its sender nothing more, so that a network may take it away. The rules are
-    /// those of the acknowledgement filter of Linux's CAKE: this one acknowledges more, cumulatively or, in as many bytes,
-    /// selectively; each block of the older one is within one of this; and the older one tells of no copy (RFC 2883) or other news
-    /// of its own. Equal ones, which count as duplicates (RFC 5681), stay.
+    /// Returns true if `older`, sent before this one, is redundant, so that a network may filter it. The rules are
+    /// those of the acknowledgement filter of Linux's CAKE: this one acknowledges more bytes, cumulatively or, with
+    /// equal cumulative number, selectively; each block of the older one is within one of this; and the older one
+    /// reports no duplicate (RFC 2883) or other arrival of its own. Equal ones, which count as duplicates (RFC 5681),
+    /// stay.
     pub fn supersedes(&self, older: &Self) -> bool {
         if older.arrival != Arrival::Plain || older.cumulative > self.cumulative {
             return false;
@@ -81,31 +82,30 @@ impl Ack {
         older.blocks().all(is_held) && (older.cumulative < self.cumulative || bytes(self) > bytes(older))
     }
 
-    /// The ranges that it acknowledges selectively, as positions in the stream.
+    /// Returns the selectively acknowledged ranges, as positions in the stream.
     pub(super) fn blocks(&self) -> impl Iterator<Item = Range<u64>> + Clone {
         let cumulative = self.cumulative;
         let used = self.sack.into_iter().filter(|block| !block.is_empty());
         used.map(move |block| cumulative + u64::from(block.start)..cumulative + u64::from(block.end))
     }
 
-    /// The start in the stream of the segment of `arrival`.
+    /// Returns the start of the segment of `arrival` in the stream.
     pub const fn arrival_start(&self) -> u64 {
         self.cumulative.wrapping_add_signed(self.arrival_at as i64)
     }
 }
 
-/// The news of losses that the arrival of a segment tells.
+/// A report on the arrival of a segment, for loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Arrival {
     /// Nothing.
     #[default]
     Plain,
-    /// A segment that was sent for the first time came after what was sent later: it was late, not lost. This is what
-    /// timestamps tell senders in RFC 3522.
+    /// A first transmission arrived after later ones: it was late, not lost. RFC 3522 detects this by timestamps.
     Late,
-    /// A segment that was sent again brought something new.
+    /// A retransmission brought new data.
     Repair,
-    /// A segment that was sent again brought nothing new: it need not have been (a duplicate SACK, RFC 2883).
+    /// A spurious retransmission: it brought no new data (a duplicate SACK, RFC 2883).
     Needless,
 }
 
@@ -119,7 +119,7 @@ pub struct SackBlock {
 }
 
 impl SackBlock {
-    /// True for a block that says nothing.
+    /// Returns true for an unused block.
     pub const fn is_empty(&self) -> bool {
         self.start >= self.end
     }

@@ -12,23 +12,23 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// The number of ranges.
+    /// Returns the number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The end of the highest range; 0 for an empty set.
+    /// Returns the end of the highest range; 0 for an empty set.
     #[inline]
     pub fn end(&self) -> u64 {
         self.0.last().map_or(0, |&(_, end)| end)
     }
 
-    /// The ranges, highest first.
+    /// Returns the ranges, highest first.
     pub fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().rev().copied()
     }
 
-    /// The range that contains `position`.
+    /// Returns the range that contains `position`.
     #[inline(always)]
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         // Mostly it is before all or in the highest, so that nothing is to be searched.

@@ -1,28 +1,27 @@
-//! A segment that a sender has sent, in as few bytes as it can be remembered in: of ten thousand senders these are most of the
-//! memory.
+//! A sent segment in compact form: with ten thousand senders these records are most of the memory.
 
 use crate::payload::Payload;
 use crate::units::Time;
 
-/// The sender's belief about a segment.
+/// The sender's view of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SegmentState {
     /// In the network.
     InFlight,
     /// Selectively acknowledged.
     Sacked,
-    /// Lost, and not sent again yet.
+    /// Lost, and not yet retransmitted.
     Lost,
 }
 
-/// The cause for which the sender sent a segment again, or will. What comes later about the same drop is then no news.
+/// The cause of a retransmission, made or pending. Later signals about the same drop are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Repair {
     /// Nothing yet.
     None,
-    /// The sender found it out for itself: by the timer, or by acknowledgements.
+    /// Loss detection by the sender: timer or acknowledgements.
     Implicit,
-    /// A router's message.
+    /// Feedback of a router.
     Explicit,
 }
 
@@ -36,7 +35,7 @@ pub(super) struct Record<I> {
     pub info: I,
     pub state: SegmentState,
     pub repair: Repair,
-    /// The number of times that the segment was sent again, saturating.
+    /// Number of retransmissions, saturating.
     pub retransmissions: u8,
 }
 
@@ -50,10 +49,10 @@ impl<I> Record<I> {
 const BELOW: u32 = 12;
 const RETRANSMISSIONS: u32 = 4;
 const REPAIR: u32 = 2;
-/// The bits of the start. What is outstanding is never as long as they count, 4.5 PB, so that they tell the whole of it.
+/// Mask of the start's bits. They cover 4.5 PB, more than can be outstanding, so the full position can be restored.
 const STARTS: u64 = u64::MAX >> BELOW;
 
-/// A segment as it is kept, which ends where the next one starts: 16 bytes for one that is only a length.
+/// A segment as stored: 16 bytes for one that is only a length. It ends where the next one starts.
 #[derive(Clone, Debug)]
 pub(super) struct Kept<P: Payload, I> {
     pub sent_at: Time,
@@ -63,13 +62,13 @@ pub(super) struct Kept<P: Payload, I> {
 }
 
 impl<P: Payload, I> Kept<P, I> {
-    /// One that starts at `start` and leaves at `sent_at`.
+    /// Creates a record of a segment that starts at `start` and leaves at `sent_at`.
     #[inline]
     pub fn new(start: u64, sent_at: Time, payload: P::Kept, info: I) -> Self {
         Self { sent_at, packed: start << BELOW, payload, info }
     }
 
-    /// The position at which it starts, which is not behind `position`.
+    /// Returns the start, which is at least `position`.
     #[inline]
     pub fn start(&self, position: u64) -> u64 {
         position - (position.wrapping_sub(self.packed >> BELOW) & STARTS)
@@ -125,7 +124,7 @@ impl<P: Payload, I> Kept<P, I> {
         (self.packed >> RETRANSMISSIONS) as u8
     }
 
-    /// It leaves once more.
+    /// Records a retransmission.
     pub fn resend(&mut self, now: Time) {
         self.sent_at = now;
         if self.retransmissions() < u8::MAX {
@@ -133,8 +132,8 @@ impl<P: Payload, I> Kept<P, I> {
         }
     }
 
-    /// Cuts off all but its first `length` bytes, of which `head` are the payload. Gives the rest, with `tail`, as a segment of which
-    /// the same is known.
+    /// Truncates the segment to its first `length` bytes, with payload `head`. Returns the rest, with payload `tail`,
+    /// as a segment of the same state.
     pub fn split(&mut self, length: u32, head: P::Kept, tail: P::Kept) -> Self
     where
         I: Clone,

@@ -25,7 +25,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Before the first sample.
+    /// Creates the state before the first sample.
     pub fn new(config: &RttConfig) -> Self {
         Self {
             smoothed: Duration::ZERO,
@@ -59,7 +59,7 @@ impl RttEstimator {
         self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
 
-    /// Before the first sample the time-out is at least this.
+    /// Sets a minimum for the time-out before the first sample.
     pub fn wait_at_least(&mut self, timeout: Duration) {
         if self.smoothed.is_zero() {
             self.timeout = self.timeout.max(timeout);
@@ -72,7 +72,7 @@ impl RttEstimator {
         (self.smoothed + margin).max(config.floor).min(config.ceiling)
     }
 
-    /// The time-out without floor, margin and back-off: what a fine clock would have waited. The initial one before the
+    /// Returns the time-out without floor, margin and back-off, for the fine-grained check. The initial one before the
     /// first sample.
     pub fn fine_timeout(&self, config: &RttConfig) -> Duration {
         if self.smoothed.is_zero() {
@@ -81,17 +81,17 @@ impl RttEstimator {
         self.smoothed + (self.variation * u64::from(config.deviations)).max(config.granularity)
     }
 
-    /// The smoothed round-trip time; zero before the first sample.
+    /// Returns the smoothed round-trip time; zero before the first sample.
     pub const fn smoothed(&self) -> Duration {
         self.smoothed
     }
 
-    /// The shortest sample; [`Duration::MAX`] before the first.
+    /// Returns the minimum sample; [`Duration::MAX`] before the first.
     pub const fn min(&self) -> Duration {
         self.min
     }
 
-    /// The smoothed and the shortest round-trip time, after the first sample.
+    /// Returns the smoothed and the minimum round-trip time, after the first sample.
     pub const fn measured(&self) -> (Option<Duration>, Option<Duration>) {
         if self.smoothed.is_zero() { (None, None) } else { (Some(self.smoothed), Some(self.min)) }
     }
@@ -103,7 +103,7 @@ impl RttEstimator {
         (latest != Duration::MAX).then_some(latest)
     }
 
-    /// The retransmission time-out, never zero: whatever the configuration, a timer is not due when it is set.
+    /// Returns the retransmission time-out, never zero: under any configuration, a timer is not due when it is set.
     pub const fn timeout(&self) -> Duration {
         if self.timeout.is_zero() { Duration::from_picos(1) } else { self.timeout }
     }

@@ -1,4 +1,4 @@
-//! The parts of a receiver that few have: beside the others, so that those without are small.
+//! Rarely used state of a receiver, allocated separately to keep other receivers small.
 
 use super::ReceiverConfig;
 use super::background::Background;
@@ -6,19 +6,19 @@ use super::misbehaving::Misbehaving;
 use super::unreported::Unreported;
 use crate::payload::Payload;
 
-/// The parts that few receivers have.
+/// Rarely used state of a receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Special<P: Payload> {
-    /// LEDBAT++ at this end, where it holds the sender back beside the window.
+    /// LEDBAT++ at the receiver, as a second limit beside the window.
     pub background: Option<Background>,
-    /// The state of one that acts against the rules.
+    /// State of a misbehaving receiver.
     pub misbehaving: Option<Misbehaving<P>>,
-    /// Runs that an acknowledgement has had no room for.
+    /// Received ranges that did not fit into an acknowledgement.
     pub unreported: Unreported,
 }
 
 impl<P: Payload> Special<P> {
-    /// Those of a receiver, if it has any.
+    /// Creates the state that the configuration needs, if any.
     pub fn new(config: &ReceiverConfig) -> Option<Box<Self>> {
         let background = config.background.as_ref().map(Background::new);
         let misbehaving = config.misbehaviour.map(Misbehaving::new);

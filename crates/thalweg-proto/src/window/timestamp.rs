@@ -1,4 +1,4 @@
-//! One-way delays between clocks that nobody has set by each other (RFC 6817, section 2.3, and appendix A).
+//! One-way delays between unsynchronised clocks (RFC 6817, section 2.3, and appendix A).
 
 use crate::units::{Duration, Time};
 
@@ -24,7 +24,8 @@ impl Timestamp {
         self.0
     }
 
-    /// The delay of what left at this time of another's clock and arrived at `now` of one's own.
+    /// Returns the relative delay of a packet that left at this time of the sender's clock and arrived at `now` of the
+    /// local clock.
     pub const fn until(self, now: Time) -> RelativeDelay {
         RelativeDelay(Self::of(now).0.wrapping_sub(self.0))
     }
@@ -48,13 +49,13 @@ impl RelativeDelay {
         self.0
     }
 
-    /// The span by which this delay is longer than `base`, zero where it is not; less than 36 minutes.
+    /// Returns the excess of this delay over `base`, zero where there is none; less than 36 minutes.
     pub const fn above(self, base: Self) -> Duration {
         let micros = self.0.wrapping_sub(base.0).cast_signed();
         Duration::from_micros(if micros > 0 { micros as u64 } else { 0 })
     }
 
-    /// The shorter of two delays.
+    /// Returns the shorter of two delays.
     #[must_use]
     pub const fn min(self, other: Self) -> Self {
         if self.0.wrapping_sub(other.0).cast_signed() < 0 { self } else { other }

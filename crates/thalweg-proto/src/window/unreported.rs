@@ -1,21 +1,21 @@
-//! Runs out of order that acknowledgements are still to tell of.
+//! Out-of-order ranges not yet reported in a SACK block.
 //!
-//! An acknowledgement has room for three, the newest (RFC 2018, section 4). That is enough where each segment is answered. A host that hands
-//! over many segments at once brings more runs than that between two acknowledgements, and a sender that does not hear of one sends it
-//! again.
+//! An acknowledgement has room for three ranges, the newest (RFC 2018, section 4). That is enough where each segment is
+//! answered. A host that delivers segments in batches brings more ranges than that between two acknowledgements, and a
+//! sender that learns nothing of a range retransmits it.
 
 use super::ranges::Ranges;
 use std::collections::VecDeque;
 
-/// Runs that are remembered; of more the oldest are left out.
+/// Maximum number of remembered ranges; beyond it the oldest are dropped.
 const MOST: usize = 1 << 8;
 
-/// Positions in runs that made room for newer ones before an acknowledgement left, oldest first.
+/// Positions in ranges displaced by newer ones before an acknowledgement left, oldest first.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Unreported(VecDeque<u64>);
 
 impl Unreported {
-    /// The run at `position` is to be told of.
+    /// Adds the range at `position`.
     pub fn add(&mut self, position: u64) {
         if self.0.len() == MOST {
             self.0.pop_front();
@@ -23,8 +23,8 @@ impl Unreported {
         self.0.push_back(position);
     }
 
-    /// The positions of which the next acknowledgement tells, as far as they are still `held` out of order, newest first; none where
-    /// nothing is left but the newest of all.
+    /// Takes the positions for the next acknowledgement, newest first, limited to those still `held` out of order;
+    /// `None` where only the newest range of all remains.
     pub fn take(&mut self, held: &Ranges) -> Option<[u64; 3]> {
         let mut next = || {
             while let Some(position) = self.0.pop_front() {

@@ -36,25 +36,25 @@ const ACK_NOW: u8 = 4;
 const CE: u8 = 1;
 const ARRIVAL: u8 = 8;
 
-/// Bytes of what an acknowledgement tells of an arrival.
+/// Bytes of an arrival report in an acknowledgement.
 pub const ARRIVAL_LENGTH: usize = 5;
 /// Bytes of a timestamp and of a delay.
 pub const TIMESTAMP_LENGTH: usize = 4;
 /// Bytes of the count of segments with CE.
 pub const CE_LENGTH: usize = 2;
 
-/// The reason for which bytes are not a PDU.
+/// A decoding error of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// Fewer bytes than the PDU has.
     TooShort,
     /// More bytes than the PDU has.
     TooLong,
-    /// A kind that there is not.
+    /// Unknown kind.
     Kind(u8),
-    /// Flags that there are not.
+    /// Unknown flags.
     Flags(u8),
-    /// An arrival that there is not.
+    /// Unknown arrival code.
     Arrival(u8),
     /// A segment without payload, a SACK block of no bytes, or a count of no segments.
     Empty,

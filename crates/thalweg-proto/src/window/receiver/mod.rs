@@ -1,4 +1,4 @@
-//! The receiving end.
+//! The receiver of the window transport.
 
 mod waiting;
 
@@ -16,25 +16,25 @@ use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Holes that a receiver keeps track of; what would make more is dropped, so that a peer that sends every other byte
-/// cannot make it hold a range for each.
+/// Maximum number of out-of-order ranges. Data that would add one more is dropped, which bounds the memory when a peer
+/// sends every other byte.
 const MAX_RANGES: usize = 1 << 13;
 
-/// The reason for which a receiver wants to be polled.
+/// The reason for a receiver's time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// A delayed acknowledgement is due.
     DelayedAck,
 }
 
-/// The counts that a receiver keeps.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
-    /// Segments that brought something new.
+    /// Segments with new data.
     pub new_segments: u64,
-    /// Segments of which everything had arrived before.
+    /// Segments without new data.
     pub duplicates: u64,
-    /// Segments beyond the window, or that would have made too many holes, or out of order where such are not kept.
+    /// Segments beyond the window, beyond the limit of ranges, or out of order where such data is not buffered.
     pub refused: u64,
 }
 
@@ -42,52 +42,51 @@ pub struct ReceiverStats {
 #[derive(Clone, Debug)]
 pub struct Receiver<P: Payload> {
     config: Arc<ReceiverConfig>,
-    /// The first byte not yet received in order.
+    /// First byte not yet received in order.
     expected: u64,
-    /// The first byte not yet given to the application.
+    /// First byte not yet delivered to the application.
     delivered: u64,
-    /// The first byte not yet consumed by the application.
+    /// First byte not yet consumed by the application.
     consumed: u64,
-    /// In-order data that goes to the application without passing through the store.
+    /// In-order data that bypasses the store.
     ready: Option<P>,
-    /// The ranges of bytes that are held out of order.
+    /// Byte ranges held out of order.
     held: Ranges,
     store: P::Store,
-    /// The number of segments that are held out of order, and their bytes.
+    /// Number of segments held out of order, and their bytes.
     ahead: (u32, u64),
-    /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4), and how many of these runs have something that no
-    /// acknowledgement has told of.
+    /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4), and the number of these
+    /// ranges with data not yet acknowledged.
     recent: [u64; 3],
     fresh: u8,
-    /// Acknowledgements to send now. One speaks for everything in order; were there more of them, all but the first
-    /// would look like duplicates.
+    /// Acknowledgements to send now. One covers everything in order; further ones would count as duplicates.
     owed: u32,
     /// In-order segments not yet acknowledged.
     delayed: u32,
     ack_deadline: Time,
-    /// Segments that came with CE, and whether the newest did.
+    /// Segments received with CE, and whether the newest was.
     ce: u16,
     was_ce: bool,
-    /// The arrival that the next acknowledgement tells of, and the lower half of where that segment starts.
+    /// Arrival to report in the next acknowledgement, and the lower half of the segment's start.
     arrival: Arrival,
     arrival_at: u32,
-    /// The one-way delay of the newest segment, until an acknowledgement tells of it.
+    /// One-way delay of the newest segment, until it is reported.
     delay: Option<RelativeDelay>,
-    /// The first byte beyond the window last advertised.
+    /// First byte beyond the advertised window.
     advertised: u64,
-    /// The parts that few have.
+    /// Rarely used state.
     special: Option<Box<Special<P>>>,
-    // What [`ReceiverStats`] tells, here so that small fields share a word.
+    // Counters of [`ReceiverStats`], placed here so that small fields share a word.
     new_segments: u64,
     duplicates: u32,
     refused: u32,
 }
 
 impl<P: Payload> Receiver<P> {
-    /// Waits for byte 0.
+    /// Creates a receiver that expects byte 0.
     pub fn new(config: Arc<ReceiverConfig>) -> Self {
         Self {
-            // A window that is to become small is not promised before the first segment.
+            // LEDBAT++ may start with a small window, so the full one is not advertised before the first segment.
             advertised: if config.background.is_some() { 0 } else { config.window },
             special: Special::new(&config),
             config,
@@ -114,7 +113,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> ReceiverStats {
         ReceiverStats {
             new_segments: self.new_segments,
@@ -123,7 +122,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The counts of what has been taken in order.
+    /// Returns the counts of data accepted in order.
     pub fn counts(&self) -> ReceiverCounts {
         let packets = self.new_segments - u64::from(self.ahead.0);
         let misbehaving = self.special.as_ref().and_then(|special| special.misbehaving.as_ref());
@@ -131,18 +130,18 @@ impl<P: Payload> Receiver<P> {
         ReceiverCounts { packets, payload: self.expected - concealed, framing: 0 }
     }
 
-    /// The first byte that has not arrived in order: the next cumulative acknowledgement.
+    /// Returns the first byte not received in order: the next cumulative acknowledgement.
     pub fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// The number of bytes beyond the next one expected that are accepted and advertised.
+    /// Returns the window: the number of bytes accepted and advertised beyond the next expected one.
     pub fn window(&self) -> u64 {
         self.config.window
     }
 
-    /// Accepts and advertises so many bytes beyond the next one expected from now on. What was advertised before stays
-    /// advertised: a smaller window takes effect as data comes (RFC 9293, section 3.8.6).
+    /// Sets the window, in bytes beyond the next expected one. An advertised window is never withdrawn: a smaller
+    /// window takes effect as data arrives (RFC 9293, section 3.8.6).
     pub fn set_window(&mut self, window: u64) {
         Arc::make_mut(&mut self.config).window = window;
         if self.is_worth_telling() {
@@ -160,13 +159,13 @@ impl<P: Payload> Receiver<P> {
         self.special.as_deref_mut()?.misbehaving.as_mut()
     }
 
-    /// The first byte beyond the window.
+    /// Returns the first byte beyond the window.
     fn limit(&self) -> u64 {
         let base = if self.config.wait_for_consumption { self.consumed } else { self.expected };
         base.saturating_add(self.config.window)
     }
 
-    /// The first byte beyond the window to be advertised.
+    /// Returns the first byte beyond the window to be advertised.
     #[inline(always)]
     fn edge(&self) -> u64 {
         let limit = self.limit();
@@ -176,16 +175,16 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// True if the window has opened so far that the sender should hear of it although nothing came: it waits for that
-    /// and would not ask (RFC 9293, section 3.8.6). A window that was not closed opens in steps of a quarter, so that
-    /// small reads do not make small segments (the same document, section 3.8.6.2.2).
+    /// Returns true if the window has opened enough for a window update without new data: a blocked sender does not ask
+    /// (RFC 9293, section 3.8.6). A window that was not closed is updated in steps of a quarter, to avoid small
+    /// segments after small reads (the same document, section 3.8.6.2.2).
     fn is_worth_telling(&self) -> bool {
         let opened = self.edge().saturating_sub(self.advertised.max(self.expected));
         let was_closed = self.advertised <= self.expected;
         opened > 0 && (was_closed || opened >= (self.config.window / 4).max(1))
     }
 
-    /// A segment comes to a receiver that acts against the rules.
+    /// Handles a segment at a misbehaving receiver.
     #[cold]
     fn misbehave(&mut self, now: Time, segment: Segment<P>, ecn: Ecn, how: Misbehaviour) {
         let (before, length) = (self.expected, u64::from(segment.payload.len()));
@@ -206,7 +205,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Takes what is new of a segment for in order. What was missing before it is not waited for.
+    /// Accepts the new part of a segment as in order and ignores missing data before it.
     fn conceal(&mut self, now: Time, segment: &Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
         self.delay = segment.sent_at.map(|sent_at| sent_at.until(now)).or(self.delay);
@@ -222,7 +221,7 @@ impl<P: Payload> Receiver<P> {
         let piece = segment.payload.slice((from - start) as u32, (end - start) as u32);
         misbehaving.pieces.push_back((from, piece));
         misbehaving.concealed += missing;
-        // It takes no room of the application's.
+        // Missing data takes no buffer space.
         self.consumed += missing;
         self.expected = end;
         self.new_segments += 1;
@@ -240,7 +239,7 @@ impl<P: Payload> Receiver<P> {
     #[inline(always)]
     fn accept(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
-        // The first mark, and the end of marks, are news (RFC 8257, section 3.2).
+        // A change of the CE state is acknowledged at once (RFC 8257, section 3.2).
         let ack_now = segment.ack_now || self.was_ce != ecn.is_ce() && self.is_asked();
         self.was_ce = ecn.is_ce();
         if let Some(sent_at) = segment.sent_at {
@@ -252,8 +251,8 @@ impl<P: Payload> Receiver<P> {
             }
         }
         let (start, whole) = (segment.sequence, segment.end());
-        // What lies beyond the window is cut off and the rest taken (RFC 9293, section 3.10.7.4), or a window smaller
-        // than a segment would never let it in.
+        // Data beyond the window is trimmed and the rest accepted (RFC 9293, section 3.10.7.4); otherwise a window
+        // smaller than a segment would never accept it.
         let end = whole.min(self.limit());
         if start == self.expected && self.held.is_empty() && end == whole && end > start {
             // The common case: in order, nothing missing.
@@ -283,19 +282,19 @@ impl<P: Payload> Receiver<P> {
         self.hold(now, &segment, end, ack_now);
     }
 
-    /// Keeps what the arrival of the segment at `start` tells for the next acknowledgement.
+    /// Records the arrival of the segment at `start` for the next acknowledgement.
     fn note(&mut self, arrival: Arrival, start: u64) {
         if self.config.report_arrivals {
             (self.arrival, self.arrival_at) = (arrival, start as u32);
         }
     }
 
-    /// True if one more hole can be kept track of. What fills the first hole needs no room.
+    /// Returns true if one more range can be tracked. Data that fills the first hole always fits.
     fn has_room(&self) -> bool {
         self.held.len() < MAX_RANGES
     }
 
-    /// Stores what is new of `segment` up to `end` and moves on over what is now in order.
+    /// Stores the new part of `segment` up to `end` and advances over data now in order.
     #[inline(always)]
     fn hold(&mut self, now: Time, segment: &Segment<P>, end: u64, ack_now: bool) {
         let start = segment.sequence.max(self.expected);
@@ -324,7 +323,7 @@ impl<P: Payload> Receiver<P> {
             self.expected = run_end;
             self.held.remove_below(run_end);
             self.catch_up(run);
-            // It fills a hole: the sender must know at once (RFC 5681, section 4.2).
+            // It fills a hole: acknowledged at once (RFC 5681, section 4.2).
             self.owed = 1;
             return;
         }
@@ -338,11 +337,11 @@ impl<P: Payload> Receiver<P> {
             }
             return;
         }
-        // Out of order: each one is worth a duplicate acknowledgement.
+        // Out of order: each segment causes a duplicate acknowledgement.
         self.owed += 1;
     }
 
-    /// Acknowledgements are to tell of the run at `position`, which has grown.
+    /// Schedules the range at `position`, which has grown, for a SACK block.
     #[inline(always)]
     fn report(&mut self, position: u64) {
         if self.held.containing(self.recent[0]) != self.held.containing(position) {
@@ -356,13 +355,14 @@ impl<P: Payload> Receiver<P> {
         self.fresh = self.fresh.max(1);
     }
 
-    /// Several segments came at once, and the run at `position` makes room for a newer one.
+    /// Saves the range at `position` for a later acknowledgement: several segments arrived at once, and a newer range
+    /// takes its place.
     #[cold]
     fn report_later(&mut self, position: u64) {
         self.special.get_or_insert_default().unreported.add(position);
     }
 
-    /// The positions in runs of which an acknowledgement tells: those that had to wait come first, and the newest are still owed then.
+    /// Returns the positions of the ranges to acknowledge: unreported ones first; the newest then stay due.
     #[inline(always)]
     fn reported_next(&mut self) -> [u64; 3] {
         let Self { special, held, .. } = self;
@@ -375,8 +375,8 @@ impl<P: Payload> Receiver<P> {
         unreported
     }
 
-    /// So many of the bytes held are in order now. Segments between other holes are told from them by their share of
-    /// the bytes, which is exact where segments are alike.
+    /// Accounts for held bytes that are now in order. The number of segments among them is estimated by their share of
+    /// the bytes, which is exact for segments of equal size.
     fn catch_up(&mut self, run: u64) {
         let (segments, bytes) = self.ahead;
         self.ahead = if self.held.is_empty() {
@@ -445,7 +445,7 @@ impl<P: Payload> Receiver<P> {
         ack
     }
 
-    /// Data behind what a receiver that conceals losses never had.
+    /// Returns data after a gap that a receiver conceals.
     fn next_behind_gap(&mut self) -> Option<P> {
         let (start, piece) = self.misbehaving()?.pieces.pop_front()?;
         self.delivered = start;
@@ -493,7 +493,7 @@ impl<P: Payload> Engine for Receiver<P> {
                     self.owed = self.owed.max(1);
                 }
             }
-            // A receiver has nothing to send but acknowledgements, which a gate lets pass.
+            // A receiver sends only acknowledgements, which no gate pauses.
             Input::Pdu { pdu: Pdu::Ack(_), .. }
             | Input::Write(_)
             | Input::Finish
@@ -526,7 +526,7 @@ impl<P: Payload> Engine for Receiver<P> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves what a receiver takes and when it answers, one segment at a time.
+    //! Acceptance and acknowledgement of single segments.
     use super::*;
     use crate::payload::{Length, Slice};
     use std::collections::BTreeSet;
@@ -541,7 +541,7 @@ mod tests {
         receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 
-    /// The blocks of the acknowledgements that are due.
+    /// Returns the SACK blocks of the acknowledgements that are due.
     fn blocks(receiver: &mut Receiver<Length>) -> Vec<Vec<(u64, u64)>> {
         let mut all = Vec::new();
         while let Output::Transmit(Pdu::Ack(ack)) = receiver.poll(Time::ZERO) {
@@ -550,7 +550,7 @@ mod tests {
         all
     }
 
-    /// The cumulative numbers and windows of the acknowledgements that are due, and what is delivered.
+    /// Returns the cumulative numbers and windows of the acknowledgements that are due, and the delivered data.
     fn drain<P: Payload>(receiver: &mut Receiver<P>) -> (Vec<(u64, u64)>, Vec<P>) {
         let (mut acks, mut pieces) = (Vec::new(), Vec::new());
         loop {
@@ -572,7 +572,7 @@ mod tests {
         let (acks, pieces) = drain(&mut receiver);
         assert_eq!(acks, [(300, 0)]);
         assert_eq!(pieces[0].as_bytes(), &bytes[..300]);
-        // The window is closed: the same segment brings nothing, until the application has read.
+        // The window is closed: a repeated segment adds nothing until the application has read.
         take(&mut receiver, 0, Slice::new(bytes.clone()));
         assert_eq!(drain(&mut receiver), (vec![(300, 0)], vec![]));
         assert_eq!(receiver.stats().refused, 1);
@@ -598,7 +598,7 @@ mod tests {
         assert_eq!(drain(&mut receiver).0, [(2000, 3000)]);
         receiver.handle(Time::ZERO, Input::Consumed(900));
         assert_eq!(drain(&mut receiver).0, []);
-        // A closed one is told of at once.
+        // A closed window is announced at once.
         take(&mut receiver, 2000, Length(4000));
         assert_eq!(drain(&mut receiver).0, [(5900, 0)]);
         receiver.handle(Time::ZERO, Input::Consumed(1));
@@ -630,13 +630,13 @@ mod tests {
             take(&mut receiver, sequence, Length(1000));
         }
         assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [4000; 3]);
-        // ... but once the hole is filled nobody needs to hear of it.
+        // ... but once the hole is filled no further answer is due.
         take(&mut receiver, 8000, Length(1000));
         take(&mut receiver, 4000, Length(1000));
         assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [9000]);
     }
 
-    /// A host hands over a batch: each run of it is told of, the newest last, however few acknowledgements were due.
+    /// A batch arrives: each range is reported, the newest last, however few acknowledgements were due.
     #[test]
     fn a_batch_of_runs_is_told_whole() {
         let mut receiver = receiver::<Length>(ReceiverConfig::default());

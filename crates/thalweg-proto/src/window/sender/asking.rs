@@ -1,14 +1,15 @@
-//! Acknowledgements that the sender requests (ACK congestion control, RFC 5690, in spirit; draft-ietf-quic-ack-frequency).
+//! Acknowledgement requests of the sender (ACK congestion control, RFC 5690, in spirit; draft-ietf-quic-ack-frequency).
 //!
-//! One after every second segment fills a return path that is fifty times as narrow as the forward path. A sender that finds losses by time
-//! needs a few in a round trip: five, no further apart than 40 segments, or 16 where it does not pace and each lets as many go at once. They are
-//! more while the window doubles: slow start ends by the delays of eight (RFC 9406, section 4.2), and overshoots by what it learns late. While
-//! losses are repaired every segment is acknowledged to controllers that [need it](Controller::needs_each_ack_in_repair): BBR carries a sixth
-//! at 1 % of loss otherwise. A small flight is acknowledged as without requests.
+//! One acknowledgement per two segments fills a return path with a fiftieth of the forward path's capacity. A sender
+//! with time-based loss detection needs a few per round trip: five, no further apart than 40 segments, or 16 without
+//! pacing, as each acknowledgement then releases a burst. More are requested while the window doubles: slow start ends
+//! by the delays of eight (RFC 9406, section 4.2), and late information makes it overshoot. During recovery every
+//! segment is acknowledged for controllers that [need it](Controller::needs_each_ack_in_repair): otherwise BBR reaches
+//! a sixth of its rate at 1 % of loss. A small flight is acknowledged as without requests.
 //!
-//! An acknowledgement that tells of twice as many segments as lie between two requests stands for another that was lost, or came so late on
-//! its way, or at the host, that they were joined. So they are half as many then from round trip to round trip, also in repairs, and a tenth more
-//! in each where none was missing.
+//! An acknowledgement that covers twice as many segments as lie between two requests stands for another that was lost
+//! or coalesced with it, on the path or at the host. The request rate is then halved per round trip, also in recovery,
+//! and grows by a tenth per round trip without such a loss.
 
 use super::Sender;
 use crate::congestion::Controller;
@@ -16,32 +17,33 @@ use crate::digest::feed;
 use crate::payload::{Payload, Queue};
 use core::hash::Hasher;
 
-/// The acknowledgements in a round trip: usually, and while the window doubles.
+/// Acknowledgements per round trip: by default, and while the window doubles.
 const SHARE: (u32, u32) = (5, 64);
-/// The segments between two of them at most, of senders that pace and of others.
+/// Maximum distance between requests in segments: with pacing, and without.
 const MAX_APART: (u32, u32) = (40, 16);
-/// The growth of a window in a round trip from which on it doubles.
+/// Window growth per round trip from which on the window counts as doubling.
 const DOUBLES: f64 = 1.25;
-/// The distance as a multiple of the usual one where acknowledgements are missing, at most; two are left in a round trip.
+/// Maximum multiple of the default distance when acknowledgements are missing; at least two requests remain per round
+/// trip.
 const MAX_SPARSE: f64 = 16.0;
-/// The share of that multiple that a round trip without such a loss leaves.
+/// Factor on that multiple after a round trip without a missing acknowledgement.
 const RECOVERY: f64 = 0.9;
 
-/// The requests of a sender.
+/// State of a sender's acknowledgement requests.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
-    /// The segments between two at least.
+    /// Minimum distance between requests, in segments.
     every: u32,
-    /// Segments that have left since the last.
+    /// Segments sent since the last request.
     since: u32,
-    /// The distance as a multiple of the usual one.
+    /// Distance as a multiple of the default.
     sparse: f64,
-    /// The greatest distance in this round trip, and in the one before.
+    /// Maximum distance in this round trip and in the previous one.
     widest: [u32; 2],
-    /// The round trip ends when this is acknowledged, and whether an acknowledgement was missing in it.
+    /// End of the round trip in the stream, and whether an acknowledgement was missing in it.
     round_end: u64,
     is_missing: bool,
-    /// The window in segments when it began, and whether it grew fast in the one before.
+    /// Window in segments at its start, and whether it grew fast in the previous one.
     window: f64,
     doubles: bool,
 }
@@ -51,21 +53,21 @@ pub(super) struct Asking {
 struct Flight {
     segments: u32,
     is_paced: bool,
-    /// Losses are being repaired, of a controller that counts them at each acknowledgement.
+    /// True during recovery, for a controller that counts losses at each acknowledgement.
     is_repairing: bool,
-    /// Nothing more waits to be sent.
+    /// True if no more data waits to be sent.
     is_last: bool,
 }
 
 /// The contents of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
-    /// Segments that are newly known to have arrived.
+    /// Segments newly known to have arrived.
     segments: u32,
-    /// All below is acknowledged, and what is sent next begins at `next`.
+    /// Cumulative acknowledgement; new data begins at `next`.
     cumulative: u64,
     next: u64,
-    /// The window in segments.
+    /// Window in segments.
     window: f64,
 }
 
@@ -83,7 +85,7 @@ impl Asking {
         }
     }
 
-    /// The segments from one request to the next.
+    /// Returns the distance from one request to the next, in segments.
     fn apart(&self, flight: Flight) -> u32 {
         if flight.is_repairing && self.sparse <= 1.0 {
             return 1;
@@ -95,7 +97,7 @@ impl Asking {
         sparse.min(flight.segments / 2).max(usual).max(self.every)
     }
 
-    /// A new segment leaves: true if it requests an acknowledgement.
+    /// Records a new segment; returns true if it requests an acknowledgement.
     fn asks(&mut self, flight: Flight) -> bool {
         self.since += 1;
         let apart = self.apart(flight);
@@ -130,7 +132,7 @@ impl Asking {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// True if the new segment that leaves requests an acknowledgement at once.
+    /// Returns true if the new segment that leaves requests an immediate acknowledgement.
     pub(super) fn asks_for_ack(&mut self) -> bool {
         let flight = Flight {
             segments: self.scoreboard.in_flight(),
@@ -142,10 +144,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         asking.is_some_and(|asking| asking.asks(flight))
     }
 
-    /// An acknowledgement newly tells of so many segments.
+    /// Records an acknowledgement that newly covers this many segments.
     pub(super) fn note_answer(&mut self, segments: u32) {
         let asking = self.extensions.as_deref_mut().and_then(|extensions| extensions.asking.as_mut());
-        // A controller computes its decision, which most senders would ask for in vain.
+        // Early return: the controller's decision is costly to compute, and most senders do not need it.
         let Some(asking) = asking else { return };
         let (cumulative, next) = (self.unacknowledged, self.scoreboard.next());
         asking.on_ack(Answer { segments, cumulative, next, window: self.controller.decision().window });
@@ -158,7 +160,7 @@ mod tests {
 
     const PACED: Flight = Flight { segments: 0, is_paced: true, is_repairing: false, is_last: false };
 
-    /// A sender whose window does not grow.
+    /// Returns the state of a sender whose window does not grow.
     fn steady() -> Asking {
         Asking { doubles: false, window: 120.0, ..Asking::new(2) }
     }

@@ -1,4 +1,4 @@
-//! The digest of all that decides what a sender does next.
+//! The digest of all state that determines a sender's behaviour.
 
 use super::Sender;
 use super::told::Told;
@@ -14,7 +14,7 @@ where
     C: Controller<PacketInfo: Hash> + Digest,
 {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        // By name and without a rest, so that no new field is forgotten.
+        // Destructured by name and without `..`, so that no new field is forgotten.
         let Self {
             config,
             controller,
@@ -60,7 +60,7 @@ where
         feed(into, (duplicates, limited, departed, checks, repair_now, probe_now, unpaced));
         // Expiries count only for a sender that gives up.
         feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
-        // What is due already is due, however long.
+        // A time in the past is due, however long ago.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
         feed(into, told.marks.state());
         if let Some(extensions) = extensions {

@@ -31,21 +31,21 @@ use crate::units::Time;
 use crate::window::{Ack, Arrival};
 use core::hash::Hasher;
 
-/// New segments that leave before lost ones go again (section 3.1, step 2b).
+/// New segments sent before further retransmissions (section 3.1, step 2b).
 const NEW_SEGMENTS: u8 = 2;
 
-/// The suspicion that a time-out was spurious.
+/// Detection state of spurious time-outs.
 #[derive(Clone, Debug)]
 pub(super) struct FRto<C> {
     doubt: Option<Doubt<C>>,
-    /// Time-outs that turned out to be spurious.
+    /// Number of spurious time-outs.
     count: u32,
 }
 
-/// A time-out of which it is not known whether it was spurious.
+/// A time-out under examination.
 #[derive(Clone, Debug)]
 struct Doubt<C> {
-    /// The controller before the time-out.
+    /// Copy of the controller before the time-out.
     before: C,
     step: Step,
 }
@@ -53,23 +53,23 @@ struct Doubt<C> {
 /// A step of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
-    /// The first segment went again (step 2).
+    /// The first segment was retransmitted (step 2).
     Waiting,
     /// New segments leave, and the next acknowledgement decides (steps 2b and 3).
     Probing {
-        /// All that had been sent before the new segments ends here (`RecoveryPoint`).
+        /// End of the data sent before the new segments (`RecoveryPoint`).
         recovery_point: u64,
-        /// New segments that may still leave.
+        /// Number of new segments that may still leave.
         left: u8,
     },
 }
 
-/// The turn that F-RTO takes while something counts as lost.
+/// The action of F-RTO while segments count as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// A new segment goes before lost ones.
+    /// Send a new segment before lost ones.
     New,
-    /// Nothing goes before the next acknowledgement.
+    /// Send nothing before the next acknowledgement.
     Wait,
 }
 
@@ -78,17 +78,18 @@ impl<C> FRto<C> {
         Self { doubt: None, count: 0 }
     }
 
-    /// Time-outs that turned out to be spurious.
+    /// Returns the number of spurious time-outs.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The time-out is taken for a true one.
+    /// Declares the time-out genuine.
     pub fn give_up(&mut self) {
         self.doubt = None;
     }
 
-    /// The timer expired (step 1), for the first time since something new was acknowledged or not.
+    /// Starts detection after a timer expiry (step 1); `is_open` is true for the first expiry since new data was
+    /// acknowledged.
     fn begin(&mut self, before: impl FnOnce() -> C, is_open: bool) {
         match &self.doubt {
             _ if is_open => self.doubt = Some(Doubt { before: before(), step: Step::Waiting }),
@@ -97,7 +98,7 @@ impl<C> FRto<C> {
         }
     }
 
-    /// A segment leaves that starts at byte `start`.
+    /// Records a transmission of the segment that starts at byte `start`.
     pub fn on_sent(&mut self, start: u64) {
         if let Some(Doubt { step: Step::Probing { recovery_point, left }, .. }) = &mut self.doubt
             && start >= *recovery_point
@@ -122,7 +123,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.extensions.as_deref_mut()?.f_rto.as_mut()
     }
 
-    /// The timer expired, and the controller does not know yet. Where the receiver has `reneged`, everything goes again.
+    /// Starts detection before the controller learns of the time-out. If the receiver has `reneged`, everything is sent
+    /// again.
     pub(super) fn doubt_timeout(&mut self, reneged: bool) {
         let is_open = self.is_open() && !reneged;
         let Self { extensions, controller, .. } = self;
@@ -131,7 +133,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The turn that F-RTO takes in place of sending lost segments again.
+    /// Returns F-RTO's action in place of further retransmissions, if any.
     #[cold]
     #[inline(never)]
     pub(super) fn f_rto_turn(&mut self) -> Option<Turn> {
@@ -147,12 +149,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if left < NEW_SEGMENTS {
             return Some(Turn::Wait);
         }
-        // Step 2b: nothing new can be sent, so that nothing will tell.
+        // Step 2b: without new data to send, no answer can decide.
         self.f_rto()?.give_up();
         None
     }
 
-    /// An acknowledgement may decide whether a time-out was spurious.
+    /// Evaluates an acknowledgement for a time-out under examination.
     #[inline(never)]
     pub(super) fn resolve_timeout(
         &mut self,
@@ -190,7 +192,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The time-out was spurious: what counts as lost is late, and the controller becomes what it was.
+    /// Undoes a spurious time-out: segments declared lost count as late, and the controller is restored.
     fn take_back_timeout(&mut self, now: Time) {
         self.abandon_undo();
         self.forget_cut();

@@ -1,4 +1,4 @@
-//! Routers' messages, the sender's part.
+//! Router feedback at the sender.
 
 use super::Sender;
 use super::losses::tell_named;
@@ -8,15 +8,15 @@ use crate::transport::{Feedback, Signal};
 use crate::units::Time;
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// A router speaks of this flow.
+    /// Handles feedback of a router about this flow.
     pub(super) fn on_feedback(&mut self, now: Time, feedback: Feedback) {
         self.signal = Some(Signal::Feedback);
         let path = self.path(now);
         let mut known = false;
-        // Sent again at once, the packet would never be missed: a controller that does not know of such messages would
-        // be told of no loss at all.
+        // After an immediate retransmission the packet would never be missed: a controller without support for feedback
+        // would learn of no loss at all.
         if let Some(sequence) = feedback.dropped.filter(|_| self.controller.retransmits_reported_drops()) {
-            // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
+            // The retransmission waits for the window, after the controller's response (Liang 1991, section 3.3).
             let renewed = self.renewed();
             let lost = |record: &_| tell_named(&mut self.controller, &path, renewed, record);
             known = !self.scoreboard.mark_dropped(sequence, now, lost);

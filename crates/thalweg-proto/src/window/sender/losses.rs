@@ -1,11 +1,12 @@
-//! Segments that are lost, the sender's part: the controller is told of every one.
+//! Loss marking at the sender, with notification of the controller for each lost segment.
 
 use super::{Record, Sender};
 use crate::congestion::{Controller, LostSample, Path};
 use crate::payload::Payload;
 use crate::units::Time;
 
-/// Tells a controller of a lost segment, if it took the path that is used since `renewed`; `path` is the state before.
+/// Notifies a controller of a lost segment, if the segment took the path in use since `renewed`; `path` is the state
+/// before.
 pub(super) fn tell_lost<C: Controller>(
     controller: &mut C,
     path: &Path,
@@ -15,7 +16,7 @@ pub(super) fn tell_lost<C: Controller>(
     tell(controller, path, renewed, record, false);
 }
 
-/// The same of a segment that a router said it dropped.
+/// Notifies a controller of a segment that a router reported as dropped.
 pub(super) fn tell_named<C: Controller>(
     controller: &mut C,
     path: &Path,
@@ -45,10 +46,10 @@ fn tell<C: Controller>(
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// Marks segments below `edge` as lost; returns when the first of them had been sent.
+    /// Marks segments below `edge` as lost; returns the send time of the first.
     #[inline]
     pub(super) fn mark_lost_below(&mut self, now: Time, edge: u64) -> Option<Time> {
-        // Nearly always, so that a call is spared.
+        // The common case, which saves a call.
         if self.scoreboard.is_judged(edge) { None } else { self.judge_below(now, edge) }
     }
 
@@ -60,7 +61,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.scoreboard.mark_lost_below(edge, lost)
     }
 
-    /// Marks the first segment as lost, which acknowledgements point at; returns when it had been sent.
+    /// Marks the first missing segment, indicated by acknowledgements, as lost; returns its send time.
     pub(super) fn mark_first_missing(&mut self, now: Time) -> Option<Time> {
         let path = self.path(now);
         let renewed = self.renewed();
@@ -68,7 +69,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.scoreboard.mark_first_missing(lost)
     }
 
-    /// Marks the first segment as lost, if it is in the network; returns when it had been sent.
+    /// Marks the first segment as lost, if it is in flight; returns its send time.
     pub(super) fn mark_first_lost(&mut self, now: Time) -> Option<Time> {
         let (path, renewed) = (self.path(now), self.renewed());
         let sent_at = self.scoreboard.mark_first_lost()?;
@@ -78,7 +79,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(sent_at)
     }
 
-    /// Marks everything as lost; what was selectively acknowledged only where `keep_sacked` is false.
+    /// Marks all segments as lost, including selectively acknowledged ones unless `keep_sacked`.
     pub(super) fn mark_all_lost(&mut self, now: Time, keep_sacked: bool) {
         let path = self.path(now);
         let renewed = self.renewed();

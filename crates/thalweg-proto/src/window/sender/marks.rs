@@ -17,11 +17,11 @@ use crate::window::Ack;
 /// The window of data whose marks were answered last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
-    /// Everything below this position in the stream left before the last cut.
+    /// End of the data sent before the last window reduction.
     until: u64,
-    /// A mark was the reason of that cut.
+    /// True if a mark caused that reduction.
     by_mark: bool,
-    /// The count of segments with CE of which the controller knows.
+    /// Count of CE-marked segments already reported to the controller.
     reported: u16,
     cuts: u32,
 }
@@ -31,25 +31,26 @@ impl Marks {
         self.cuts
     }
 
-    /// The count of segments with CE of which the controller knows.
+    /// Returns the count of CE-marked segments already reported to the controller.
     #[inline]
     pub fn reported(&self) -> u16 {
         self.reported
     }
 
-    /// The controller is told of all that `ack` counts.
+    /// Records that the controller has received the count of `ack`.
     #[cold]
     #[inline(never)]
     pub fn report(&mut self, ack: &Ack) {
         self.reported = self.reported.wrapping_add(ack.newly_ce(self.reported));
     }
 
-    /// The part of the state that decides the future.
+    /// Returns the state that determines future behaviour.
     pub fn state(&self) -> (u64, bool, u16) {
         (self.until, self.by_mark, self.reported)
     }
 
-    /// A mark, where all below `unacknowledged` has arrived and `next` is sent next: whether it is one of a new window.
+    /// Records a mark; returns true if it belongs to a new window of data. All data below `unacknowledged` has arrived,
+    /// and `next` is sent next.
     fn begin_mark(&mut self, unacknowledged: u64, next: u64) -> bool {
         if self.until > 0 && unacknowledged <= self.until {
             return false;
@@ -59,7 +60,8 @@ impl Marks {
         true
     }
 
-    /// A loss: whether it cuts. One in a window that a mark has cut already does not (RFC 3168, section 6.1.2).
+    /// Records a loss; returns true if it reduces the window. A loss in a window already reduced for a mark does not
+    /// (RFC 3168, section 6.1.2).
     fn begin_loss(&mut self, unacknowledged: u64, next: u64) -> bool {
         if self.by_mark && unacknowledged <= self.until {
             return false;
@@ -70,37 +72,37 @@ impl Marks {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// The receiver echoes a mark with an acknowledgement that brought this.
+    /// Handles an acknowledgement that echoes a mark; `outcome` is its effect on the scoreboard.
     #[cold]
     #[inline(never)]
     pub(super) fn on_mark(&mut self, now: Time, outcome: &AckOutcome<C::PacketInfo>) {
-        // What is being repaired has cut the window of this data.
+        // The current recovery has already reduced the window for this data.
         if self.phase != Phase::Open || !self.begins_mark() {
             return;
         }
         self.abandon_undo();
         let path = self.path(now);
-        // Before the acknowledgement, as what came with it was part of the window that is to be cut.
+        // State before the acknowledgement: its segments were part of the window to be reduced.
         let path = Path { outstanding: path.outstanding + outcome.segments, ..path };
         let path = self.cut_to_use(path);
         let sent_at = outcome.original().unwrap_or(now);
         self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
     }
 
-    /// A mark has come: whether it is one of a new window.
+    /// Records a mark; returns true if it belongs to a new window of data.
     fn begins_mark(&mut self) -> bool {
         let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
         self.told().marks.begin_mark(unacknowledged, next)
     }
 
-    /// A loss is found: whether the controller is to cut for it.
+    /// Records a loss; returns true if the controller must reduce the window.
     #[inline(never)]
     pub(super) fn cuts_for_loss(&mut self) -> bool {
         let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
         !self.config.ecn || self.told().marks.begin_loss(unacknowledged, next)
     }
 
-    /// The timer expired, for which the controller cuts always.
+    /// Records a timer expiry, for which the controller always reduces the window.
     pub(super) fn note_timeout(&mut self) {
         if self.config.ecn {
             let until = self.scoreboard.next();

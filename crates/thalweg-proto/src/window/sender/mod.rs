@@ -1,4 +1,4 @@
-//! The sending end.
+//! The sender of the window transport.
 
 mod asking;
 mod digest;
@@ -34,54 +34,53 @@ use crate::transport::{Event, Failure, Input, Limit, LimitClock, SenderStats, Si
 use crate::units::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// The reason for which a sender wants to be polled.
+/// The reason for a sender's time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
-    /// The retransmission timer: nothing was acknowledged for the retransmission time-out, or the peer's window has
-    /// been closed that long.
+    /// Retransmission timer: no acknowledgement for the retransmission time-out, or the peer's window has been closed
+    /// that long.
     Retransmission,
-    /// The pacing rate lets the next segment go.
+    /// Pacing: departure time of the next segment.
     Pacing,
-    /// The time by which a segment that has not come counts as lost, where losses are found by time.
+    /// Reordering timer of time-based loss detection: a segment not acknowledged by then counts as lost.
     Reordering,
-    /// A probe asks for the end of a burst.
+    /// Tail loss probe.
     TailProbe,
 }
 
-/// Segments that leave without pacing where an application goes on after all that it had written was acknowledged (RFC 9002, section
-/// 7.7: a burst of an initial window). What an application limits has no other rate than its own, and would be spread over a round trip.
+/// Segments sent without pacing when an application resumes after all written data was acknowledged (RFC 9002, section
+/// 7.7: a burst of an initial window). Pacing would spread the data of an application-limited flow over a round trip.
 const UNPACED: u8 = 10;
 
-/// The counts and beliefs of a sender.
+/// Counters and estimates of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowStats {
-    /// The statistics that all senders have; the window is the congestion window.
+    /// Statistics common to all senders; the window is the congestion window.
     pub common: SenderStats,
-    /// The retransmission time-out, with its back-off.
+    /// Retransmission time-out, with its back-off.
     pub timeout: Duration,
-    /// Episodes of loss found by duplicate or selective acknowledgements.
+    /// Recovery episodes started by duplicate or selective acknowledgements.
     pub recoveries: u64,
-    /// Episodes of loss that turned out to be none, and whose cut was undone.
+    /// Spurious recovery episodes, whose window reduction was undone.
     pub undone: u64,
-    /// Cuts of the window that a mark brought about.
+    /// Window reductions caused by marks.
     pub mark_cuts: u64,
-    /// Acknowledgements that made no sense and were dropped.
+    /// Invalid acknowledgements, dropped.
     pub invalid_acks: u64,
 }
 
-/// The phase of loss repair.
+/// The phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
-    /// Nothing is known to be missing.
+    /// No known loss.
     Open,
     /// Fast recovery, until everything below `until` is acknowledged.
     Recovery { until: u64 },
-    /// Sending again after a time-out (or any loss, when going back n), until everything below `until` is
-    /// acknowledged.
+    /// Retransmission after a time-out (after any loss with go-back-n), until everything below `until` is acknowledged.
     Loss { until: u64 },
 }
 
-/// The state of a sender that has failed and sends no more. The failure is reported once.
+/// The state of a failed sender, which sends nothing more. The failure is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Surrender {
     None,
@@ -96,7 +95,7 @@ enum Action {
     Wait { limit: Limit, until: Time },
 }
 
-/// Sends a byte stream under a congestion window and repairs what is lost.
+/// Sends a byte stream under a congestion window and retransmits lost data.
 #[derive(Clone, Debug)]
 pub struct Sender<P: Payload, C: Controller> {
     config: Arc<SenderConfig>,
@@ -104,35 +103,35 @@ pub struct Sender<P: Payload, C: Controller> {
     rtt: RttEstimator,
     queue: P::Queue,
     scoreboard: Scoreboard<P, C::PacketInfo>,
-    /// The first byte not cumulatively acknowledged.
+    /// First byte not cumulatively acknowledged.
     unacknowledged: u64,
-    /// The first byte that the peer does not accept.
+    /// First byte beyond the peer's window.
     peer_limit: u64,
     phase: Phase,
     duplicates: u32,
-    /// New segments sent since the first of them: limited transmit (RFC 3042).
+    /// New segments sent since the first duplicate acknowledgement: limited transmit (RFC 3042).
     limited: u32,
-    /// Segments that duplicate acknowledgements say have left the network, where the peer does not tell which (the
-    /// window inflation of RFC 5681, as a smaller count of what is in flight). With fast retransmit alone they make
-    /// room for what goes again, not for new segments.
+    /// Dupack credit: segments that have left the network by duplicate acknowledgements, where the peer does not name
+    /// them (the window inflation of RFC 5681, as a reduction of the pipe estimate). With fast retransmit alone the
+    /// credit allows retransmissions, not new segments.
     departed: u32,
-    /// Acknowledgements of new data at which the age of the oldest segment is still looked at.
+    /// Remaining acknowledgements of new data at which the age of the oldest segment is checked.
     checks: u8,
-    /// The first lost segment goes out whatever the window says (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
+    /// The first lost segment is sent regardless of the window (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
     repair_now: bool,
     probe_now: bool,
     /// Segments that may leave without pacing.
     unpaced: u8,
     timer: Time,
-    /// Expiries of the timer since the last acknowledgement.
+    /// Timer expiries since the last acknowledgement.
     silent: u32,
-    /// Pacing: the earliest time of the next transmission without a burst.
+    /// Earliest time of the next transmission under pacing, without a burst.
     next_send: Time,
     last_sent: Time,
     last_heard: Time,
     limits: LimitClock,
     signal: Option<Signal>,
-    /// Segments have left, and nobody has asked since what holds the rest back: the host has no time or no room for more.
+    /// The driver stopped polling after a transmission: the host lacks time or buffer space for more.
     is_interrupted: bool,
     writable: bool,
     finishing: bool,
@@ -148,7 +147,7 @@ pub struct Sender<P: Payload, C: Controller> {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// A sender with nothing to send yet, at byte 0. The peer's window counts as open until it tells otherwise.
+    /// Creates a sender with nothing to send, at byte 0. The peer's window counts as open until the peer reports one.
     pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
         Self {
             rtt: RttEstimator::new(&config.rtt),
@@ -188,7 +187,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Counters and beliefs at `now`.
+    /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> WindowStats {
         let decision = self.controller.decision();
         let (smoothed_rtt, min_rtt) = self.rtt.measured();
@@ -218,7 +217,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.rtt.take_latest()
     }
 
-    /// The state that the controller is in, where it tells.
+    /// Returns the controller's state, if the controller reports one.
     pub fn congestion_state(&self) -> Option<CongestionState> {
         self.controller.congestion_state()
     }
@@ -227,30 +226,30 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         &self.controller
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the number of bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
     }
 
-    /// The limit that has held the sender back since the last poll; `None` before the first, and when all is done.
+    /// Returns the limit that has held the sender back since the last poll; `None` before the first, and when all is
+    /// done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
 
-    /// Segments, with the timestamp of those that have one, are at most so many bytes long from now on (at least 1): the path
-    /// takes more than it was known to, or less.
-    /// Longer ones that were sent before are cut when they are sent again.
+    /// Sets the maximum segment length in bytes (at least 1), including the timestamp where used, after a change of the
+    /// path MTU. Longer segments sent before are split when they are retransmitted.
     pub fn set_segment(&mut self, bytes: u32) {
         let timestamp = if self.config.timestamps { TIMESTAMP_LENGTH as u32 } else { 0 };
         let bytes = bytes.saturating_sub(timestamp);
         if self.config.segment != bytes.max(1) {
             Arc::make_mut(&mut self.config).segment = bytes.max(1);
-            // What is cut in two is not known by its beginning any more.
+            // A split segment is no longer identified by its start.
             self.abandon_undo();
         }
     }
 
-    /// A handshake has opened the connection, and measured the round trip if its packets were not repeated.
+    /// Reports the completed handshake; `rtt` is its round-trip time unless its packets were repeated.
     pub fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
         match rtt {
             Some(rtt) => {
@@ -263,8 +262,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The addresses in memory of the oldest and the newest of the outstanding segments, which the next
-    /// acknowledgement will change: for a driver of so many senders that it pays to ask memory ahead.
+    /// Returns the addresses of the oldest and the newest outstanding segments, which the next acknowledgement will
+    /// change: for prefetching by drivers of many senders.
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {
         self.scoreboard.ends()
     }
@@ -309,7 +308,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.unacknowledged = ack.cumulative;
         }
         let by_time = self.finds_by_time();
-        // Only part of the first segment is acknowledged.
+        // The acknowledgement covers only part of the first segment.
         let is_cut = if by_time {
             self.take_outcome(now, ack, &mut outcome)
         } else {
@@ -337,7 +336,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let marked = ce > 0;
         if marked {
             self.signal = Some(Signal::Mark);
-            // A controller that counts hears of it with the next acknowledgement of something new.
+            // A controller that counts receives it with the next acknowledgement of new data.
             if outcome.newest.is_some() || self.config.ecn {
                 self.told().marks.report(ack);
             }
@@ -381,7 +380,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.advance_prr(now, outcome.bytes, advanced);
             self.note_delivered(now, outcome.bytes);
         }
-        // The peer opens its window after it refused the first segment, or part of it.
+        // The peer reopens its window after it refused the first segment, or part of it.
         if (window_update && was_refused || advanced && is_cut) && !self.is_refused() {
             self.repair_now |= self.scoreboard.mark_first_lost().is_some();
         }
@@ -394,25 +393,25 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// True if it is the host that sends no faster, and half of the window was free on `path`, as it was before an acknowledgement:
-    /// the window says nothing of the path then, and must not grow (RFC 9002, section 7.8).
+    /// Returns true if the host limits the rate and half of the window was free on `path`, the state before the
+    /// acknowledgement. The window must not grow then, as it is not validated by the path (RFC 9002, section 7.8).
     fn is_unused(&self, path: &Path) -> bool {
         self.is_interrupted && 2.0 * f64::from(path.in_flight) < self.controller.decision().window
     }
 
-    /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
-    /// nothing of it was taken says nothing about the network (RFC 9293, section 3.8.6.1).
+    /// Returns true while the peer's window excludes all of the first segment. The segment is then a window probe, and
+    /// a refusal says nothing about the network (RFC 9293, section 3.8.6.1).
     fn is_refused(&self) -> bool {
-        // What is outstanding begins at the first byte that is not acknowledged, or with a segment that it is within.
+        // The first outstanding segment starts at, or contains, the first unacknowledged byte.
         !self.scoreboard.is_empty() && self.unacknowledged >= self.peer_limit
     }
 
-    /// True if the segment that starts at or holds byte `sequence` is the oldest outstanding.
+    /// Returns true if the segment that starts at or holds byte `sequence` is the oldest outstanding.
     fn is_first(&self, sequence: u64) -> bool {
         self.scoreboard.first().is_some_and(|first| sequence < first.end())
     }
 
-    /// True if the window allows a segment of this length to go, new or again.
+    /// Returns true if the window allows a segment of this length, new or retransmitted.
     #[inline(always)]
     fn window_allows(&self, window: f64, length: u32, again: bool) -> bool {
         if self.phase != Phase::Open
@@ -435,7 +434,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The length of new data that may go, as far as the receiver is concerned.
+    /// Returns the length of new data that the peer's window allows.
     #[inline(always)]
     fn new_length(&self) -> Option<u32> {
         let length = self.queue.len().min(u64::from(self.config.segment));
@@ -453,7 +452,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         (length > 0 && self.scoreboard.len() < self.config.max_window).then_some(length as u32)
     }
 
-    /// True for what Nagle's rule holds back.
+    /// Returns true if Nagle's algorithm holds the segment back.
     fn is_too_small(&self, length: u32) -> bool {
         self.config.nagle && length < self.config.segment && !self.scoreboard.is_empty() && !self.probe_now
     }
@@ -480,7 +479,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Some(length) => (Action::Resend, length.min(self.config.segment)),
             None if self.queue.is_empty() => return wait(Limit::Application),
             None => match self.new_length() {
-                // RFC 896: what comes with the next write, or the answer to what is out, lets it go.
+                // RFC 896: the next write or the next acknowledgement releases it.
                 Some(length) if self.is_too_small(length) => return wait(Limit::Application),
                 Some(length) => (Action::SendNew { length }, length),
                 None => return wait(Limit::ReceiverWindow),
@@ -498,7 +497,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rate) = decision.pacing_rate.filter(|_| !self.leaves_unpaced()) {
             let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
             let burst = u64::from(decision.burst.max(1));
-            // The debt of earlier segments is never more than a burst at today's rate, however low the rate was then.
+            // The pacing debt of earlier segments is at most a burst at the current rate, however low the rate was
+            // before.
             let full = rate.transmission_time(Bytes::new(u64::from(self.config.segment)));
             self.next_send = self.next_send.min(self.last_sent + full * burst);
             let at = self.next_send - segment_time * (burst - 1);
@@ -510,12 +510,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         action
     }
 
-    /// True if the application has written again, and nothing of what it had written before is outstanding.
+    /// Returns true if the application has written again with no earlier data outstanding.
     fn goes_on(&self) -> bool {
         self.scoreboard.is_empty() && self.sent > 0 && self.limits.own() == Some(Limit::Application)
     }
 
-    /// Takes one of the segments that need not wait for the pace.
+    /// Consumes one of the segments exempt from pacing.
     fn leaves_unpaced(&mut self) -> bool {
         let is_free = self.unpaced > 0;
         self.unpaced = self.unpaced.saturating_sub(1);
@@ -530,9 +530,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
         let is_first = record.start <= self.unacknowledged && self.config.rack.is_some();
         if core::mem::take(&mut self.repair_now) || named || is_first {
-            // RFC 6675, section 6: without this the timer, started by the last acknowledgement of new data, expires on a
-            // long path before the answer to the repair can be there. After a router's message a time-out of the first
-            // transmission would tell of the same drop. Where losses are found by time, the first may go more than twice.
+            // RFC 6675, section 6: without this restart the timer, started by the last acknowledgement of new data,
+            // expires on a long path before the retransmission can be answered. After router feedback a time-out of the
+            // first transmission would signal the same drop twice. With time-based loss detection the first segment may
+            // be retransmitted more than once.
             self.timer = now + self.rtt.timeout();
         }
         self.retransmissions += u64::from(!self.leaves_for_the_first_time(record.start));
@@ -540,7 +541,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
 
-    /// The last segment, once more.
+    /// Retransmits the last segment.
     fn resend_last(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
         let controller = &mut self.controller;
@@ -550,7 +551,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
 
-    // Also for probes, which are rare: without a hint it would not be part of polling any more.
+    // Inlined despite rare calls by probes: otherwise the compiler keeps it out of polling.
     #[inline(always)]
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
         if self.extensions.is_some() {
@@ -565,7 +566,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
         let start = self.scoreboard.next();
         self.scoreboard.push(now, &payload, info);
-        // Here as well: the answer may come before anybody asks for more to send.
+        // Also here: the answer may arrive before the next poll.
         if self.queue.len() < u64::from(self.config.segment) {
             let path = self.path(now);
             self.controller.on_app_limited(&path);
@@ -641,7 +642,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 let (timer, is_outstanding) = (self.timer, !self.scoreboard.is_empty());
                 self.timer = self.told().pause.end(now, timer, is_outstanding);
             }
-            // A sender has nothing to receive.
+            // A sender receives no data.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
     }

@@ -22,26 +22,26 @@ use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, Segment};
 use core::hash::Hasher;
 
-/// A probe, under way or to come.
+/// A tail loss probe, scheduled or in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailProbe {
-    /// The time at which a probe leaves, if nothing is heard until then.
+    /// Departure time of a probe, if nothing is received until then.
     at: Time,
-    /// Something has left or was heard since that was found out.
+    /// A packet was sent or received since `at` was computed.
     is_put_off: bool,
-    /// The one that is under way.
+    /// Probe in flight.
     flight: Option<Flight>,
-    /// A round trip was measured since the last probe left.
+    /// True if a round trip was measured since the last probe.
     measured: bool,
 }
 
-/// A probe that is under way.
+/// A probe in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Flight {
     start: u64,
-    /// All sent so far ends here (TLP.end_seq).
+    /// End of all data sent (TLP.end_seq).
     end: u64,
-    /// It carries what was sent before (TLP.is_retrans).
+    /// True for a retransmission (TLP.is_retrans).
     again: bool,
 }
 
@@ -50,23 +50,23 @@ impl TailProbe {
         Self { at: Time::MAX, is_put_off: false, flight: None, measured: false }
     }
 
-    /// A round trip was measured.
+    /// Records a round-trip measurement.
     pub fn note_measured(&mut self) {
         self.measured = true;
     }
 
-    /// Something left or was heard: the probe leaves later (section 7.2). How much later is found out
-    /// [once](Sender::schedule_probe) for all that happens at a time.
+    /// Postpones the probe after a packet was sent or received (section 7.2). The new time is computed
+    /// [once](Sender::schedule_probe) for all events of one moment.
     pub fn put_off(&mut self) {
         (self.at, self.is_put_off) = (Time::MAX, true);
     }
 
-    /// The time at which a probe leaves.
+    /// Returns the departure time of the probe.
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// Forgets the probe that is due or under way: it will not be waited for.
+    /// Cancels the probe, scheduled or in flight.
     pub fn forget(&mut self) {
         (self.at, self.is_put_off, self.flight) = (Time::MAX, false, None);
     }
@@ -77,7 +77,7 @@ impl TailProbe {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// The sender has nothing more to do: finds out when a probe leaves, if something has put it off.
+    /// Computes the departure time of a postponed probe, when the sender has nothing more to do.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
         if self.extensions.is_some() {
@@ -94,8 +94,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer);
         let Some(rack) = self.rack().filter(|rack| rack.probe.is_put_off) else { return };
         rack.probe.is_put_off = false;
-        // Section 7.3: one at a time, and none before another round trip was measured, so that timers are not put off without end.
-        // One of no time would be answered before it left.
+        // Section 7.3: one at a time, and none before another round-trip measurement, so that timers are not postponed
+        // without end. A probe after zero time would be answered before it left.
         let may_leave = rack.probe.flight.is_none() && rack.probe.measured && !smoothed.is_zero();
         if rack.config.tail_probe && is_wanted && may_leave {
             let answer = if flight == 1 { rack.config.max_ack_delay } else { Duration::ZERO };
@@ -103,7 +103,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The probe that is due at `now`, if one can leave (section 7.3).
+    /// Returns the probe due at `now`, if one may be sent (section 7.3).
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<Segment<P>> {
         let rack = self.rack()?;
         if now < rack.probe.at {
@@ -127,7 +127,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(segment)
     }
 
-    /// Takes from an acknowledgement, which may have `advanced`, what it says of the probe that is under way (section 7.4.2).
+    /// Evaluates an acknowledgement, which may have `advanced`, for the probe in flight (section 7.4.2).
     pub(super) fn answer_probe(&mut self, now: Time, ack: &Ack, advanced: bool) {
         let Some(rack) = self.rack() else { return };
         let Some(flight) = rack.probe.flight.filter(|flight| ack.cumulative >= flight.end) else { return };
@@ -136,7 +136,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Arrival::Repair if is_of_probe => true,
             Arrival::Needless | Arrival::Late if is_of_probe => false,
             _ if ack.cumulative > flight.end => true,
-            // Both arrived, of which the first answer tells nothing: the second will, or what is acknowledged after it.
+            // Both copies arrived. The first answer is ambiguous; the second, or a later acknowledgement, decides.
             _ if flight.again && (advanced || has_sack) => return,
             _ => false,
         };
@@ -144,7 +144,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if !flight.again || !repaired || !self.is_open() || !self.cuts_for_loss() {
             return;
         }
-        // A loss, and repaired already: the window answers as to any other.
+        // A loss that is already repaired: the window is reduced as for any other.
         self.signal = Some(Signal::Duplicates);
         self.recoveries = self.recoveries.saturating_add(1);
         let mut path = self.path(now);

@@ -1,4 +1,4 @@
-//! A new path in the midst of a connection (RFC 9000, section 9.4): what was learnt of the old one says nothing of it.
+//! Path change within a connection (RFC 9000, section 9.4): estimates of the old path are dropped.
 
 use super::{Extensions, Sender};
 use crate::congestion::Controller;
@@ -7,10 +7,9 @@ use crate::units::Time;
 use crate::window::RttEstimator;
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// From `now` on segments take another path, on which `controller` has seen nothing: it takes the place of the old one,
-    /// and round-trip times are measured anew. What becomes of segments sent before tells neither of them anything. Those
-    /// that are lost are repaired as ever, the first after the initial time-out at the latest, as the old one may have been
-    /// backed off far beyond it.
+    /// Switches to a new path at `now`, with `controller` in its initial state, and measures round-trip times anew.
+    /// Segments sent before inform neither of them. Lost ones are repaired as usual, the first after the initial
+    /// time-out at the latest, as the old time-out may have been backed off far beyond it.
     pub fn renew(&mut self, now: Time, controller: C) {
         self.controller = controller;
         self.rtt = RttEstimator::new(&self.config.rtt);
@@ -23,12 +22,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The time at which the path of today was first used.
+    /// Returns the time since when the current path is used.
     pub(super) fn renewed(&self) -> Time {
         self.extensions.as_ref().map_or(Time::ZERO, |extensions| extensions.renewed)
     }
 
-    /// True if the data that was sent at `sent_at` took the path of today.
+    /// Returns true if data sent at `sent_at` took the current path.
     pub(super) fn is_of_path(&self, sent_at: Time) -> bool {
         sent_at >= self.renewed()
     }

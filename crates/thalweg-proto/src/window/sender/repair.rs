@@ -1,4 +1,4 @@
-//! The detection of losses, and the phases of their repair.
+//! Loss detection, and the phases of recovery.
 
 use super::{Path, Phase, Recovery, SegmentState, Sender, Surrender};
 use crate::congestion::{Controller, LossKind, LossSample};
@@ -7,7 +7,7 @@ use crate::transport::{Failure, Signal};
 use crate::units::Time;
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// Moves between the phases of loss repair after an acknowledgement.
+    /// Updates the recovery phase after an acknowledgement.
     #[inline(always)]
     pub(super) fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
         // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
@@ -23,7 +23,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.departed = 0;
             }
             Phase::Recovery { .. } => match self.config.recovery {
-                // What went again may be lost again, of which selective acknowledgements say nothing.
+                // A retransmission may be lost too, which selective acknowledgements do not show.
                 _ if advanced && self.checks > 0 && self.is_overdue(now) => {
                     self.repair_now |= self.mark_first_lost(now).is_some();
                 }
@@ -61,7 +61,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if self.phase == Phase::Open && !self.scoreboard.is_empty() {
             let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
-            // Nearly always there is nothing to look at, so that a call is spared.
+            // Nothing to check is the common case; this saves a call.
             if overdue || self.duplicates > 0 || self.scoreboard.has_sacked() {
                 self.detect_loss(now, overdue);
             }
@@ -69,7 +69,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.checks = self.checks.saturating_sub(u8::from(advanced));
     }
 
-    /// All that was outstanding when a loss was noticed is acknowledged.
+    /// Ends recovery: all data outstanding at its start is acknowledged.
     pub(super) fn end_repair(&mut self, now: Time) {
         if matches!(self.phase, Phase::Recovery { .. }) {
             let path = self.path(now);
@@ -81,13 +81,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// True for the oldest segment when it is older than the fine time-out, where that is looked at.
+    /// Returns true if the oldest segment is older than the fine-grained time-out, where that is checked.
     fn is_overdue(&self, now: Time) -> bool {
         let first = self.scoreboard.first().filter(|_| self.config.fine_timer && !self.is_refused());
         first.is_some_and(|first| now.since(first.sent_at) > self.rtt.fine_timeout(&self.config.rtt))
     }
 
-    /// Looks for the first loss of an episode; an overdue first segment is one.
+    /// Detects the first loss of an episode; an overdue first segment counts as lost.
     fn detect_loss(&mut self, now: Time, overdue: bool) {
         let threshold = self.config.duplicate_threshold;
         let mut lost_sent_at = None;
@@ -136,14 +136,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.scoreboard.first() else {
-            // The peer's window is closed, and its news that it opened may be lost (RFC 9293, section 3.8.6.1).
+            // Window probe: the peer's window is closed, and its window update may be lost (RFC 9293, section 3.8.6.1).
             self.probe_now = true;
             self.timer = Time::MAX;
             return;
         };
         let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.state);
         let refused = self.is_refused();
-        // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
+        // A peer that answers probes is alive, however long its window stays closed (RFC 9293, section 3.8.6.1).
         let tries = if refused { self.silent } else { u32::from(again) };
         if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
             self.surrender = Surrender::Due(Failure::TooManyRetransmissions);
@@ -162,8 +162,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.timeouts = self.timeouts.saturating_add(1);
         self.limits.expire(now, self.last_sent.max(self.last_heard));
         self.signal = Some(Signal::Timeout);
-        // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
-        // (RFC 2018, section 8; RFC 6675, section 5.1).
+        // Reneging: a receiver may discard selectively acknowledged data. SACK of the first segment proves it (RFC
+        // 2018, section 8; RFC 6675, section 5.1).
         let reneged = fate == SegmentState::Sacked;
         self.doubt_timeout(reneged);
         let by_time = !reneged && self.expire(now);

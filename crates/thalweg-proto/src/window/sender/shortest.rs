@@ -1,4 +1,5 @@
-//! The shortest round trip of the last minutes (RFC 8985, section 6.2, step 1), which grows again when a path became longer.
+//! Windowed minimum of the round-trip time (RFC 8985, section 6.2, step 1), which adapts to a longer path after
+//! minutes.
 
 use crate::digest::feed;
 use crate::units::{Duration, Time};
@@ -17,17 +18,17 @@ pub(super) struct Shortest {
 }
 
 impl Shortest {
-    /// Before the first sample.
+    /// Creates the state before the first sample.
     pub fn new() -> Self {
         Self { since: Time::ZERO, present: Duration::MAX, last: Duration::MAX }
     }
 
-    /// The shortest of all that count; [`Duration::MAX`] before the first.
+    /// Returns the windowed minimum; [`Duration::MAX`] before the first sample.
     pub fn get(&self) -> Duration {
         self.present.min(self.last)
     }
 
-    /// A round trip was measured at `now`.
+    /// Adds a sample at `now`.
     pub fn sample(&mut self, now: Time, rtt: Duration) {
         let elapsed = now.since(self.since);
         if elapsed >= HALF {

@@ -1,4 +1,4 @@
-//! Loss repair where losses are found by time: what RACK, tail probes and undoing have in common.
+//! Loss recovery with time-based detection: the common part of RACK, tail loss probes and undo.
 
 use super::asking::Asking;
 use super::f_rto::FRto;
@@ -17,24 +17,25 @@ use crate::units::Time;
 use crate::window::{Ack, Arrival, Pdu, Recovery, SackBlock, SenderConfig};
 use core::hash::Hasher;
 
-/// The state that only some senders have, beside those that have it.
+/// Optional state of a sender, allocated separately.
 #[derive(Clone, Debug)]
 pub(super) struct Extensions<C> {
-    /// The time at which the present path was first used.
+    /// Time since when the current path is used.
     pub renewed: Time,
     pub rack: Option<Rack>,
     pub undo: Option<Undo<C>>,
     pub f_rto: Option<FRto<C>>,
     pub window_use: Option<Use>,
-    /// The reduction of the window while losses are repaired.
+    /// Proportional rate reduction during recovery.
     pub prr: Option<Prr>,
     pub asking: Option<Asking>,
-    /// The detection of false acknowledgements, where losses are found by time.
+    /// Detection of false acknowledgements, with time-based loss detection.
     pub verify: Option<Verify>,
 }
 
 impl<C> Extensions<C> {
-    /// The extensions that `config` asks for, of a window that begins with so many segments; `None` for most senders.
+    /// Creates the extensions that `config` needs, for an initial window of `initial` segments; `None` for most
+    /// senders.
     pub fn new(config: &SenderConfig, initial: f64) -> Option<Box<Self>> {
         let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
         let f_rto = config.f_rto && config.recovery == Recovery::Sack;
@@ -50,7 +51,7 @@ impl<C> Extensions<C> {
         })
     }
 
-    /// For a sender that has a new path, and nothing else.
+    /// Creates the state of a sender with a path change and no other extension.
     pub fn renewed(now: Time) -> Box<Self> {
         Box::new(Self {
             renewed: now,
@@ -64,7 +65,7 @@ impl<C> Extensions<C> {
         })
     }
 
-    /// The path is another from `now` on.
+    /// Records a path change at `now`.
     pub fn renew(&mut self, now: Time) {
         self.renewed = now;
         if let Some(rack) = &mut self.rack {
@@ -81,13 +82,13 @@ impl<C> Extensions<C> {
         }
     }
 
-    /// Episodes whose cut was undone.
+    /// Returns the number of undone episodes.
     pub fn undone(&self) -> u64 {
         let by_report = self.undo.as_ref().map_or(0, |undo| u64::from(undo.count()));
         by_report + self.f_rto.as_ref().map_or(0, |f_rto| u64::from(f_rto.count()))
     }
 
-    /// The time at which something will be due that is not the retransmission timer.
+    /// Returns the time of the next event other than the retransmission timer.
     #[inline(never)]
     pub fn due(&self) -> Time {
         self.rack.as_ref().map_or(Time::MAX, |rack| rack.due().min(rack.probe.at()))
@@ -134,13 +135,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.extensions.as_deref().is_some_and(|extensions| extensions.rack.is_some())
     }
 
-    /// True if disorder is no sign of loss: the path is known to reorder.
+    /// Returns true if the path is known to reorder, so that reordering does not indicate loss.
     pub(super) fn tolerates_disorder(&self) -> bool {
         let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
         rack.is_some_and(Rack::has_seen_reordering)
     }
 
-    /// The time at which something is due that is not the retransmission timer or pacing.
+    /// Returns the time of the next event other than the retransmission timer or pacing.
     pub(super) fn due(&self) -> Time {
         self.extensions.as_deref().map_or(Time::MAX, Extensions::due)
     }
@@ -151,7 +152,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if is_probe { SenderReason::TailProbe } else { SenderReason::Reordering }
     }
 
-    /// Does what is due, unless the sender has failed, and gives a probe to be sent, if that is.
+    /// Handles due events, unless the sender has failed; returns a probe to send, if any.
     #[cold]
     #[inline(never)]
     pub(super) fn on_due(&mut self, now: Time) -> Option<Pdu<P>> {
@@ -163,14 +164,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(self.transmit(now, probe))
     }
 
-    /// The window was cut for a reason that stands.
+    /// Ends the episode without undo: the reduction was justified.
     pub(super) fn abandon_undo(&mut self) {
         if let Some(undo) = self.undo() {
             undo.abandon();
         }
     }
 
-    /// A segment leaves.
+    /// Records the transmission of a segment.
     #[inline]
     pub(super) fn note_sent(&mut self, now: Time, start: u64, bytes: u32) {
         if self.extensions.is_some() {
@@ -247,7 +248,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         is_cut
     }
 
-    /// Moves between the phases of loss repair after an acknowledgement, which may have `advanced`.
+    /// Updates the recovery phase after an acknowledgement, which may have `advanced`.
     #[inline(never)]
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Ack, advanced: bool) {
         self.answer_probe(now, ack, advanced);
@@ -281,7 +282,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.undo().is_some_and(|undo| undo.clear(start))
     }
 
-    /// If nothing of the last episode was a loss, it leaves no trace.
+    /// Undoes the last episode if nothing of it was a loss.
     fn undo_mistake(&mut self, now: Time) {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
         self.forget_cut();
@@ -292,7 +293,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.phase = Phase::Open;
     }
 
-    /// Looks for losses (RFC 8985, section 6.2, step 5), at an acknowledgement or when one is due.
+    /// Detects losses (RFC 8985, section 6.2, step 5), at an acknowledgement or when a loss is due.
     pub(super) fn find_lost(&mut self, now: Time) {
         let (situation, path) = (self.situation(), self.path(now));
         let mut begins = self.is_open();
@@ -318,7 +319,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The window is cut for what was found lost, and what is lost goes again.
+    /// Begins recovery: reduces the window for the detected losses and retransmits them.
     fn begin_recovery(&mut self, now: Time, sent_at: Time) {
         self.recoveries = self.recoveries.saturating_add(1);
         self.signal = Some(Signal::Duplicates);
@@ -340,8 +341,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.map_or(Time::ZERO, Rack::cut_at)
     }
 
-    /// The retransmission timer expired: what of the outstanding counts as lost (RFC 8985, section 6.3). False for a sender
-    /// that finds losses otherwise.
+    /// Handles an expiry of the retransmission timer: marks lost segments (RFC 8985, section 6.3). Returns false for a
+    /// sender without time-based loss detection.
     pub(super) fn expire(&mut self, now: Time) -> bool {
         let (situation, path) = (self.situation(), self.path(now));
         let mut begins = self.is_open();
@@ -359,7 +360,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 }
 
-/// A segment is taken for lost, which may turn out to be a mistake: before the first of an episode the controller is copied.
+/// Declares a segment lost, and copies the controller before the first loss of an episode, as it may be spurious.
 fn take_for_lost<C: Controller>(
     record: &Record<C::PacketInfo>,
     undo: Option<&mut Undo<C>>,

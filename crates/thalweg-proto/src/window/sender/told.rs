@@ -1,4 +1,4 @@
-//! The words of gates and marks to a sender. Most never hear of either, so they are in a box that is made when first needed.
+//! Pause state and ECN counters of a sender, allocated on first use.
 
 use super::super::pause::Pause;
 use super::Sender;
@@ -15,14 +15,14 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Nothing yet.
+    /// Creates the initial state.
     pub fn new(config: PauseConfig) -> Self {
         Self { pause: Pause::new(config), marks: Marks::default() }
     }
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// The words so far, to add to them.
+    /// Returns the state, allocated if needed.
     pub(super) fn told(&mut self) -> &mut Told {
         let config = self.config.pause;
         self.told.get_or_insert_with(|| Box::new(Told::new(config)))

@@ -1,9 +1,9 @@
-//! Cuts of the window that turn out to have been mistaken are undone (RFC 3522, RFC 3708, RFC 4015).
+//! Undo of spurious window reductions (RFC 3522, RFC 3708, RFC 4015).
 //!
-//! Before the first cut of an episode of loss the controller is copied. Each segment that is taken for lost is a suspect,
-//! until the receiver tells that it was not lost: its first transmission came late, or its repair was needless
-//! ([`Arrival`](crate::window::Arrival)), or it was acknowledged before it went again. When no suspect is left, nothing of the
-//! episode was a loss, and the controller becomes what it was.
+//! The controller is copied before the first reduction of a recovery episode. Each segment declared lost is a suspect
+//! until the receiver shows that it was not lost: its first transmission came late, or its retransmission was spurious
+//! ([`Arrival`](crate::window::Arrival)), or it was acknowledged before it was retransmitted. When no suspect is left,
+//! nothing of the episode was a loss, and the controller is restored.
 //!
 //! # Differences from the specifications
 //!
@@ -20,17 +20,17 @@ use crate::units::Time;
 use core::hash::Hasher;
 use std::collections::BTreeSet;
 
-/// An episode in which more is taken for lost is not undone: what is remembered is bounded.
+/// Maximum number of suspects, which bounds the memory; an episode with more is not undone.
 const MOST_SUSPECTS: usize = 1 << 16;
 
-/// The record by which a cut may turn out to be mistaken.
+/// The state for undoing a spurious window reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Undo<C> {
-    /// The controller before the first cut of the episode.
+    /// Copy of the controller before the first reduction of the episode.
     before: Option<C>,
-    /// The starts of the segments that were taken for lost, and may have been.
+    /// Starts of the segments declared lost whose loss is not confirmed.
     suspects: BTreeSet<u64>,
-    /// Episodes that were undone.
+    /// Number of undone episodes.
     count: u32,
 }
 
@@ -39,18 +39,18 @@ impl<C> Undo<C> {
         Self { before: None, suspects: BTreeSet::new(), count: 0 }
     }
 
-    /// Episodes that were undone.
+    /// Returns the number of undone episodes.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// A new episode begins, with this controller: nothing of the last one is undone any more.
+    /// Begins a new episode with this copy of the controller; the previous one can no longer be undone.
     pub fn begin(&mut self, before: C) {
         self.before = Some(before);
         self.suspects.clear();
     }
 
-    /// The segment that starts here is taken for lost.
+    /// Records that the segment at `start` was declared lost.
     pub fn suspect(&mut self, start: u64) {
         if self.suspects.len() >= MOST_SUSPECTS {
             self.abandon();
@@ -60,27 +60,27 @@ impl<C> Undo<C> {
         }
     }
 
-    /// The segment that starts here was lost, if it was taken for that.
+    /// Confirms the loss of the segment at `start`, if it is a suspect.
     pub fn confirm(&mut self, start: u64) {
         if self.suspects.contains(&start) {
             self.abandon();
         }
     }
 
-    /// The segment that starts here was not lost. True if it was a suspect.
+    /// Records that the segment at `start` was not lost. Returns true if it was a suspect.
     #[cold]
     #[inline(never)]
     pub fn clear(&mut self, start: u64) -> bool {
         self.suspects.remove(&start)
     }
 
-    /// The window was cut for a reason that stands.
+    /// Ends the episode without undo: the reduction was justified.
     pub fn abandon(&mut self) {
         self.before = None;
         self.suspects.clear();
     }
 
-    /// The controller of before, where nothing of the episode was a loss.
+    /// Returns the copy of the controller if nothing of the episode was a loss.
     pub fn take(&mut self) -> Option<C> {
         if !self.suspects.is_empty() {
             return None;
