@@ -1,10 +1,10 @@
-//! The connections of real flows: packets between the same ports are one, so that queues keep apart what belongs apart.
+//! Connections of real flows: packets between the same ports form one, so that flow queues separate them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use thalweg_proto::units::{Duration, Time};
 
-/// The things that packets of one connection share, with the flow of the network that they are of.
+/// Connection key: the flow of the network, protocol and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub flow: u32,
@@ -13,24 +13,24 @@ pub(crate) struct Key {
     pub ports: [u16; 2],
 }
 
-/// Connections that are kept at a time, but for one of each flow that further ones share.
+/// Maximum number of connections, except one shared overflow connection per flow.
 const MOST: usize = 1 << 16;
 
-/// A connection that had no packet for so long is over: what was under way of it has arrived.
+/// Idle timeout of a connection; all its packets have arrived by then.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A connection.
+/// State of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
-    /// Its number in the network.
+    /// Number in the network.
     pub number: u32,
-    /// The time of its last packet.
+    /// Time of the last packet.
     last: Time,
-    /// The sequence number behind all that TCP has sent on it.
+    /// Next TCP sequence number: one beyond the highest sent.
     pub next: Option<u32>,
 }
 
-/// All connections.
+/// Connection table.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     open: HashMap<Key, Open>,
@@ -38,7 +38,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// The connection of `key`, which `connect` makes where there is none. Those that are over are handed to `close`.
+    /// Returns the connection of `key`, created by `connect` if missing. Passes expired ones to `close`.
     pub fn find(
         &mut self,
         now: Time,
@@ -50,7 +50,7 @@ impl Connections {
         if !self.open.contains_key(&key) {
             self.tidy(now, close);
             if self.open.len() >= MOST {
-                // Further ones of a flow share one.
+                // Overflow connections of a flow share one entry.
                 key = Key { protocol: 0, ports: [0; 2], ..key };
             }
         }
@@ -59,14 +59,14 @@ impl Connections {
         open
     }
 
-    /// A connection is still used although none of its packets come: a gate holds it back.
+    /// Keeps an idle connection alive while a gate holds its packets.
     pub fn keep(&mut self, now: Time, key: &Key) {
         if let Some(open) = self.open.get_mut(key) {
             open.last = now;
         }
     }
 
-    /// Closes what is over, once in a while.
+    /// Closes expired connections periodically.
     fn tidy(&mut self, now: Time, mut close: impl FnMut(u32)) {
         if now.since(self.looked) < SILENCE {
             return;

@@ -1,4 +1,4 @@
-//! The loop between devices and network, by the clock of this host.
+//! Event loop between devices and network, by the clock of this host.
 
 use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
@@ -18,57 +18,57 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use thalweg_proto::units::{Duration, Time};
 
-/// The device of a host.
+/// Device of a host.
 #[derive(Debug)]
 pub struct Device {
-    /// The number of its node.
+    /// Node number of the host.
     pub node: usize,
-    /// The device, which does not wait.
+    /// Non-blocking device.
     pub port: Port,
-    /// The door of the way out, if it leads there.
+    /// Connection to the gateway, if the device leads there.
     pub door: Option<Door>,
 }
 
-/// A capture in a file, of all threads that move packets.
+/// Capture file shared by all forwarding threads.
 pub type FileCapture = Mutex<Capture<BufWriter<File>>>;
 
-/// The outcome of a run.
+/// Outcome of a run.
 #[derive(Debug)]
 pub struct Driven {
-    /// The network.
+    /// Network after the run.
     pub emulator: Emulator,
-    /// The account of how late this host was.
+    /// Record of this host's lateness.
     pub fidelity: Fidelity,
 }
 
-/// Those who look at a network beside it.
+/// Observers of a running network.
 #[derive(Clone, Debug, Default)]
 pub struct Onlookers {
-    /// The file for all that hosts send and get.
+    /// Capture of all packets that hosts send and receive.
     pub capture: Option<Arc<FileCapture>>,
-    /// The place for the state of the network, four times a second.
+    /// Slot for snapshots of the network, four times a second.
     pub watch: Option<Arc<Watch>>,
 }
 
-/// Packets that are taken from a device before others have their turn.
+/// Maximum packets read from a device per turn.
 const BATCH: u64 = 64;
-/// The event of what ends the run.
+/// Event id of the stop signal.
 const STOP: u64 = u64::MAX;
-/// The thread sleeps for a time between two looks where so many packets come and leave in each [`WHILE`] (wake-up coalescing): the packets
-/// that wait for its next look are then moved together, and their reader is woken once for several. A timer and a wake-up cost some
-/// microseconds each, on virtual machines ten or more.
+/// Sleep between polls for wake-up coalescing, and the minimum number of packets per [`WHILE`] that enables it. Packets
+/// that wait for the next poll are then moved together, and their reader is woken once for several. A timer and a
+/// wake-up cost some microseconds each, on virtual machines ten or more.
 const PAUSE: (Duration, u64) = (Duration::from_micros(20), 100);
-/// The same with more hosts than [`FEW_HOSTS`]: packets for different ones cannot be handed over together.
+/// Same values with more hosts than [`FEW_HOSTS`]: packets for different hosts cannot be delivered together.
 const PAUSE_OF_MANY: (Duration, u64) = (Duration::from_micros(60), 40);
 const FEW_HOSTS: usize = 8;
 const WHILE: Duration = Duration::from_millis(1);
-/// Devices that one call tells of.
+/// Maximum events per poll.
 const EVENTS: usize = 64;
-/// The largest packet, or run of packets, with what stands before it.
+/// Maximum size of a packet or GSO run with its header, in bytes.
 const LARGEST: usize = 1 << 17;
 
-/// Moves packets between devices and network until `stop` can be read, or the run has come to its end. `began` is when its time is
-/// zero.
+/// Moves packets between devices and network until `stop` is readable or the run ends. `began` is the origin of its
+/// time.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn drive(
     };
     add(stop, STOP)?;
     let (capture, watch) = (onlookers.capture.as_deref(), onlookers.watch.as_deref());
-    // In captures hosts are numbered.
+    // Captures number the hosts.
     let mut numbers = vec![None; emulator.plan().nodes.len()];
     (0..).zip(emulator.plan().hosts()).for_each(|(number, (node, _))| numbers[node] = Some(number));
     let clock = Clock(began);
@@ -101,7 +101,7 @@ pub fn drive(
     for (number, device) in (0..).zip(devices) {
         add(device.port.as_fd(), number)?;
         interfaces.resize(interfaces.len().max(device.node + 1), None);
-        // The first of a node is the one that its packets go to.
+        // A node's packets go to its first device.
         interfaces[device.node].get_or_insert((number as usize, device));
     }
     let processor = rustix::time::ClockId::ThreadCPUTime;
@@ -109,7 +109,7 @@ pub fn drive(
     let mut events = Vec::with_capacity(EVENTS);
     let mut buffer = vec![0; LARGEST];
     let mut runs: Vec<Runs> = devices.iter().map(|_| Runs::default()).collect();
-    // Devices with runs that wait to be handed over.
+    // Devices with runs to flush.
     let mut touched = Vec::new();
     let mut looked = clock.now();
     let mut seen = Time::ZERO;
@@ -165,7 +165,7 @@ pub fn drive(
         if coalesces {
             std::thread::sleep(std::time::Duration::from_nanos(pause.as_picos() / 1000));
         } else if slept {
-            // To the nanosecond; the wait for events alone would be one of whole milliseconds.
+            // `poll` has nanosecond timeouts; the event wait alone has milliseconds.
             match poll(&mut [PollFd::new(&waits, PollFlags::IN)], wait.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -213,17 +213,17 @@ pub fn drive(
     Ok(Driven { emulator, fidelity })
 }
 
-/// The number of packets that are moved.
+/// Rate of moved packets.
 #[derive(Debug, Default)]
 struct Pace {
     moved: u64,
-    /// The beginning of the time for which they are counted, and what came out of the last one.
+    /// Start of the counting interval, and the result of the previous one.
     since: Time,
     is_busy: bool,
 }
 
 impl Pace {
-    /// True where there are at least so many that the thread may wait between looks.
+    /// Returns true if the packet rate permits sleeping between polls.
     fn coalesces(&mut self, now: Time, busy: u64) -> bool {
         if now.since(self.since) >= WHILE {
             self.is_busy = self.moved >= busy && now.since(self.since) < WHILE * 2;

@@ -1,7 +1,7 @@
-//! The network that real packets cross, without sockets and clocks: what routers do to packets, around the links of the simulator.
+//! Network that real packets cross, without sockets and clocks: router behaviour around the links of the simulator.
 //!
-//! A packet that comes in is followed along its path at once: it goes to its target, or to the router where it is too large or has
-//! passed too many others. There it arrives when the links say, and that router tells its source.
+//! The path of an incoming packet is resolved at once: up to its target, or to the router where its MTU or hop limit
+//! ends it. The packet arrives there after the delay of the links, and that router notifies the source.
 
 use crate::acks::Acks;
 use crate::connections::{Connections, Key};
@@ -22,64 +22,65 @@ use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{LOWEST_PRIORITY, LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
 
-/// The priority of a class of service: 0 is the lowest there is, 5 (with it "expedited forwarding") and above the highest.
+/// Returns the priority of a class of service: 0 is the lowest; 5 (which includes "expedited forwarding") and above the
+/// highest.
 fn priority(class: u8) -> u8 {
     LOWEST_PRIORITY - class.min(LOWEST_PRIORITY - 1)
 }
 
-/// One direction of a link, in the middle of a run.
+/// Snapshot of a link direction during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its name, as results have it.
+    /// Name, as in results.
     pub name: String,
-    /// The time.
+    /// Time of the snapshot.
     pub at: Time,
-    /// Its state.
+    /// State at that time.
     pub now: LineNow,
 }
 
-/// A packet that a host gets.
+/// Packet delivered to a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The host, by the number of its node.
+    /// Node number of the host.
     pub node: usize,
-    /// The time at which it gets it.
+    /// Delivery time.
     pub at: Time,
-    /// The packet.
+    /// Contents of the packet.
     pub bytes: Vec<u8>,
 }
 
-/// The counts of what the network did not carry from one host to another.
+/// Counters of packets that the network did not simply forward from host to host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that hosts sent.
+    /// Packets sent by hosts.
     pub came: u64,
-    /// Of these, what is no packet of IP for a single host.
+    /// Ignored packets among these: not unicast IP.
     pub ignored: u64,
-    /// Packets for addresses that nobody has.
+    /// Packets for unreachable addresses.
     pub unreachable: u64,
-    /// Packets that passed as many routers as they may.
+    /// Packets whose TTL or hop limit expired.
     pub expired: u64,
-    /// Packets that were too large for a link and must not be cut.
+    /// Packets larger than a link's MTU that must not be fragmented.
     pub too_big: u64,
-    /// Messages of routers.
+    /// ICMP messages of routers.
     pub messages: u64,
-    /// Packets that address translators and firewalls stopped.
+    /// Packets dropped by NATs and firewalls.
     pub stopped: u64,
-    /// Messages about congestion that routers had for sources.
+    /// Congestion feedback messages of routers to sources.
     pub told: u64,
-    /// Acknowledgements that were held back to tell something.
+    /// Acknowledgements delayed as a congestion signal.
     pub waited: u64,
-    /// Packets that waited at a gate.
+    /// Packets held at a gate.
     pub held: u64,
-    /// Packets that gates did not let wait, because the same data waited already.
+    /// Duplicates dropped by gates: the same data already waited.
     pub copies: u64,
-    /// Packets for which gates had no room.
+    /// Packets dropped by full gates.
     pub gate_drops: u64,
 }
 
 impl Counts {
-    /// Adds what another part of the network counted.
+    /// Adds the counters of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
         self.came += other.came;
         self.ignored += other.ignored;
@@ -96,7 +97,7 @@ impl Counts {
     }
 }
 
-/// A way between two nodes.
+/// Path between two nodes.
 #[derive(Clone, Debug)]
 struct Way {
     from: usize,
@@ -105,22 +106,22 @@ struct Way {
     flow: u32,
 }
 
-/// A network that real packets cross.
+/// Network that real packets cross.
 #[derive(Debug)]
 pub struct Emulator {
     live: Live,
     plan: Plan,
     by_address: HashMap<IpAddr, usize>,
-    /// Ways by their ends and the rule that packets fit; `None` where nothing leads.
+    /// Paths by endpoints and matching rule; `None` if there is no route.
     ways: HashMap<(usize, usize, Option<usize>), Option<usize>>,
-    /// All ways, and the way of each flow of the network.
+    /// All paths, indexed by flow of the network.
     list: Vec<Way>,
     connections: Connections,
     gates: Gates,
     middle: Middle,
-    /// Senders that routers may tell something, where routers do.
+    /// Senders that support router feedback, where routers send it.
     sources: Option<Sources>,
-    /// Acknowledgements that wait, where routers tell TCP so.
+    /// Delayed acknowledgements, where they signal congestion to TCP.
     acks: Option<Acks>,
     arrived: Vec<Arrival>,
     counts: Counts,
@@ -128,11 +129,11 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// The network of a plan.
+    /// Creates the network of a plan.
     ///
     /// # Errors
     ///
-    /// When the network makes no sense.
+    /// The network is invalid.
     pub fn new(plan: Plan) -> Result<Self, SpecError> {
         let mut live = Live::new(&plan.spec)?;
         if plan.marks_feedback {
@@ -162,17 +163,17 @@ impl Emulator {
         })
     }
 
-    /// The plan of the network.
+    /// Returns the plan of the network.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Counts.
+    /// Returns the counters.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The time at which something happens next.
+    /// Returns the time of the next event.
     pub fn next(&self) -> Option<Time> {
         [self.live.next(), self.gates.next(), self.acks.as_ref().and_then(Acks::next)]
             .into_iter()
@@ -180,17 +181,17 @@ impl Emulator {
             .min()
     }
 
-    /// The end of the run has come, or the network cannot go on.
+    /// Returns true once the run has ended or failed.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// The error that ended the run before its time.
+    /// Returns the error that ended the run early, if any.
     pub fn error(&self) -> Option<&SpecError> {
         self.live.error()
     }
 
-    /// A host sent a packet, now.
+    /// Accepts a packet that a host sends now.
     pub fn enter(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
         self.counts.came += 1;
         self.pass(now);
@@ -202,7 +203,7 @@ impl Emulator {
         }
     }
 
-    /// Lets the time pass up to `now`, and hands out what hosts get, in the order of time.
+    /// Advances the time to `now` and delivers packets to hosts in time order.
     pub fn advance(&mut self, now: Time, mut deliver: impl FnMut(Delivery)) {
         self.pass(now);
         if let Some(acks) = &mut self.acks {
@@ -230,12 +231,12 @@ impl Emulator {
         }
     }
 
-    /// A connection met a sign of congestion behind the way out.
+    /// Handles a congestion signal for a connection from behind the gateway.
     pub fn congested(&mut self, (program, target): (SocketAddr, SocketAddr), signal: Signal) {
         self.gates.on_congested(program, target, signal, &mut self.live);
     }
 
-    /// The directions of links that carried something, or have something to carry, at this time.
+    /// Returns the link directions that have carried or queue packets at this time.
     pub(crate) fn lines(&self, at: Time) -> Vec<Line> {
         let links = self.plan.spec.links.iter().zip((0..).step_by(2));
         let both = links.flat_map(|(link, number)| [(link, number), (link, number + 1)]);
@@ -248,7 +249,7 @@ impl Emulator {
         .collect()
     }
 
-    /// The time that the shortest path between hosts takes which packets went, without queues.
+    /// Returns the delay of the shortest used path between hosts, without queueing.
     pub fn shortest(&self) -> Duration {
         let nodes = &self.plan.nodes;
         let between_hosts = self
@@ -263,7 +264,7 @@ impl Emulator {
         shortest.map(|delays| delays.fold(Duration::ZERO, |sum, delay| sum + delay)).min().unwrap_or_default()
     }
 
-    /// Ends the run, and tells what was measured.
+    /// Ends the run and returns its measurements.
     pub fn finish(self) -> RunResult {
         self.live.finish()
     }
@@ -274,14 +275,14 @@ impl Emulator {
         self.gates.pass(now, &mut self.live, |key| connections.keep(now, key));
     }
 
-    /// The way from one node to another, for packets that fit no rule.
+    /// Returns the path between two nodes for packets without a matching rule.
     fn way(&mut self, from: usize, to: usize) -> Option<usize> {
         self.way_of(from, to, None)
     }
 
-    /// The way from one node to another, for packets that fit a rule or none.
+    /// Returns the path between two nodes for packets with this rule, if any.
     fn way_of(&mut self, from: usize, to: usize, rule: Option<usize>) -> Option<usize> {
-        // Answers are no flow of the scenario.
+        // Replies are not a flow of the scenario.
         let rule = rule.filter(|rule| self.plan.rules[*rule].ends == [from, to]);
         if let Some(way) = self.ways.get(&(from, to, rule)) {
             return *way;
@@ -292,7 +293,7 @@ impl Emulator {
             let named =
                 rule.map(|rule| &self.plan.rules[rule]).map(|rule| (rule.name.as_str(), rule.priority));
             let flow = self.live.flow(ends, &path, named);
-            // Flows are numbered as they are made.
+            // Flows are numbered in order of creation.
             debug_assert_eq!(flow as usize, self.list.len());
             self.list.push(Way { from, to, path, flow });
             self.list.len() - 1
@@ -301,7 +302,7 @@ impl Emulator {
         way
     }
 
-    /// The first rule that a packet fits, or that it answers to.
+    /// Returns the first rule that matches a packet or the flow it replies to.
     fn rule(&self, from: usize, to: usize, header: &Header) -> Option<usize> {
         self.plan.rules.iter().position(|rule| {
             (rule.ends == [from, to] || rule.ends == [to, from])
@@ -309,18 +310,18 @@ impl Emulator {
         })
     }
 
-    /// The node that packets for an address go to.
+    /// Returns the destination node of an address.
     fn node_of(&self, target: IpAddr) -> Option<usize> {
         self.by_address.get(&target).copied().or(self.plan.outside)
     }
 
-    /// Sends a packet on its way from a node: to its target, or to where it ends before.
+    /// Sends a packet from a node to its target, or to the router where its path ends early.
     fn route(&mut self, now: Time, from: usize, bytes: Vec<u8>, header: &Header) {
         let target = self.node_of(header.target).filter(|&to| to != from);
         let rule = target.and_then(|to| self.rule(from, to, header));
         let priority = rule.map_or_else(|| priority(header.class()), |rule| self.plan.rules[rule].priority);
         let Some(way) = target.and_then(|to| self.way_of(from, to, rule)) else {
-            // The first router knows no way. A host without any link has nobody to tell it.
+            // The first router has no route. A host without any link gets no ICMP message.
             self.counts.unreachable += 1;
             if let Some(way) = self.neighbour(from).and_then(|router| self.way(from, router)) {
                 self.send(now, way, bytes, header, priority);
@@ -328,16 +329,16 @@ impl Emulator {
             return;
         };
         let path = &self.list[way].path;
-        // Nobody outside knows the way to addresses inside.
+        // Private addresses are not routed outside.
         let is_private = path.iter().rev().skip(1).any(|link| self.middle.leads_in(*link));
         if is_private || self.middle.stops(now, &self.plan, path, header) {
             self.counts.stopped += 1;
             return;
         }
-        // Behind the first link is the first router, which takes off one.
+        // The first router, behind the first link, decrements the hop limit by one.
         let most = usize::from(header.hops).max(1);
         let narrow = |link: &DirectionId| bytes.len() > self.plan.mtus[*link as usize / 2] as usize;
-        // A host's first link takes what its device takes.
+        // The MTU of a host's first link is that of its device.
         let narrow = path.iter().skip(1).position(narrow).map_or(path.len(), |link| link + 1);
         let translated = path.iter().skip(1).position(|link| self.middle.leads_out(*link));
         let translated = translated.map_or(path.len(), |link| link + 1);
@@ -351,7 +352,7 @@ impl Emulator {
         }
     }
 
-    /// The node that a link leads to, in that direction.
+    /// Returns the node at the end of a link direction.
     fn end_of(&self, direction: DirectionId) -> usize {
         let link = &self.plan.spec.links[direction as usize / 2];
         (if direction.is_multiple_of(2) { link.b } else { link.a }).0 as usize
@@ -381,7 +382,7 @@ impl Emulator {
             self.sources.iter_mut().for_each(|sources| sources.forget(number));
             self.acks.iter_mut().for_each(|acks| acks.forget(number));
         }
-        // Others are told by marks, where they are.
+        // Other sources get CE marks where enabled.
         let may_mark = self.plan.marks_feedback && header.ecn.is_capable();
         if let Some(acks) = self.acks.as_mut().filter(|_| segment.is_some() && !may_mark)
             && self.plan.nodes[from].addresses.contains(&source)
@@ -414,7 +415,7 @@ impl Emulator {
         }
     }
 
-    /// A packet is at the end of its way.
+    /// Handles a packet at the end of its path.
     fn arrive(&mut self, now: Time, arrival: Arrival) -> Option<Delivery> {
         let Arrival { at, flow, ecn, damaged, mut bytes } = arrival;
         let header = Header::parse(&bytes)?;
@@ -422,7 +423,7 @@ impl Emulator {
         let (node, last) = (way.to, way.path.last().copied());
         // The last link leads to the node itself, the others to routers before it.
         let routers = way.path.len() - 1;
-        // A queue may have set CE in place of a mark of its own; no packet without ECN gets it.
+        // A queue may set CE in place of its own mark; a Not-ECT packet must not get it.
         let ecn = if header.ecn.is_capable() || !ecn.is_ce() { ecn } else { Ecn::NotEct };
         if damaged {
             let place = header.at + (bytes.len() - header.at) / 2;
@@ -472,7 +473,7 @@ impl Emulator {
         None
     }
 
-    /// A packet is at the router where its way ends before its target.
+    /// Handles a packet at the router where its path ends early.
     fn end_before(
         &mut self,
         now: Time,
@@ -508,7 +509,7 @@ impl Emulator {
         }
     }
 
-    /// A packet leaves through the translator at a node, by this link.
+    /// Translates a packet that leaves through the NAT of a node by this link.
     fn translate(
         &mut self,
         now: Time,
@@ -529,13 +530,13 @@ impl Emulator {
         }
     }
 
-    /// Counts what a flow has brought to where its addresses change.
+    /// Counts the delivered bytes of a flow at the point of address translation.
     fn count(&mut self, flow: u32, bytes: &[u8], header: &Header) {
         let payload = header.payload(bytes) as u64;
         self.live.count(flow, payload, bytes.len() as u64 - payload);
     }
 
-    /// A router cuts a packet to pieces and sends them on.
+    /// Fragments a packet at a router and forwards the fragments.
     fn cut(&mut self, now: Time, node: usize, routers: usize, bytes: &[u8], mtu: u32) {
         for mut piece in cut(bytes, mtu as usize) {
             let Some(header) = Header::parse(&piece) else { continue };
@@ -545,7 +546,7 @@ impl Emulator {
         }
     }
 
-    /// A router sends a packet of its own.
+    /// Sends a packet originated by a router.
     fn say(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
         self.counts.messages += 1;
         if let Some(header) = Header::parse(&bytes) {

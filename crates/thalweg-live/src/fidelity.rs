@@ -90,34 +90,34 @@ pub struct Fidelity {
     pub unseen: Lateness,
     /// The most packets that left in one go.
     pub burst: u64,
-    /// The most packets that came in one go.
+    /// Maximum packets received in one poll.
     pub gulp: u64,
-    /// Packets that programs sent, and that this host dropped before the network saw them.
+    /// Packets of programs that this host dropped before they reached the network.
     pub lost_before: u64,
-    /// Packets that came through, and that this host did not take.
+    /// Packets that crossed the network but that this host did not accept.
     pub refused: u64,
-    /// The time that the shortest path takes which packets went, without queues.
+    /// Delay of the shortest used path, without queueing.
     pub shortest: Duration,
-    /// The time that the run took.
+    /// Duration of the run.
     pub elapsed: Duration,
-    /// The processor time of the emulator.
+    /// Processor time of the emulator.
     pub busy: Duration,
-    /// The threads that it had.
+    /// Number of emulator threads.
     pub threads: u32,
 }
 
-/// The judgement of a run.
+/// Verdict on a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The host kept up.
     Valid,
-    /// It did not, and why.
+    /// The host fell behind, for these reasons.
     Invalid(Vec<String>),
 }
 
 impl Fidelity {
-    /// The account of several threads, each of which had a part of the network. What was late is that of the thread which was
-    /// latest for what it carried: the others' packets are no excuse.
+    /// Merges the records of several threads, each with a part of the network. Lateness is that of the thread with the
+    /// worst lateness: the others' packets must not dilute it.
     pub(crate) fn of_threads(threads: Vec<Self>) -> Self {
         let mut whole = Self::default();
         let mut latest = None;
@@ -137,7 +137,7 @@ impl Fidelity {
             }
         }
         if let Some((_, latest)) = latest {
-            // The most is that of all.
+            // The maximum is over all threads.
             whole.late = Lateness { max: whole.late.max, ..latest.late };
             whole.unseen = Lateness { max: whole.unseen.max, ..latest.unseen };
             whole.shortest = latest.shortest;
@@ -145,13 +145,13 @@ impl Fidelity {
         whole
     }
 
-    /// One packet in a hundred may be this late.
+    /// Returns the bound on the 99th percentile of lateness.
     fn bound(&self) -> Duration {
         let [least, most] = MAY_BE_LATE;
         Duration::from_picos(self.shortest.as_picos() / 10).clamp(least, most)
     }
 
-    /// The judgement.
+    /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         let mut why = Vec::new();
         let (late, bound) = (self.late.quantile(0.99), self.bound());
@@ -171,7 +171,7 @@ impl Fidelity {
         if why.is_empty() { Verdict::Valid } else { Verdict::Invalid(why) }
     }
 
-    /// Another look at the devices, so long after the one before, brought so many packets.
+    /// Records a poll of the devices: the time since the previous one, and the number of packets.
     pub fn look(&mut self, after: Duration, came: u64) {
         if came > 0 {
             self.unseen.record(after);
@@ -179,7 +179,7 @@ impl Fidelity {
         }
     }
 
-    /// A packet leaves at `now` that was to leave at `at`.
+    /// Records a packet due at `at` that leaves at `now`.
     #[inline]
     pub fn leave(&mut self, at: Time, now: Time) {
         self.late.record(now.since(at));
@@ -190,7 +190,7 @@ fn packets(count: u64) -> String {
     format!("{count} packet{}", if count == 1 { "" } else { "s" })
 }
 
-/// A time for people, to a microsecond.
+/// Duration displayed to a microsecond.
 struct Rounded(Duration);
 
 impl fmt::Display for Rounded {

@@ -1,10 +1,10 @@
-//! The gates of nodes, on the traffic of real programs: which packets are a flow's data, when flows begin and end, and what signs of
-//! congestion they meet. The gates themselves are those of simulations.
+//! Gates of nodes applied to real traffic: classification of data packets, start and end of flows, and their congestion
+//! signals. The gate algorithm is the simulator's.
 //!
-//! - A flow is what one program sends to another by TCP or UDP, told apart by addresses and ports. It begins with its first data. It
-//!   ends when TCP has closed it, or when it has sent nothing for a second and nothing of it is on its way or waits.
-//! - A gate holds data back. What else TCP sends passes: acknowledgements, and all that opens connections.
-//! - What TCP sends again while it waits at the gate is not kept twice: it would be on its way twice for nothing.
+//! - A flow is the TCP or UDP traffic from one program to another, identified by addresses and ports. It starts with
+//!   its first data. It ends when TCP closes it, or after one second without data and with none in flight or waiting.
+//! - A gate holds data back. Other TCP packets pass: acknowledgements and connection setup.
+//! - A TCP retransmission of data that waits at the gate is dropped; a second copy would be sent in vain.
 
 use crate::connections::Key;
 use crate::packet::{Header, TCP, UDP};
@@ -17,24 +17,24 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::live::Live;
 use thalweg_sim::spec::NodeId;
 
-/// A flow that sends nothing for so long, and has nothing on its way, has ended.
+/// Idle time after which a flow with nothing in flight ends.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// A flow that sends nothing for so long has ended, whatever is on its way.
+/// Idle time after which a flow ends, even with packets in flight.
 const DEAD: Duration = Duration::from_secs(50);
 
-/// The fate of a packet at its node's gate.
+/// Verdict on a packet at its node's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It leaves.
+    /// Forward.
     Passes,
-    /// It waits.
+    /// Hold.
     Waits,
-    /// The same data waits already.
+    /// Duplicate of data that already waits.
     Copy,
 }
 
-/// The ends of a flow, from its source to its target.
+/// Flow key: addresses, protocol and ports, source to target.
 type Ends = ([IpAddr; 2], u8, [u16; 2]);
 
 fn ends(header: &Header) -> Ends {
@@ -45,28 +45,28 @@ fn ends(header: &Header) -> Ends {
 struct Flow {
     key: Key,
     connection: u32,
-    /// Its last data.
+    /// Time of the last data.
     last: Time,
     tcp: Option<Sender>,
-    /// The data of TCP that waits, by sequence numbers.
+    /// Waiting TCP data, by sequence numbers.
     waiting: Vec<(u32, u32)>,
 }
 
-/// The flows behind gates.
+/// Flows behind gates.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     flows: HashMap<Ends, Flow>,
-    /// The time at which is looked for flows that have ended.
+    /// Time of the next check for ended flows.
     look: Option<Time>,
 }
 
 impl Gates {
-    /// The time at which something is to be done here.
+    /// Returns the time of the next timer event.
     pub fn next(&self) -> Option<Time> {
         self.look
     }
 
-    /// A host whose node has a gate sends a packet, on a connection of this number and priority.
+    /// Handles a packet sent by a host behind a gate, on this connection and priority.
     pub fn on_sent(
         &mut self,
         now: Time,
@@ -116,12 +116,12 @@ impl Gates {
             flow.waiting.push(part);
             return Fate::Waits;
         }
-        // The end of a connection does not go before its data.
+        // The FIN or RST must not overtake the data.
         let is_end = segment.is_last() || segment.is_reset();
         if is_end && !flow.waiting.is_empty() { Fate::Waits } else { Fate::Passes }
     }
 
-    /// A packet came for a host whose node has a gate.
+    /// Handles a packet received for a host behind a gate.
     pub fn on_heard(&mut self, bytes: &[u8], header: &Header, live: &mut Live) {
         let ([source, target], protocol, [from, to]) = ends(header);
         let ends = ([target, source], protocol, [to, from]);
@@ -135,7 +135,7 @@ impl Gates {
         }
     }
 
-    /// The connection of a program met a sign of congestion where no packet shows it.
+    /// Handles a congestion signal for a program's connection that no packet shows.
     pub fn on_congested(&self, program: SocketAddr, target: SocketAddr, signal: Signal, live: &mut Live) {
         let ends = ([program.ip(), target.ip()], TCP, [program.port(), target.port()]);
         if let Some(flow) = self.flows.get(&ends) {
@@ -143,7 +143,7 @@ impl Gates {
         }
     }
 
-    /// Looks for flows that have ended.
+    /// Removes ended flows.
     pub fn pass(&mut self, now: Time, live: &mut Live, mut keep: impl FnMut(&Key)) {
         if self.look.is_none_or(|look| now < look) {
             return;
@@ -155,7 +155,7 @@ impl Gates {
             }
             let is_silent = now.since(flow.last) >= SILENCE;
             let is_over = is_silent && !flow.tcp.is_some_and(|sender| sender.is_waiting()) && !waits;
-            // Nobody will say that what is on its way has arrived. Connections end only later.
+            // No event will report these packets as delivered; connections close only later.
             let is_dead = now.since(flow.last) >= DEAD && !waits;
             if is_over || is_dead {
                 live.leave(flow.connection);

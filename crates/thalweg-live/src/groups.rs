@@ -1,7 +1,8 @@
-//! The network in groups of links that nothing connects: no packet passes from one to another, so that each thread can have some.
+//! Partition of the network into groups of links without any connection between them. No packet passes from one to
+//! another, so each thread can run some.
 //!
-//! A thread has a network of its own, in which all has the number that it has in the whole. Links of others are there, too, so that
-//! names and random numbers are the same, but nothing ever happens on them.
+//! Each thread has its own network with the numbering of the whole. It contains the links of the others for identical
+//! names and random numbers, but they stay idle.
 
 use crate::drive::{Device, Driven};
 use crate::emulator::{Counts, Emulator};
@@ -12,31 +13,31 @@ use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{DirectionSpec, LinkSpec};
 use thalweg_sim::{RunResult, SpecError, live};
 
-/// The share of each thread in a network.
+/// Assignment of a network to threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
-    /// The thread of each node.
+    /// Thread of each node.
     nodes: Vec<usize>,
-    /// The number of threads.
+    /// Number of threads.
     count: usize,
 }
 
-/// The outcome of all threads.
+/// Merged outcome of all threads.
 #[derive(Debug)]
 pub struct Joined {
-    /// The measurements of the network.
+    /// Measurements of the network.
     pub result: RunResult,
-    /// The packets that it did not carry from host to host.
+    /// Counters of packets not simply forwarded from host to host.
     pub counts: Counts,
-    /// The account of how late this host was.
+    /// Record of this host's lateness.
     pub fidelity: Fidelity,
 }
 
 impl Groups {
-    /// Shares the groups of a network out to so many threads at most, so that all have about as much to carry.
+    /// Distributes the groups over at most `most` threads, balanced by load.
     pub fn new(plan: &Plan, most: usize) -> Self {
         let group_of = connected(plan);
-        // A host is taken to carry what the slowest link of its group does.
+        // Estimate a host's load as the rate of the slowest link in its group.
         let mut groups: BTreeMap<usize, (u128, u64)> = BTreeMap::new();
         for (node, _) in plan.hosts() {
             groups.entry(group_of[node]).or_insert((0, u64::MAX)).0 += 1;
@@ -54,7 +55,7 @@ impl Groups {
         let mut loads = vec![0u128; count];
         let mut threads = BTreeMap::new();
         for (work, group) in groups {
-            // The largest first, each to the thread that has least.
+            // Largest group first, each to the least loaded thread.
             let least = (0..count).min_by_key(|&thread| loads[thread]).unwrap_or(0);
             loads[least] = loads[least].saturating_add(work);
             threads.insert(group, least);
@@ -63,33 +64,33 @@ impl Groups {
         Self { nodes, count }
     }
 
-    /// The number of threads.
+    /// Returns the number of threads.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The devices of each thread.
+    /// Splits the devices by thread.
     pub fn share(&self, devices: Vec<Device>) -> Vec<Vec<Device>> {
         let mut shares: Vec<Vec<Device>> = (0..self.count).map(|_| Vec::new()).collect();
         devices.into_iter().for_each(|device| shares[self.of(device.node)].push(device));
         shares
     }
 
-    /// The thread that has a node.
+    /// Returns the thread of a node.
     fn of(&self, node: usize) -> usize {
         self.nodes[node]
     }
 
-    /// The network of each thread.
+    /// Returns the network of each thread.
     ///
     /// # Errors
     ///
-    /// When the network makes no sense.
+    /// The network is invalid.
     pub fn emulators(&self, plan: &Plan) -> Result<Vec<Emulator>, SpecError> {
         (0..self.count).map(|thread| Emulator::new(self.part(plan, thread))).collect()
     }
 
-    /// The results of all threads, in their order.
+    /// Merges the results of all threads, given in their order.
     pub fn join(&self, driven: Vec<Driven>) -> Joined {
         let mut counts = Counts::default();
         let (mut results, mut accounts) = (Vec::new(), Vec::new());
@@ -103,7 +104,7 @@ impl Groups {
             accounts.push(fidelity);
         }
         let mut result = live::join(results, &owners);
-        // Each thread has watched as many flows as one may.
+        // Each thread has recorded up to the flow limit.
         result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < most);
         Joined { result, counts, fidelity: Fidelity::of_threads(accounts) }
     }
@@ -112,7 +113,7 @@ impl Groups {
         self.of(link.a.0 as usize)
     }
 
-    /// The plan of what a thread has.
+    /// Returns the plan of one thread.
     fn part(&self, plan: &Plan, thread: usize) -> Plan {
         let mut part = plan.clone();
         for link in part.spec.links.iter_mut().filter(|link| self.of_link(link) != thread) {
@@ -126,12 +127,12 @@ impl Groups {
     }
 }
 
-/// The group of each node: the lowest number of a node that links lead to from it.
+/// Returns the group of each node: the lowest node number connected to it.
 fn connected(plan: &Plan) -> Vec<usize> {
     let mut group: Vec<usize> = (0..plan.spec.nodes.len()).collect();
     fn first(group: &mut [usize], mut node: usize) -> usize {
         while group[node] != node {
-            // Each look makes the way shorter.
+            // Path halving.
             group[node] = group[group[node]];
             node = group[node];
         }

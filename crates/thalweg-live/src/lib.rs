@@ -1,9 +1,11 @@
-//! A scenario as a live network: real packets of any program cross the links, queues and wires of the simulator.
+//! Live emulation of a scenario: real packets of any program cross the links, queues and routes of the simulator.
 //!
-//! - [`plan`](plan::plan) makes of a scenario what can be live: hosts with addresses, routers between them; or says why it cannot be.
-//! - [`Emulator`] is the network without sockets and clocks: packets go in and come out, routers answer as routers do.
-//! - [`host`] makes the hosts: network namespaces with a TUN device each, which need no privileges where users may have namespaces.
-//! - [`drive`] moves packets between the devices and the network, by the clock of this host, and keeps account of how late it was:
+//! - [`plan`](plan::plan) maps a scenario to hosts with addresses and routers between them, or reports why it cannot.
+//! - [`Emulator`] is the network without sockets and clocks: packets enter and leave; routers answer as real routers
+//!   do.
+//! - [`host`] creates the hosts: network namespaces with one TUN device each. No privileges are needed where
+//!   unprivileged user namespaces are enabled.
+//! - [`drive`] moves packets between the devices and the network by this host's clock and records the lateness:
 //!   [`Fidelity`].
 
 mod acks;

@@ -1,4 +1,4 @@
-//! From a scenario to what can be live: hosts with addresses, routers between them, and the reasons for which it cannot be.
+//! Mapping from a scenario to a live network of hosts and routers, and the errors where none exists.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,71 +9,71 @@ use thalweg_sim::spec::{
     AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Spec,
 };
 
-/// A host or router of a live network.
+/// Host or router of a live network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name, as programs can use it.
+    /// Name usable by programs.
     pub name: String,
-    /// Its addresses.
+    /// IPv4 and IPv6 addresses.
     pub addresses: [IpAddr; 2],
-    /// Programs run there; others only forward.
+    /// True for a host that runs programs; other nodes only forward.
     pub is_host: bool,
-    /// The largest packet that its links take.
+    /// Largest packet that its links accept, in bytes.
     pub mtu: u32,
 }
 
-/// A network that can be live.
+/// Plan of a live network.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The nodes and links, access links included, without traffic.
+    /// Nodes and links, access links included, without traffic.
     pub spec: Spec,
-    /// The nodes, in the order of `spec`.
+    /// Nodes, in the order of `spec`.
     pub nodes: Vec<Node>,
-    /// The largest packet that each link takes.
+    /// MTU of each link, in bytes.
     pub mtus: Vec<u32>,
-    /// The packets that belong to flows of the scenario: of several rules for a packet the first holds.
+    /// Classification rules that map packets to flows of the scenario; the first match applies.
     pub rules: Vec<Rule>,
-    /// Sources that do not understand routers' messages are told by CE.
+    /// Signal congestion by CE marks to sources that do not support router feedback.
     pub marks_feedback: bool,
-    /// Sources of TCP that are not told so are told by acknowledgements that wait for so long.
+    /// Delay of acknowledgements as a congestion signal to TCP sources without ECN.
     pub holds_acks: Option<Duration>,
-    /// The node that stands for all addresses that no node has, and for this host.
+    /// Node that represents this host and all addresses outside the plan.
     pub outside: Option<usize>,
-    /// Parts of the scenario that are not live.
+    /// Notes on scenario features that do not apply live.
     pub notes: Vec<String>,
 }
 
-/// The packets of real programs that belong to a flow of the scenario.
+/// Classification rule: packets of real programs that belong to a flow of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The flow's name.
+    /// Name of the flow.
     pub name: String,
-    /// The nodes that it comes from and goes to.
+    /// Source and sink nodes.
     pub ends: [usize; 2],
-    /// Its packets; answers to them have their priority.
+    /// Matching packets; replies get the same priority.
     pub packets: Match,
-    /// Its priority.
+    /// Priority of the flow.
     pub priority: u8,
 }
 
-/// The wishes for a live network.
+/// Options of a live network.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// Nodes at which programs run.
+    /// Nodes that run programs.
     pub hosts: Vec<String>,
-    /// The node behind which is the real network.
+    /// Gateway node to the real network.
     pub outside: Option<String>,
-    /// The largest packet, of all links or of the named one.
+    /// MTU of the named link, or of all links, in bytes.
     pub mtus: Vec<(Option<String>, u32)>,
-    /// Tell sources that do not understand routers' messages by CE in their next packet.
+    /// Set CE in the next packet of sources that do not support router feedback.
     pub marks_feedback: bool,
-    /// Tell sources of TCP that know no ECN by holding their acknowledgements back for this long.
+    /// Delay of acknowledgements for TCP sources without ECN.
     pub holds_acks: Option<Duration>,
-    /// The time after which the run ends; a day without.
+    /// Duration of the run; default one day.
     pub duration: Option<Duration>,
 }
 
-/// The reason for which a scenario cannot be live, and what to do.
+/// Error for a scenario that cannot run live, with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError(String);
 
@@ -85,29 +85,29 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Hosts of a live network: each takes a namespace and a device.
+/// Maximum number of hosts; each needs a namespace and a device.
 const MOST_HOSTS: usize = 250;
-/// Nodes that have addresses.
+/// Maximum number of nodes with addresses.
 const MOST_NODES: usize = 50_000;
-/// A link that is faster than this is more than one processor can carry.
+/// Maximum link rate; a faster link exceeds one processor.
 const FASTEST: Rate = Rate::from_bits_per_sec(25_000_000_000);
-/// Every host takes packets of this size (RFC 791), and IPv6 needs links that take those of the other (RFC 8200).
+/// Minimum IPv4 MTU that every host accepts (RFC 791), and minimum link MTU for IPv6 (RFC 8200).
 const LEAST_MTU: u32 = 576;
 const LEAST_MTU_V6: u32 = 1280;
 const USUAL_MTU: u32 = 1500;
 const MOST_MTU: u32 = 65_535;
-/// A run that nobody ends.
+/// Default duration of a run.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Acknowledgements wait at most so long.
+/// Maximum delay of acknowledgements.
 const LONGEST_HOLD: Duration = Duration::from_secs(1);
-/// Changes of a link in a rhythm that are made beforehand.
+/// Maximum number of precomputed changes of a periodic link.
 const MOST_BEATS: u64 = 1_000_000;
 
-/// Makes a live network of a scenario. A flow with access links of its own becomes two hosts on such links, with its name.
+/// Maps a scenario to a live network. A flow with its own access links becomes two hosts on such links, with its name.
 ///
 /// # Errors
 ///
-/// The reason for which there can be none.
+/// The scenario cannot run live.
 pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
     if scenario.routing.paths != Multipath::One || !scenario.routing.failures.is_empty() {
         let why = "a live network takes one way between two nodes, and no link of it fails: leave `paths` and [[failure]] out";
@@ -127,7 +127,7 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
         match &group.access {
             Some(access) => {
                 add_hosts(&mut spec, group, access)?;
-                // A source and a sink for each.
+                // One source and one sink per flow.
                 let flows = (1..=group.count as usize).zip((hosts..).step_by(2));
                 rules.extend(flows.filter_map(|(flow, host)| {
                     let name =
@@ -154,7 +154,7 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
             *degree.get_mut(end.0 as usize).ok_or_else(|| no_node(&link.name))? += 1;
         }
     }
-    // What one link leads to is no router.
+    // A node with a single link cannot be a router.
     is_host.iter_mut().zip(&degree).for_each(|(is_host, degree)| *is_host |= *degree == 1);
     let names = names(&spec)?;
     let find = |wanted: &String| {
@@ -209,23 +209,23 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
 }
 
 impl Plan {
-    /// The number of the node of that name.
+    /// Returns the number of the node named `name`.
     pub fn node(&self, name: &str) -> Option<usize> {
         let as_said = || self.spec.nodes.iter().position(|node| node.name == name);
         self.nodes.iter().position(|node| node.name == name).or_else(as_said)
     }
 
-    /// The hosts, by number.
+    /// Returns the hosts with their numbers.
     pub fn hosts(&self) -> impl Iterator<Item = (usize, &Node)> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.is_host)
     }
 
-    /// True where all links take what IPv6 needs.
+    /// Returns true if all links have the MTU that IPv6 needs.
     pub fn has_v6(&self) -> bool {
         self.mtus.iter().all(|mtu| *mtu >= LEAST_MTU_V6)
     }
 
-    /// The names and addresses of all nodes, as the file `hosts` has them.
+    /// Returns the names and addresses of all nodes in the format of `/etc/hosts`.
     pub fn hosts_file(&self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for node in &self.nodes {
@@ -252,7 +252,7 @@ fn too_many(what: &str, found: usize, most: usize) -> PlanError {
     ))
 }
 
-/// Hosts for each flow of a group that has access links of its own.
+/// Adds hosts for each flow of a group with its own access links.
 fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<(), PlanError> {
     if group.count as usize > MOST_HOSTS {
         return Err(too_many("hosts", 2 * group.count as usize, MOST_HOSTS));
@@ -278,7 +278,7 @@ fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<
     Ok(())
 }
 
-/// Names that programs can use: letters, digits, dots and hyphens.
+/// Returns names usable by programs: letters, digits, dots and hyphens.
 fn names(spec: &Spec) -> Result<Vec<String>, PlanError> {
     if spec.nodes.len() > MOST_NODES {
         return Err(too_many("nodes", spec.nodes.len(), MOST_NODES));
@@ -300,7 +300,7 @@ fn names(spec: &Spec) -> Result<Vec<String>, PlanError> {
     Ok(names)
 }
 
-/// Some names, for an error.
+/// Returns some of the names, for an error message.
 fn some(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
     let rest = names.len() - shown.len();
@@ -322,7 +322,7 @@ fn check_links(links: &[LinkSpec]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The largest packet of each link.
+/// Returns the MTU of each link.
 fn mtus(links: &[LinkSpec], wishes: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
     let mut mtus = vec![USUAL_MTU; links.len()];
     for (link, mtu) in wishes {
@@ -345,7 +345,7 @@ fn mtus(links: &[LinkSpec], wishes: &[(Option<String>, u32)]) -> Result<Vec<u32>
     Ok(mtus)
 }
 
-/// The time for which rhythms can be told beforehand, at most a day.
+/// Returns the time span for which periodic changes can be precomputed, at most a day.
 fn longest(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.rhythm.as_ref());
@@ -354,7 +354,7 @@ fn longest(links: &[LinkSpec]) -> Duration {
     longest.chain([DAY]).min().unwrap_or(DAY)
 }
 
-/// The addresses of a node.
+/// Returns the IPv4 and IPv6 addresses of a node.
 fn addresses(number: usize) -> [IpAddr; 2] {
     let number = number as u16 + 1;
     let [high, low] = number.to_be_bytes();
@@ -364,7 +364,7 @@ fn addresses(number: usize) -> [IpAddr; 2] {
     ]
 }
 
-/// All addresses of nodes begin as this one does, with so many bits.
+/// Returns the prefix of all node addresses and its length in bits.
 pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
     match address {
         IpAddr::V4(address) => {
@@ -375,7 +375,7 @@ pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
     }
 }
 
-/// The parts of the scenario that act on simulated flows alone.
+/// Returns notes on scenario features that affect simulated flows only.
 fn notes(scenario: &Spec, tells_tcp: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |holds: bool, text: &str| {

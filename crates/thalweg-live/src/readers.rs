@@ -1,4 +1,4 @@
-//! Readers of bytes that programs in a live network wrote, for fuzzing: each is the one that the network uses.
+//! Entry points for fuzzing: the parsers of bytes that programs in a live network write.
 
 use crate::port::Offload;
 use crate::segments::cut;
@@ -12,7 +12,7 @@ pub fn name_answer(message: &[u8]) -> Option<Vec<u8>> {
     crate::host::names::Known::new([("server".to_owned(), addresses)]).answer(message)
 }
 
-/// Cuts what the system sent in one piece, behind the header that it has from the device, into packets; gives their lengths.
+/// Splits a GSO buffer, preceded by the device's header, into packets; returns their lengths.
 pub fn cut_run(header: [u8; HEADER], bytes: &[u8]) -> Vec<usize> {
     let mut lengths = Vec::new();
     cut(Offload::parse(header), bytes, |packet| lengths.push(packet.len()));

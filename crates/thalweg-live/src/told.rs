@@ -1,7 +1,7 @@
-//! Routers' messages for senders that understand them: who they are, and what each is sent.
+//! Router feedback for senders that support it: registration of senders and messages to them.
 //!
-//! A sender of this project is known by the packets that it sends ([`Head`]). The message comes from the target's address and port, as
-//! what passes address translators and reaches sockets that are connected.
+//! A sender of this project is recognised by its packets ([`Head`]). Feedback is sent from the target's address and
+//! port, to pass NATs and reach connected sockets.
 
 use crate::compose::datagram;
 use crate::packet::{Header, UDP};
@@ -10,28 +10,28 @@ use std::net::SocketAddr;
 use thalweg_proto::told::{Head, Told};
 use thalweg_sim::live::Message;
 
-/// Senders that are told at a time.
+/// Maximum number of registered senders.
 const MOST: usize = 4096;
-/// Packets of each that a router may still speak of.
+/// Number of recent packets per sender that feedback may refer to.
 const MOST_PACKETS: usize = 1024;
 
-/// A sender of this project.
+/// Sender of this project.
 #[derive(Debug)]
 struct Source {
     node: usize,
     address: SocketAddr,
     target: SocketAddr,
-    /// Its last packets: their serial numbers in the network, and their heads.
+    /// Recent packets: serial numbers in the network, and packet heads.
     packets: VecDeque<(u32, Head)>,
 }
 
-/// All such senders, by their connections in the network.
+/// Registered senders, by connection in the network.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(HashMap<u32, Source>);
 
 impl Sources {
-    /// A packet of a connection enters the network with this serial number. True once its sender is known: two packets in a row have
-    /// the same connection id, which is random.
+    /// Records a packet that enters the network with this serial number. Returns true once its sender is known: two
+    /// consecutive packets carry the same random connection id.
     pub fn on_sent(
         &mut self,
         connection: u32,
@@ -60,12 +60,12 @@ impl Sources {
         source.packets.len() == 2
     }
 
-    /// A connection is over.
+    /// Removes a closed connection.
     pub fn forget(&mut self, connection: u32) {
         self.0.remove(&connection);
     }
 
-    /// The datagram that tells a source, and its node.
+    /// Returns the source's node and the feedback datagram to deliver there.
     pub fn tell(&self, message: &Message) -> Option<(usize, Vec<u8>)> {
         let source = self.0.get(&message.connection)?;
         let feedback = message.feedback;
@@ -83,7 +83,7 @@ impl Sources {
     }
 }
 
-/// The head of a packet of a sender of this project.
+/// Parses the head of a packet from a sender of this project.
 pub(crate) fn head(bytes: &[u8], header: &Header) -> Option<Head> {
     if header.protocol != UDP || header.is_later_fragment {
         return None;

@@ -1,16 +1,15 @@
-//! A thread that is woken when it asked for it, as far as the system lets users have that.
+//! Low-latency scheduling of a thread, as far as the system permits.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// The time for which this thread runs at most before others have their turn: whoever asks for little is served sooner (the system's
-/// own is some milliseconds).
+/// Scheduler slice of this thread. A short slice is scheduled sooner; the system default is some milliseconds.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// The priority of a thread that nothing else keeps waiting.
+/// Nice value of a thread with the highest priority.
 const FIRST: i32 = -20;
 
-/// The arguments of `sched_setattr`, as of Linux 3.14.
+/// Arguments of `sched_setattr`, as of Linux 3.14.
 #[repr(C)]
 struct Attributes {
     size: u32,
@@ -23,7 +22,7 @@ struct Attributes {
     period: u64,
 }
 
-/// Makes this thread urgent. Where the system refuses some of it, lateness tells.
+/// Raises the scheduling priority of this thread. Refused settings show up as lateness.
 pub(crate) fn make_urgent() {
     let attributes = Attributes {
         size: size_of::<Attributes>() as u32,
@@ -41,8 +40,8 @@ pub(crate) fn make_urgent() {
     unsafe {
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
-    // Only some users have the right to go first.
+    // Fails without the privilege to raise priority.
     let _ = rustix::process::setpriority_process(None, FIRST);
-    // A sleep may end up to 50 us late by the system's leave; this thread wants none.
+    // The default timer slack delays a sleep by up to 50 us.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

@@ -1,26 +1,26 @@
-//! A look at a running network from beside it.
+//! Snapshots of a running network for observers.
 
 use crate::emulator::{Emulator, Line};
 use crate::fidelity::Fidelity;
 use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::{Duration, Time};
 
-/// The time from one look to the next.
+/// Interval between snapshots.
 pub(crate) const EVERY: Duration = Duration::from_millis(250);
 
-/// The state of a network at some time of its run.
+/// Snapshot of a network.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// The time.
+    /// Time of the snapshot.
     pub at: Time,
-    /// The directions of links that carried something, in the order of the scenario.
+    /// Link directions that carried traffic, in scenario order.
     pub lines: Vec<Line>,
-    /// One packet in a hundred left this late or more, because of this host.
+    /// 99th percentile of the lateness that this host added to packets.
     pub late: Duration,
 }
 
 impl View {
-    /// The state of a network of which several threads have a part each.
+    /// Merges the snapshots of several threads of one network.
     pub fn of_threads(views: impl Iterator<Item = Self>) -> Self {
         views.fold(Self::default(), |mut whole, view| {
             whole.at = whole.at.max(view.at);
@@ -31,12 +31,12 @@ impl View {
     }
 }
 
-/// A place where a thread that moves packets leaves what it sees, four times a second.
+/// Slot for a forwarding thread's latest snapshot, updated four times a second.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<View>);
 
 impl Watch {
-    /// The last look.
+    /// Returns the last snapshot.
     pub fn view(&self) -> View {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! A connection in the hands of an application.
+//! Application handles of a connection.
 
 use super::pipe::{Opening, PART, Peer, Pipe, State};
 use super::pool::Pool;
@@ -18,18 +18,18 @@ use std::task::{Context, Poll};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::Failure;
 
-/// The reason for which there is no connection, or not any more, or for which a call on it failed.
+/// Error of a connection attempt, a connection or a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetError {
-    /// It could not be made.
+    /// Connection setup failed.
     Connect(ConnectError),
-    /// It has ended.
+    /// Connection closed.
     Closed(Closed),
-    /// The peer's application stopped before it had sent all that it meant to.
+    /// Stream reset: the peer's application stopped before it had sent everything.
     Stopped,
-    /// This end's stream has been finished or stopped: nothing more can be written.
+    /// Local stream already finished or stopped; nothing more can be written.
     Finished,
-    /// A datagram is empty or longer than [`LONGEST_DATAGRAM`](super::LONGEST_DATAGRAM).
+    /// Datagram empty or longer than [`LONGEST_DATAGRAM`](super::LONGEST_DATAGRAM).
     DatagramSize,
     /// A thread of the socket has ended.
     Over,
@@ -105,7 +105,7 @@ impl From<NetError> for io::Error {
     }
 }
 
-/// The part that all handles of a connection hold. The last one closes it.
+/// State shared by all handles of a connection. Dropping the last handle closes the connection.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) pipe: Arc<Pipe>,
@@ -124,7 +124,7 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Tells the thread that there is something to do, unless it knows.
+    /// Notifies the thread of pending work, unless already notified.
     pub(super) fn ring(&self, mut state: MutexGuard<'_, State>) {
         if !std::mem::replace(&mut state.rung, true) {
             drop(state);
@@ -141,7 +141,7 @@ impl Inner {
     }
 }
 
-/// A connection: a stream of bytes and datagrams each way, between two ends that know each other's keys.
+/// Connection with mutually known keys: one byte stream and datagrams in each direction.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) inner: Arc<Inner>,
@@ -162,29 +162,29 @@ impl Connection {
         }
     }
 
-    /// The peer's key.
+    /// Returns the peer's key.
     pub fn peer(&self) -> PublicKey {
         self.inner.peer.key
     }
 
-    /// The bytes that only the two ends of this connection have in common, whatever somebody in between does: each
-    /// connection has others. They are no secret.
+    /// Returns the channel binding: bytes that only the two endpoints of this connection share, even with a man in the
+    /// middle. They differ per connection and are not secret.
     pub fn binding(&self) -> &[u8; 32] {
         &self.inner.peer.binding
     }
 
-    /// The peer's address when the connection was made.
+    /// Returns the peer's address at connection setup.
     pub fn remote(&self) -> SocketAddr {
         self.inner.peer.remote
     }
 
-    /// The service that the client wants of the server.
+    /// Returns the service that the client requested.
     pub fn service(&self) -> &str {
         &self.inner.peer.service
     }
 
-    /// Counters and beliefs, no older than a few hundredths of a second while data moves, and else no older than the last
-    /// call.
+    /// Returns counters and estimates: at most a few hundredths of a second old while data moves, else no older than
+    /// the last call.
     pub fn stats(&self) -> SessionStats {
         let mut state = self.inner.pipe.lock();
         let mut stats = state.stats;
@@ -196,40 +196,39 @@ impl Connection {
         stats
     }
 
-    /// Closes the connection now. What has not arrived is lost. Applications use codes from
-    /// [`code::APPLICATION`] on, and [`code::DONE`].
+    /// Closes the connection immediately. Undelivered data is lost. Applications use codes from [`code::APPLICATION`]
+    /// on, and [`code::DONE`].
     pub fn close(&self, code: u16, reason: &str) {
         self.inner.close(code, reason);
     }
 
-    /// The reason for which the connection ended; `None` while it has not.
+    /// Returns the close reason; `None` while the connection is open.
     pub fn closed(&self) -> Option<Closed> {
         self.inner.pipe.lock().closed.clone()
     }
 
-    /// Another handle of the same connection, to watch or to close it by.
+    /// Returns another handle of the connection, to observe or close it.
     #[must_use]
     pub fn another(&self) -> Self {
         Self { inner: Arc::clone(&self.inner) }
     }
 
-    /// Deals with the peer: from now on it may send as much as any other, and is sent whatever there is. A socket that trusts
-    /// anyone leaves this to its application, and gives a peer little until then ([`Limits`](crate::endpoint::Limits)): three
-    /// bytes are sent for one that came, and 64 KiB kept. Peers with a key that the socket was told to trust, and servers, need
-    /// it not.
+    /// Authorises the peer: normal limits apply from now on. A socket that accepts any key leaves this to its
+    /// application and limits a peer until then ([`Limits`](crate::endpoint::Limits)): it sends at most three bytes per
+    /// byte received and buffers 64 KiB. Peers with a configured trusted key, and servers, need no call.
     pub fn admit(&self) {
         let mut state = self.inner.pipe.lock();
         state.admit = true;
         self.inner.ring(state);
     }
 
-    /// The two streams, of a peer that is dealt with from now on ([`Connection::admit`]).
+    /// Authorises the peer ([`Connection::admit`]) and returns the two streams.
     pub fn split(self) -> (SendStream, RecvStream) {
         self.admit();
         self.split_untrusted()
     }
 
-    /// The two streams, of a peer about which nothing is decided yet: enough to find out who it is.
+    /// Returns the two streams without authorising the peer: enough to identify it.
     pub fn split_untrusted(self) -> (SendStream, RecvStream) {
         let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
         let pool = Pool::new(MOST_AT_ONCE, MOST_COPIES);
@@ -237,22 +236,22 @@ impl Connection {
     }
 }
 
-/// The stream to the peer.
+/// Stream to the peer.
 #[derive(Debug)]
 pub struct SendStream {
     inner: Arc<Inner>,
     is_over: bool,
-    /// For copies of what is written in large pieces: fresh memory costs more than the copy.
+    /// Buffers for copies of large writes: fresh memory costs more than the copy.
     pool: Pool,
 }
 
 impl SendStream {
-    /// Writes a piece without copying it, and waits until there is room for all of it: no more waits than moves in a tenth
-    /// of a second, within bounds. Small pieces that wait are joined in packets.
+    /// Writes a slice without copying it and blocks until all of it is queued. The queue holds at most a tenth of a
+    /// second of data, within bounds. Small queued slices share packets.
     ///
     /// # Errors
-    /// [`NetError::Closed`] once the connection has ended, [`NetError::Finished`] once this stream has;
-    /// some of the piece may have been written.
+    /// [`NetError::Closed`] once the connection has ended, [`NetError::Finished`] once this stream has; part of the
+    /// slice may have been written.
     pub fn write_slice(&mut self, data: Slice) -> Result<(), NetError> {
         let mut rest = data;
         loop {
@@ -271,7 +270,8 @@ impl SendStream {
         }
     }
 
-    /// [`SendStream::write_slice`], without blocking, and of a whole piece as soon as there is some room.
+    /// Writes a slice as [`SendStream::write_slice`] does, without blocking; accepts the whole slice as soon as there
+    /// is any space.
     ///
     /// # Errors
     /// [`NetError::Closed`] once the connection has ended, [`NetError::Finished`] once this stream has.
@@ -310,7 +310,7 @@ impl SendStream {
         }
     }
 
-    /// Ends the stream, and waits until the peer has all of it and knows that it is all.
+    /// Finishes the stream and waits until the peer has acknowledged all data and the end.
     ///
     /// # Errors
     /// [`NetError::Closed`] if the connection ends before that.
@@ -325,7 +325,7 @@ impl SendStream {
         }
     }
 
-    /// [`SendStream::finish`], without blocking.
+    /// Finishes the stream as [`SendStream::finish`] does, without blocking.
     ///
     /// # Errors
     /// [`NetError::Closed`] if the connection ends before that.
@@ -359,7 +359,7 @@ impl SendStream {
         state.closed.clone().map(|why| Err(NetError::Closed(why)))
     }
 
-    /// Ends the stream before everything was written. What has not been sent is dropped, and the peer learns of it.
+    /// Resets the stream: unsent data is dropped and the peer is notified.
     pub fn stop(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
             let mut state = self.inner.pipe.lock();
@@ -380,34 +380,34 @@ impl Write for SendStream {
         } else {
             let mut buffer = self.pool.take();
             buffer.bytes()[..bytes.len()].copy_from_slice(bytes);
-            // It fits: so many bytes do.
+            // The cast is lossless: `bytes` is bounded above.
             self.pool.lend(buffer).slice(0, bytes.len() as u32)
         };
         self.write_slice(copy)?;
         Ok(bytes.len())
     }
 
-    /// Nothing is held back, so that there is nothing to do.
+    /// Nothing is buffered here.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// The stream from the peer.
+/// Stream from the peer.
 #[derive(Debug)]
 pub struct RecvStream {
     pub(super) inner: Arc<Inner>,
-    /// The part that is left of the last piece.
+    /// Unread part of the last slice.
     pub(super) rest: Option<Slice>,
 }
 
 impl RecvStream {
-    /// The next piece, without copying it; `None` at the end. It holds on to memory of the socket: who keeps pieces for
-    /// long copies them.
+    /// Returns the next slice without copying it; `None` at the end. The slice pins memory of the socket: copy data
+    /// that is kept for long.
     ///
     /// # Errors
-    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the
-    /// peer's application stopped early.
+    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the peer's
+    /// application stopped early.
     pub fn read_slice(&mut self) -> Result<Option<Slice>, NetError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));
@@ -425,14 +425,14 @@ impl RecvStream {
         }
     }
 
-    /// Waits until there is something to read, or nothing any more, for `span` at most. False if it has to be waited for longer.
+    /// Waits at most `span` until there is data or the end of the stream. Returns false on timeout.
     pub fn wait_within(&self, span: std::time::Duration) -> bool {
         let is_there = |state: &State| !state.incoming.is_empty() || Self::end(state).is_some();
         let pipe = &self.inner.pipe;
         self.rest.is_some() || is_there(&pipe.wait_readable_within(pipe.lock(), span, is_there))
     }
 
-    /// All pieces that are there, at least one unless the stream is at its end, appended to `into`. Cheaper than one by one.
+    /// Appends all available slices to `into`, at least one unless the stream has ended. Cheaper than single reads.
     ///
     /// # Errors
     /// As [`RecvStream::read_slice`].
@@ -457,13 +457,14 @@ impl RecvStream {
         }
     }
 
-    /// Reads to the end and keeps the last `most` bytes alone: how many there were, which `progress` tells meanwhile, and those.
+    /// Reads to the end and keeps only the last `most` bytes. Returns the total number of bytes, which `progress` shows
+    /// meanwhile, and the kept bytes.
     ///
     /// # Errors
     /// As [`RecvStream::read_slice`].
     pub fn read_tail(&mut self, most: usize, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
         let (mut bytes, mut pieces) = (0, Vec::new());
-        // The last pieces, as few as have the bytes that matter.
+        // The fewest trailing slices that contain the requested bytes.
         let (mut last, mut held) = (VecDeque::new(), 0);
         while self.read_slices(&mut pieces)? > 0 {
             for piece in pieces.drain(..) {
@@ -483,11 +484,11 @@ impl RecvStream {
         Ok((bytes, tail))
     }
 
-    /// [`RecvStream::read_slice`], without blocking.
+    /// Reads as [`RecvStream::read_slice`] does, without blocking.
     ///
     /// # Errors
-    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the
-    /// peer's application stopped early.
+    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the peer's
+    /// application stopped early.
     pub async fn read_slice_async(&mut self) -> Result<Option<Slice>, NetError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));
@@ -510,7 +511,7 @@ impl RecvStream {
         }
     }
 
-    /// The thread hears of it when it is much, or else when it delivers more.
+    /// Notifies the thread of large amounts only; it learns of small ones at its next delivery.
     pub(super) fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64, pieces: usize) {
         if state.count_consumed(bytes, u32::try_from(pieces).unwrap_or(u32::MAX)) {
             self.inner.ring(state);
@@ -531,7 +532,7 @@ impl Read for RecvStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut read = 0;
         while read < into.len() {
-            // More than one piece only if nothing needs to be waited for.
+            // Return more than one slice only if that needs no waiting.
             if read > 0 && self.rest.is_none() && self.inner.pipe.lock().incoming.is_empty() {
                 break;
             }
@@ -540,7 +541,7 @@ impl Read for RecvStream {
             into[read..read + length].copy_from_slice(&piece.as_bytes()[..length]);
             read += length;
             if length < piece.len() as usize {
-                // It fits: a piece's length does.
+                // The cast is lossless: a slice's length fits.
                 self.rest = Some(piece.slice(length as u32, piece.len()));
             }
         }
@@ -548,8 +549,8 @@ impl Read for RecvStream {
     }
 }
 
-/// The most that one call of `write` copies.
+/// Maximum bytes copied by one call of `write`.
 const MOST_AT_ONCE: usize = 256 << 10;
 
-/// Copies that are used again, 24 MiB: what waits to be sent and acknowledged, usually.
+/// Maximum number of pooled copies, 24 MiB: typically the unsent and unacknowledged data.
 const MOST_COPIES: usize = 96;

@@ -1,4 +1,4 @@
-//! A thread of a socket: receives, does what handles ask, sends what is due, sleeps until there is something to do.
+//! Socket thread: receives, serves handles, sends what is due, sleeps until the next event.
 
 use super::clock::Clock;
 use super::coalescing::Coalescing;
@@ -14,34 +14,33 @@ use std::sync::atomic::Ordering;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::units::{Duration, Time};
 
-/// Batches sent before what has come is looked at again.
+/// Batches sent between two receive attempts.
 const SENDS: usize = 4;
 
-/// The most that is taken before it is acknowledged, in bytes: a few calls' worth of datagrams that come one by one,
-/// or one of those that come together.
+/// Maximum bytes received before acknowledging: a few calls with single datagrams, or one call with coalesced ones.
 const TAKES: usize = 192 << 10;
 
-/// A call counts as so many, however few it brings.
+/// Minimum bytes that one receive call counts as.
 const CALL: usize = TAKES / 12;
 
-/// Counters are brought up to date this often.
+/// Update interval of the counters.
 const STATS: Duration = Duration::from_millis(20);
 
-/// A clock that shows more is started anew as soon as there is no connection.
+/// Clock value above which the clock restarts once no connection exists.
 const RESTART: Time = Time::from_picos(100 * DAY);
 
-/// A clock that shows more has little time left: connections are closed, so that it can be started anew.
+/// Clock value above which connections are closed to restart the clock before it overflows.
 const LATE: Time = Time::from_picos(200 * DAY);
 
-/// In picoseconds.
+/// One day, in picoseconds.
 const DAY: u64 = 86_400 * 1_000_000_000_000;
 
-/// The time for which peers are told of the end when a socket is dropped.
+/// Time for which a dropped socket notifies its peers of the close.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The thread's state.
+/// State of the socket thread.
 pub(super) struct Driver {
-    /// The state that it shares with handles, and those of all threads of the socket, of which it is this one.
+    /// State shared with handles and with all threads of the socket; index of this thread.
     shared: Arc<Shared>,
     members: Vec<Arc<Shared>>,
     member: usize,
@@ -49,27 +48,27 @@ pub(super) struct Driver {
     endpoint: Endpoint,
     clock: Clock,
     batch: Batch,
-    /// The first run of the batch that was not sent, and from which byte of it on.
+    /// First unsent run of the batch, and the byte offset in it.
     unsent: (usize, usize),
     pipes: HashMap<Handle, Live>,
     stats_at: Time,
     end: Option<Time>,
-    /// Something may have come: the system has not just said otherwise.
+    /// True if data may be available: the last receive did not return empty.
     looks: bool,
-    /// A session was told something after it was polled.
+    /// True if a session changed after it was polled.
     touched: bool,
-    /// An empty list for those that ring next.
+    /// Spare list for the next notifications.
     spare: Vec<Arc<Pipe>>,
-    /// The slices that were delivered, until all of them are handed over to the connection that `delivering` names.
+    /// Delivered slices, collected for the connection in `delivering`.
     delivered: Vec<Slice>,
     delivering: Option<Handle>,
     coalescing: Coalescing,
-    /// Connections to which something was handed over that their readers have not been told of.
+    /// Connections with deliveries that their readers were not yet notified of.
     unnotified: Vec<Arc<Pipe>>,
 }
 
 impl Drop for Driver {
-    /// Whoever waits hears that nothing will come any more, also where a panic has ended the thread.
+    /// Wake all waiters with an error, also after a panic of this thread.
     fn drop(&mut self) {
         let connects = std::mem::take(&mut self.shared.work().connects);
         let pipes =
@@ -118,7 +117,7 @@ impl Driver {
     }
 
     pub fn run(mut self) {
-        // A sleep is 50 us late by default, which is many packets' time.
+        // The default timer slack is 50 us, the time of many packets.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
         loop {
             let mut now = self.clock.now();
@@ -143,12 +142,12 @@ impl Driver {
         self.publish();
     }
 
-    /// Starts the clock anew where that disturbs nobody; later it has to. True if it did.
+    /// Restarts the clock while no connection is affected; near the overflow, always. Returns true if it did.
     fn renew(&mut self, now: Time) -> bool {
         if self.end.is_some() {
             return false;
         }
-        // What was due while it slept comes first: that may have been the last.
+        // First send what became due during sleep; it may be the last.
         let _ = self.send(now);
         self.events(now);
         if self.endpoint.is_idle() && self.batch.is_empty() {
@@ -172,7 +171,7 @@ impl Driver {
         false
     }
 
-    /// Takes some of what has come, and reads the clock for that. False when nothing has.
+    /// Receives available datagrams and reads the clock for them. Returns false if there were none.
     pub(super) fn receive(&mut self, now: &mut Time) -> bool {
         if !std::mem::replace(&mut self.looks, true) {
             return false;
@@ -180,7 +179,8 @@ impl Driver {
         let (mut taken, mut datagrams) = (0, 0);
         while taken < TAKES {
             let (endpoint, clock) = (&mut self.endpoint, &self.clock);
-            // Read once it is here: a thread that was stopped meanwhile would take delays to be shorter than any can be.
+            // Read the clock after the receive call: if the thread was preempted before, delays would look impossibly
+            // short.
             let mut read = None;
             let come = self.udp.receive(|arrival, stride, received| {
                 let arrived = *read.get_or_insert_with(|| clock.now());
@@ -194,7 +194,7 @@ impl Driver {
                     datagrams += come.datagrams;
                     self.looks = come.more;
                 }
-                // An error does not pass by waiting for it, but nothing else can be done: peers will time out.
+                // A socket error may persist, but the only remedy is that peers time out.
                 Err(_) => self.looks = false,
             }
             if !self.looks {
@@ -205,14 +205,14 @@ impl Driver {
         datagrams > 0
     }
 
-    /// Hands over what is for other threads of the socket.
+    /// Forwards datagrams to the other threads of the socket.
     fn pass_on(&mut self) {
         while let Some((member, passed)) = self.endpoint.passed() {
             self.members[member].pass(passed);
         }
     }
 
-    /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.
+    /// Waits for datagrams, a notification, socket buffer space after a full buffer, or `wake`.
     fn sleep(&mut self, wake: Option<Time>, full: bool) {
         let may_coalesce = !self.endpoint.times_datagrams();
         if self.coalescing.notifies_before_sleep(may_coalesce) {
@@ -225,10 +225,10 @@ impl Driver {
         };
         if idle {
             let now = self.clock.now();
-            // The last words end in time, whatever the sessions wait for.
+            // The close notification ends in time, regardless of session timers.
             let wake = wake.into_iter().chain(self.end).min();
             let span = wake.map(|at| at.since(now)).filter(|_| wake != Some(Time::MAX));
-            // Nobody shall read old numbers while it sleeps.
+            // Statistics must not be stale during sleep.
             self.publish();
             let sleep = self.coalescing.sleep(span, may_coalesce);
             self.looks = self.udp.wait(&self.shared.bell, full, sleep).unwrap_or(true);
@@ -241,7 +241,7 @@ impl Driver {
             (self.endpoint.stats(), self.udp.stats);
     }
 
-    /// Does what handles asked for. True if there was something.
+    /// Executes requests of handles. Returns true if there were any.
     fn work(&mut self, now: Time) -> bool {
         let (mut rung, connects, passed, trust, shut) = {
             let mut work = self.shared.work();
@@ -282,7 +282,7 @@ impl Driver {
         any
     }
 
-    /// Moves what a pipe has for the network.
+    /// Moves data from a pipe to its session.
     fn serve(&mut self, now: Time, pipe: &Pipe) {
         let mut state = pipe.lock();
         state.rung = false;
@@ -340,7 +340,7 @@ impl Driver {
         self.touched = true;
     }
 
-    /// Sends what is due. When to wake ([`Time::ZERO`] for at once), and whether the socket has no room.
+    /// Sends what is due. Returns the wake-up time ([`Time::ZERO`] for at once) and true if the socket buffer is full.
     fn send(&mut self, now: Time) -> (Option<Time>, bool) {
         for _ in 0..SENDS {
             if !self.flush(now) {
@@ -352,11 +352,11 @@ impl Driver {
                 Next::At(at) => return (Some(at), false),
             }
         }
-        // The socket may have taken all of it: whatever else there is comes after a look at what has arrived.
+        // More may be due, but receive first.
         (Some(Time::ZERO), false)
     }
 
-    /// Hands the batch to the system. False while that has no room.
+    /// Sends the batch. Returns false while the socket buffer is full.
     fn flush(&mut self, now: Time) -> bool {
         while let Some(run) = self.batch.runs().get(self.unsent.0) {
             match self.udp.send(&self.batch, run, self.unsent.1) {
@@ -368,7 +368,7 @@ impl Driver {
                     let datagrams = self.batch.bytes(run);
                     self.endpoint.on_refused(now, run.destination, run.segment, datagrams);
                 }
-                // Lost, as anything may be.
+                // Treat an error as packet loss.
                 Ok(Sent::All) | Err(_) => {}
             }
             self.unsent = (self.unsent.0 + 1, 0);
@@ -378,10 +378,10 @@ impl Driver {
         true
     }
 
-    /// Tells applications what happened.
+    /// Dispatches events to applications.
     fn events(&mut self, now: Time) {
         while let Some((handle, event)) = self.endpoint.event() {
-            // What was delivered is handed over together: a lock for each piece would be most of the work.
+            // Deliver in batches: a lock per slice would dominate the cost.
             if let EndpointEvent::Session(SessionEvent::Delivered(data)) = event {
                 if self.delivering != Some(handle) {
                     self.deliver(now);
@@ -414,7 +414,7 @@ impl Driver {
                 }
                 EndpointEvent::Refused(refusal) => self.shared.lobby.arrivals().refuse(*refusal),
                 EndpointEvent::Accepted { peer, service, remote, known } => {
-                    // One that has ended since is accepted and found closed.
+                    // A connection that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);
                     let binding =
                         session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
@@ -449,14 +449,14 @@ impl Driver {
         }
     }
 
-    /// Tells those who wait to read of what has been handed over.
+    /// Notifies blocked readers of deliveries.
     fn notify_readers(&mut self) {
         for pipe in self.unnotified.drain(..) {
             pipe.notify_readers();
         }
     }
 
-    /// Hands over what was delivered to one connection.
+    /// Delivers the collected slices to their connection.
     fn deliver(&mut self, now: Time) {
         let Some(handle) = self.delivering.take() else { return };
         let Some(live) = self.pipes.get_mut(&handle) else {
@@ -500,7 +500,7 @@ impl Driver {
             state.stats = session.stats(now);
         }
         match event {
-            // Handed over with others.
+            // Delivered in batches above.
             SessionEvent::Delivered(_) => {}
             SessionEvent::Hole { packets } => {
                 state.push_hole(packets);
@@ -527,7 +527,7 @@ impl Driver {
                 pipe.wake_all(&mut state);
                 drop(state);
                 if is_forgotten {
-                    // Nobody needs to accept what was closed here before.
+                    // A connection closed locally must not be accepted.
                     self.shared.lobby.arrivals().queue.retain(|arrived| !Arc::ptr_eq(&arrived.pipe, &pipe));
                 }
                 self.pipes.remove(&handle);

@@ -1,4 +1,4 @@
-//! The means that this host gives to UDP: buffers, offloads, timers.
+//! UDP capabilities of this host: buffers, offloads, timers.
 
 use super::clock::{Clock, timespec};
 use super::coalescing::INTERVAL;
@@ -13,48 +13,48 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// The findings of an examination.
+/// Results of the examination.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// From where the examined path starts.
+    /// Source address of the examined path.
     pub local: IpAddr,
-    /// The size that was asked of the system for each of a socket's buffers.
+    /// Requested size of each socket buffer.
     pub asked: Bytes,
-    /// The size that the system gave for sending. Linux doubles what was asked, for its own use.
+    /// Granted send buffer size. Linux doubles the request for its own overhead.
     pub send_buffer: Bytes,
-    /// The size that the system gave for receiving.
+    /// Granted receive buffer size.
     pub receive_buffer: Bytes,
-    /// The largest packet of the interface towards the target, headers included, where a target was given.
+    /// MTU of the interface towards the target, headers included; `None` without a target.
     pub interface_mtu: Option<Bytes>,
-    /// Datagrams that one call may send.
+    /// Maximum datagrams per GSO send call.
     pub segments: usize,
-    /// Ten datagrams that were sent with one call arrived.
+    /// GSO works: ten datagrams sent with one call arrived.
     pub segmentation: bool,
-    /// They arrived with fewer calls than datagrams.
+    /// GRO works: they arrived with fewer calls than datagrams.
     pub coalescing: bool,
-    /// The mark that says "capable of ECN" arrived with them.
+    /// Their ECT codepoint arrived.
     pub ecn: bool,
-    /// The lateness of threads, and the cost of calls.
+    /// Lateness of threads, and cost of calls.
     pub lateness: Lateness,
-    /// The time for which wake-ups are coalesced, and below which deadlines are put together.
+    /// Wake-up coalescing interval; deadlines closer than this are merged.
     pub coalescing_interval: Duration,
-    /// By how much a sleep of 100 us is too long, in the middle of many.
+    /// Median timer overshoot of a 100 us sleep.
     pub oversleep: Duration,
-    /// The time that it takes to read the clock.
+    /// Cost of reading the clock.
     pub clock: Duration,
-    /// The rate at which one processor seals packets of 1400 bytes.
+    /// Encryption rate of one processor for packets of 1400 bytes.
     pub sealing: Rate,
-    /// Processors that may be used.
+    /// Number of usable processors.
     pub processors: usize,
 }
 
 const ASKED: usize = 4 << 20;
 
-/// Examines the host, and the interface towards `target` where there is one. Nothing is sent to the target: datagrams go
-/// from this host to itself.
+/// Examines the host, and the interface towards `target` if given. Sends nothing to the target: test datagrams go from
+/// this host to itself.
 ///
 /// # Errors
-/// No socket can be made, or there is no route to the target.
+/// No socket can be created, or there is no route to the target.
 pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
     let (local, interface_mtu) = route(target)?;
     let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
@@ -86,13 +86,13 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
     })
 }
 
-/// The address from which the target is reached, and what the interface there carries.
+/// Returns the source address towards the target and the MTU of its interface.
 fn route(target: Option<SocketAddr>) -> io::Result<(IpAddr, Option<Bytes>)> {
     let Some(target) = target else { return Ok((Ipv4Addr::LOCALHOST.into(), None)) };
     let any: IpAddr =
         if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
-    // This looks the route up and sends nothing.
+    // Connecting a UDP socket looks up the route and sends nothing.
     socket.connect(target)?;
     let mtu = if target.is_ipv4() { ip_mtu(&socket) } else { ipv6_mtu(&socket) };
     Ok((socket.local_addr()?.ip(), mtu.ok().map(|mtu| Bytes::new(u64::from(mtu)))))
@@ -172,7 +172,7 @@ fn sealing() -> Rate {
         buffer.clear();
         write_header(&mut buffer, ConnectionId([0; 8]), sealer.next_number());
         buffer.resize(HEADER + SIZE, 0);
-        // It fails after 2^62 packets.
+        // Sealing fails only after 2^62 packets.
         let _ = sealer.seal(&mut buffer, 0);
     }
     Rate::from_transfer(
@@ -196,7 +196,7 @@ mod tests {
                 late > Duration::ZERO && late_p99 >= late && call + packet > Duration::ZERO,
                 "{findings:?}"
             );
-            // Where datagrams are put together, all of them came.
+            // Coalescing is detected only if all datagrams arrived.
             assert!(findings.segmentation || !findings.coalescing);
         }
     }

@@ -1,4 +1,4 @@
-//! The state that the handles of a connection and the thread that serves it share.
+//! State shared by the handles of a connection and the thread that serves it.
 
 use crate::endpoint::{ConnectError, Handle};
 use crate::flow::Reading;
@@ -10,24 +10,24 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::Waker;
 use thalweg_proto::payload::{Payload, Slice};
 
-/// A piece is not cut into parts shorter than this, in bytes: each costs a call, and a copy where it ends.
+/// Minimum part of a split slice, in bytes: each part costs a call, and a copy at its end.
 pub(super) const PART: u64 = 32 << 10;
 
-/// Datagrams that wait, each way. When there are more, the oldest is dropped.
+/// Maximum queued datagrams per direction. On overflow the oldest is dropped.
 pub(super) const MOST_DATAGRAMS: usize = 256;
 
-/// The stage that the opening of a connection has come to.
+/// Stage of connection setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// The handshake.
+    /// Handshake in progress.
     Waiting,
-    /// It is there.
+    /// Connection established.
     Open(Peer),
-    /// It is not.
+    /// Connection setup failed.
     Failed(ConnectError),
 }
 
-/// The peer at the other end.
+/// Remote peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub key: PublicKey,
@@ -36,45 +36,45 @@ pub(super) struct Peer {
     pub binding: [u8; 32],
 }
 
-/// The state of a pipe.
+/// State of a pipe.
 #[derive(Debug)]
 pub(super) struct State {
     pub handle: Option<Handle>,
     pub opening: Opening,
     pub outgoing: VecDeque<Slice>,
     pub outgoing_bytes: u64,
-    /// The number of outgoing bytes that may wait.
+    /// Capacity of the send queue, in bytes.
     pub room: u64,
     pub finish: bool,
     pub stop: bool,
-    /// The peer has everything.
+    /// True once the peer has received everything.
     pub finished: bool,
     pub incoming: Incoming,
-    /// Bytes that the application has taken.
+    /// Bytes read by the application.
     pub taken: u64,
-    /// The places where packets are missing, in bytes from the beginning of the stream, and how many.
+    /// Gaps of missing packets: stream offset in bytes, and number of packets.
     pub holes: VecDeque<(u64, u32)>,
     pub datagrams_out: VecDeque<Slice>,
     pub datagrams_dropped: u64,
     pub datagrams_in: VecDeque<Slice>,
     pub datagrams_missed: u64,
-    /// The data that the application has taken and the thread has not heard of, in bytes and pieces.
+    /// Bytes and slices read by the application but not yet reported to the thread.
     pub consumed: (u64, u32),
-    /// The most of that data that there may be before the thread hears of it.
+    /// Limit of unreported reads before the thread is notified.
     pub reading: Reading,
     pub ended: Option<bool>,
-    /// The application deals with a peer that was a stranger.
+    /// True if the application has authorised the peer.
     pub admit: bool,
     pub close: Option<(u16, String)>,
     pub closed: Option<Closed>,
     pub stats: SessionStats,
-    /// Somebody has looked at them, and will perhaps look again.
+    /// True if the statistics were read recently and may be read again.
     pub stats_wanted: bool,
-    /// The thread has been told that there is something to do.
+    /// True if the thread is already notified of pending work.
     pub rung: bool,
-    /// Something has come since readers were told of it.
+    /// True if data has arrived since readers were last notified.
     pub unnotified: bool,
-    /// Blocked callers: the thread wakes nobody who does not wait.
+    /// Number of blocked callers; without any, the thread skips the wake-up.
     pub readers: u32,
     pub writers: u32,
     pub read_waker: Option<Waker>,
@@ -83,17 +83,17 @@ pub(super) struct State {
     pub datagram_waker: Option<Waker>,
 }
 
-/// The data that was delivered and waits to be read. Short pieces are copied together: each would hold on to the
-/// buffer in which it came, and a peer that sends a byte a packet would have a thousand times of it kept.
+/// Delivered data that waits to be read. Short slices are copied into blocks: each would pin its receive buffer, and a
+/// peer that sends one byte per packet would pin a thousand times as much memory.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     pieces: VecDeque<Slice>,
-    /// Short pieces behind all others.
+    /// Short slices behind all others.
     short: Vec<u8>,
     bytes: u64,
 }
 
-/// Pieces of fewer bytes are copied, into blocks of so many.
+/// Shorter slices are copied into blocks of this size, in bytes.
 const SHORT: u32 = 1024;
 const BLOCK: usize = 8 << 10;
 
@@ -102,7 +102,7 @@ impl Incoming {
         self.bytes == 0
     }
 
-    /// The bytes that wait.
+    /// Returns the number of unread bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -120,7 +120,7 @@ impl Incoming {
         }
     }
 
-    /// Seals the last piece: what comes next is not joined with what is there.
+    /// Seals the last block: later data is not merged into it.
     pub fn seal(&mut self) {
         if !self.short.is_empty() {
             self.pieces.push_back(Slice::new(&self.short[..]));
@@ -137,7 +137,7 @@ impl Incoming {
         Some(piece)
     }
 
-    /// Appends all of it; how many pieces.
+    /// Appends all data to `into` and returns the number of slices.
     pub fn drain_into(&mut self, into: &mut Vec<Slice>) -> usize {
         self.seal();
         self.bytes = 0;
@@ -147,15 +147,15 @@ impl Incoming {
     }
 }
 
-/// A connection as both sides see it.
+/// Connection as shared by handles and thread.
 #[derive(Debug)]
 pub(super) struct Pipe {
-    /// The thread of the socket that serves it.
+    /// Socket thread that serves the connection.
     pub member: usize,
     state: Mutex<State>,
-    /// Something to read, an end, or a close.
+    /// Signals data, end of stream or close.
     pub readable: Condvar,
-    /// Room to write, all has arrived, or a close.
+    /// Signals space to write, complete delivery or close.
     pub writable: Condvar,
 }
 
@@ -202,7 +202,7 @@ impl Pipe {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves counters and queues that are sound one by one.
+        // After a panic elsewhere, each counter and queue is still consistent by itself.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -215,7 +215,7 @@ impl Pipe {
         }
     }
 
-    /// Tells whoever waits to read of what has come. The lock is free by then: those who wake up take it first of all.
+    /// Notifies readers of new data, after releasing the lock that they take first.
     pub fn notify_readers(&self) {
         let mut state = self.lock();
         state.unnotified = false;
@@ -229,7 +229,7 @@ impl Pipe {
         }
     }
 
-    /// Hands over a datagram of the peer.
+    /// Delivers a datagram from the peer.
     pub fn take_datagram(&self, state: &mut State, datagram: Slice) {
         if state.datagrams_in.len() >= MOST_DATAGRAMS {
             state.datagrams_in.pop_front();
@@ -270,7 +270,7 @@ impl Pipe {
         state
     }
 
-    /// Waits until `state` has something to read or its end, for so long at most.
+    /// Waits with a timeout until `state` has data or its end.
     pub fn wait_readable_within<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
@@ -293,13 +293,13 @@ impl Pipe {
 }
 
 impl State {
-    /// Puts data in the queue of what goes out.
+    /// Appends data to the send queue.
     pub fn push(&mut self, data: Slice) {
         self.outgoing_bytes += u64::from(data.len());
         self.outgoing.push_back(data);
     }
 
-    /// Counts what the application took. True if the thread must hear of it.
+    /// Counts data read by the application. Returns true if the thread must be notified.
     pub fn count_consumed(&mut self, bytes: u64, pieces: u32) -> bool {
         self.taken += bytes;
         self.consumed.0 += bytes;
@@ -307,7 +307,7 @@ impl State {
         self.consumed.0 >= self.reading.bytes || self.consumed.1 >= self.reading.pieces
     }
 
-    /// The bytes that the application has taken since this was asked.
+    /// Returns the bytes read by the application since the last call.
     pub fn take_consumed(&mut self) -> u64 {
         std::mem::take(&mut self.consumed).0
     }

@@ -1,36 +1,36 @@
-//! The messages that the two sides of a transfer send each other.
+//! Messages between the two sides of a transfer.
 
 use super::fault::Fault;
 use super::priority::Priority;
 use super::tree::{BLOCK, Digest};
 
-/// The version of the protocol; peers of another are refused.
+/// Protocol version; peers with another version are refused.
 pub const VERSION: u64 = 3;
-/// Offers that may wait for their end at the receiver.
+/// Maximum number of outstanding offers.
 pub const WINDOW: usize = 8192;
-/// The [weight](Offer::weight) from which on offers that wait for their end allow no further one.
+/// Total [weight](Offer::weight) of outstanding offers from which on no further one is allowed.
 pub const WINDOW_WEIGHT: usize = 2 << 20;
-/// A sender that has not been greeted says no more than this before it waits, in bytes, but for its total: somebody may have to
-/// be asked about it first.
+/// Maximum bytes that a sender sends before the receiver's greeting, its total excluded: the transfer may need approval
+/// first.
 pub const UNGREETED: u64 = 32 << 10;
-/// The longest name of a file or folder, in bytes.
+/// Maximum length of a file or folder name, in bytes.
 pub const LONGEST_NAME: usize = 255;
-/// The greatest depth of folders in each other.
+/// Maximum depth of nested folders.
 pub const DEEPEST: usize = 256;
-/// Digests that may be asked for before they are used.
+/// Maximum number of outstanding requested digests.
 pub const MOST_DIGESTS: u64 = 64;
-/// The longest body of a frame without file contents, in bytes.
+/// Maximum body of a frame without file contents, in bytes.
 pub const LONGEST_BODY: usize = 8192;
-/// The most file contents in a frame, in bytes.
+/// Maximum file contents in a frame, in bytes.
 pub const MOST_DATA: u64 = BLOCK;
-/// The longest hole in a frame, in bytes.
+/// Maximum hole in a frame, in bytes.
 pub const MOST_HOLE: u64 = 64 * BLOCK;
-/// The longest target of a symbolic link, in bytes.
+/// Maximum length of a symbolic link's target, in bytes.
 pub const LONGEST_TARGET: usize = 4095;
-/// Files with further names whose first names a receiver remembers.
+/// Maximum number of hard-linked files whose first names a receiver remembers.
 pub const MOST_SHARED: usize = 65_536;
 
-/// A point in time of a file system: seconds since 1970 and nanoseconds.
+/// File-system timestamp: seconds since 1970 and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Modified {
     /// Seconds since 1970-01-01 00:00 UTC, negative before.
@@ -39,24 +39,25 @@ pub struct Modified {
     pub nanoseconds: u32,
 }
 
-/// The description of something that a sender has, for the receiver.
+/// Description of an item that the sender offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The number of folders that it is in: its folder is the last one offered with one less.
+    /// Number of enclosing folders: the parent is the last offered folder with a depth one less.
     pub depth: u64,
-    /// Its name there: one component of a path.
+    /// Name in its folder: one path component.
     pub name: Vec<u8>,
-    /// Another name in the folder differs from it only by case.
+    /// True if another name in the folder differs only by case.
     pub alike: bool,
-    /// The permission bits of Unix: nine of them, and of folders the sticky bit.
+    /// Unix permission bits: nine, plus the sticky bit for folders.
     pub mode: u32,
-    /// The kind of thing.
+    /// Kind of the item.
     pub kind: OfferKind,
 }
 
 impl Offer {
-    /// The memory that the offer counts for at the receiver, in bytes: 128, its path with one byte for each folder that it is
-    /// in, and the target of a symbolic link. `path` is the number of bytes in the names of the path, the last included.
+    /// Returns the memory that the offer counts for at the receiver, in bytes: 128, its path with one byte for each
+    /// enclosing folder, and the target of a symbolic link. `path` is the number of bytes in the names of the path, the
+    /// last included.
     pub fn weight(&self, path: usize) -> usize {
         let depth = usize::try_from(self.depth).unwrap_or(usize::MAX);
         let target = if let OfferKind::Link { target, .. } = &self.kind { target.len() } else { 0 };
@@ -64,68 +65,68 @@ impl Offer {
     }
 }
 
-/// The kind of thing that is offered.
+/// Kind of an offered item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferKind {
-    /// A file.
+    /// Regular file.
     File {
-        /// Bytes in it.
+        /// Size in bytes.
         size: u64,
-        /// The time of its last change.
+        /// Modification time.
         modified: Modified,
-        /// Further names of it may be offered later.
+        /// True if further hard links to it may be offered later.
         shared: bool,
     },
-    /// A further name of a file that was offered before, as shared.
+    /// Hard link to a file offered earlier as shared.
     Name {
-        /// The number of that offer.
+        /// Number of that offer.
         first: u64,
     },
-    /// A symbolic link.
+    /// Symbolic link.
     Link {
-        /// The time of its last change.
+        /// Modification time.
         modified: Modified,
-        /// The path that it leads to: 1 to [`LONGEST_TARGET`] bytes without a zero.
+        /// Target path: 1 to [`LONGEST_TARGET`] bytes without a zero.
         target: Vec<u8>,
     },
-    /// A folder. What is in it follows.
+    /// Folder; its contents follow.
     Folder {
-        /// The time of its last change.
+        /// Modification time.
         modified: Modified,
     },
-    /// Bytes whose number is known when they end. They cannot be resumed.
+    /// Stream of unknown length. It cannot be resumed.
     Stream,
 }
 
 impl OfferKind {
-    /// It has contents of its own.
+    /// Returns true for an item with contents of its own.
     pub fn is_file(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Stream)
     }
 }
 
-/// The numbers of files and folders that have something that is not carried.
+/// Number of files and folders with properties that the transfer does not carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Another owner than the user who sends.
+    /// Owners other than the sending user.
     pub owners: u64,
     /// Extended attributes.
     pub attributes: u64,
     /// Access control lists.
     pub lists: u64,
-    /// Bits that change the user that a program runs as (setuid, setgid).
+    /// Set-user-ID and set-group-ID bits.
     pub bits: u64,
-    /// Further names that came as files of their own, because there are more than [`MOST_SHARED`] files with some.
+    /// Hard links sent as separate files, because more than [`MOST_SHARED`] files have several names.
     pub names: u64,
 }
 
 impl Lost {
-    /// Nothing is lost.
+    /// Returns true if nothing is lost.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Those that came since `earlier`.
+    /// Returns the increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -137,7 +138,7 @@ impl Lost {
         }
     }
 
-    /// Each with its count and what it is called, singular and plural.
+    /// Returns each count with its singular and plural name.
     pub fn counts(&self) -> [(u64, &'static str, &'static str); 5] {
         [
             (self.owners, "owner", "owners"),
@@ -149,35 +150,35 @@ impl Lost {
     }
 }
 
-/// From the sender to the receiver. Offers are numbered from 0 in their order; `id` is that number.
+/// Messages from the sender to the receiver. Offers are numbered from 0 in order; `id` is that number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToReceiver {
-    /// The first frame.
+    /// First frame.
     Hello {
         /// [`VERSION`].
         version: u64,
-        /// Files are the same when their contents are; without, when size and time of change are.
+        /// Compare contents to detect unchanged files; otherwise size and modification time.
         checksum: bool,
-        /// The urgency: 1, the most, to 6, the least.
+        /// Priority: 1 (most urgent) to 6 (least).
         priority: Priority,
-        /// The number of files and folders that its user named, for those who are asked whether they want them.
+        /// Number of files and folders that the user named, for the approval prompt.
         named: u64,
     },
-    /// Something to be transferred. Names of a folder come in ascending order of their bytes.
+    /// Item to transfer. Names in a folder come in ascending byte order.
     Offer(Offer),
-    /// The amount that there will be, for those who watch.
+    /// Total amount, for progress displays.
     Total {
         /// Files.
         files: u64,
         /// Bytes in them.
         bytes: u64,
     },
-    /// The receiver's file has the sender's contents.
+    /// Confirmation that the receiver's file has the sender's contents.
     Same {
         /// The number of the offer.
         id: u64,
     },
-    /// Asks for digests of pieces of an unfinished file.
+    /// Request for digests of blocks of an unfinished file.
     Verify {
         /// The number of the offer.
         id: u64,
@@ -186,76 +187,76 @@ pub enum ToReceiver {
         /// The number of pieces.
         count: u64,
     },
-    /// The contents that follow, until `End` or `Abandon`, are of this file, from its first byte on.
+    /// Start of a file: the contents up to `End` or `Abandon` belong to it, from its first byte on.
     Begin {
         /// The number of the offer.
         id: u64,
     },
-    /// The next piece of the unfinished file is right; contents go on behind it.
+    /// Confirmation that the next block of the unfinished file is valid; contents continue behind it.
     Keep,
-    /// The next bytes of the file follow.
+    /// Next bytes of the file, which follow the frame.
     Data {
         /// The number of bytes: 1 to [`MOST_DATA`].
         length: u64,
     },
-    /// The file is complete.
+    /// End of a complete file.
     End {
-        /// Its hash.
+        /// Hash of the file.
         hash: Digest,
     },
-    /// The file will not come after all.
+    /// Cancellation of an offered item.
     Abandon {
         /// The number of the offer.
         id: u64,
         /// The reason.
         fault: Fault,
     },
-    /// Something that is not offered, and what keeps it back.
+    /// Item that is not offered, with the reason.
     Missing {
-        /// The number of folders that it is in, as in an [`Offer`].
+        /// Number of enclosing folders, as in an [`Offer`].
         depth: u64,
-        /// Its name there. It may be that of a folder that was offered and cannot be looked into.
+        /// Name in its folder; may be that of an offered folder that is unreadable.
         name: Vec<u8>,
         /// The reason.
         fault: Fault,
     },
-    /// So many zeros of the file follow, which are not stored: full blocks of [`BLOCK`] bytes each, never its last.
+    /// Hole: zeros of the file that are not stored, in full blocks of [`BLOCK`] bytes, never its last.
     Hole {
         /// The number of zeros: a multiple of [`BLOCK`], at most [`MOST_HOLE`].
         length: u64,
     },
-    /// The properties that files and folders have at the sender, and that are not carried.
+    /// Properties of files and folders that the transfer does not carry.
     Lost(Lost),
-    /// There are no more offers.
+    /// End of the offers.
     Finish,
 }
 
-/// From the receiver to the sender.
+/// Messages from the receiver to the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToSender {
-    /// The first frame.
+    /// First frame.
     Hello {
         /// [`VERSION`].
         version: u64,
     },
-    /// Answer to an offer: all of it, please.
+    /// Answer to an offer: send all of it.
     Want {
         /// The number of the offer.
         id: u64,
     },
-    /// Answer to an offer: it is here already.
+    /// Answer to an offer: already present.
     Skip {
         /// The number of the offer.
         id: u64,
     },
-    /// Answer to an offer: so much of it may be here.
+    /// Answer to an offer: partly present, subject to verification.
     Part {
         /// The number of the offer.
         id: u64,
-        /// Bytes, at most its size.
+        /// Bytes present, at most the offered size.
         length: u64,
     },
-    /// Answer to an offer: a file of its name and size has this hash.
+    /// Answer to an offer: hash of an existing file with the same name and size.
     Hash {
         /// The number of the offer.
         id: u64,
@@ -264,40 +265,40 @@ pub enum ToSender {
     },
     /// Answer to `Verify`.
     Digests {
-        /// Of which offer.
+        /// Number of the offer.
         id: u64,
-        /// The piece that the first digest is of.
+        /// Block number of the first digest.
         first: u64,
         /// At most [`MOST_DIGESTS`].
         digests: Vec<Digest>,
     },
-    /// It is under its final name and safe from loss of power, but for its name.
+    /// The item has its final name; its contents are synced to disk, its name is not yet.
     Stored {
         /// The number of the offer.
         id: u64,
     },
-    /// It will not be stored. Nothing of it is under its final name.
+    /// The item will not be stored. Nothing of it has the final name.
     Failed {
         /// The number of the offer.
         id: u64,
         /// The reason.
         fault: Fault,
     },
-    /// So many bytes of files are at the receiver, counted from the beginning.
+    /// Content bytes present at the receiver, cumulative.
     Progress {
-        /// Stored, kept or skipped.
+        /// Stored, kept and skipped bytes.
         bytes: u64,
     },
-    /// Somebody is being asked whether to take it. What came is read when it is known; then a greeting follows.
+    /// Approval is pending. The receiver reads on after the decision and then sends its greeting.
     Asked,
-    /// The transfer is held back from now on, because others are more urgent, or not any more.
+    /// The receiver pauses the transfer in favour of more urgent ones, or resumes it.
     Held {
-        /// It is.
+        /// True for a pause.
         held: bool,
     },
-    /// Everything is stored, with names: the transfer is over.
+    /// Everything is stored, names included: the transfer is complete.
     Done,
-    /// The transfer ends here.
+    /// The receiver refuses the transfer or aborts it.
     Refuse {
         /// The reason.
         fault: Fault,

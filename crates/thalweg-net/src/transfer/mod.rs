@@ -1,31 +1,34 @@
-//! Files over any pair of byte streams.
+//! File transfer over any pair of byte streams.
 //!
-//! Two streams, one in each direction, carry the frames of [`messages`]. The sender walks through its files and
-//! [offers](messages::ToReceiver::Offer) them without waiting, up to [`messages::WINDOW`] ahead; the receiver answers each
-//! offer: send it, it is here, or so much of it may be here. Contents follow in the order of the answers, so that many
-//! small files need no round trip each.
+//! Two streams, one per direction, carry the frames of [`messages`]. The sender walks its files and
+//! [offers](messages::ToReceiver::Offer) them without waiting, at most [`messages::WINDOW`] ahead. The receiver answers
+//! each offer: send it, already present, or partly present. Contents follow in the order of the answers, so many small
+//! files need no round trip each.
 //!
-//! - A file is written as `NAME.SENDER.thalweg.part` beside its place, is synchronised with the disk, and then takes its place at
-//!   once by being renamed. So what stands under a final name is always whole: the old file or the new one.
-//! - **Resuming** trusts nothing: the receiver hashes the blocks of an unfinished file as they are on its disk and sends the
-//!   digests; the sender compares them with its own file, tells which are right, and sends the others. A transfer that was
-//!   cut off at any byte, by either side, goes on where it stopped. Nothing is stored beside the bytes themselves.
-//! - **End to end**: the BLAKE3 hash of what the sender read is compared with that of what the receiver wrote, kept blocks
-//!   included, before a file gets its name. The same pass over the file gives digests and hash ([`tree`]).
-//! - A source that is written to while it is read is found out by its size, times and number before and after, and does not
-//!   become a file at the receiver.
-//! - What the sender does not or cannot send it [says](messages::ToReceiver::Missing), so that both sides know the same.
-//! - **Names**: an offer names one component of a path and the depth of the folder that it is in, so a path that leads
-//!   elsewhere cannot be said. Names come in ascending order, so none comes twice, and nothing must be remembered to check
-//!   it. The receiver reaches everything from the descriptor of its folder, follows no symbolic link below it (`dir`), and
-//!   writes to no file that has a second name.
-//! - **Permissions** are what the receiver's mask leaves of the sender's, and others never write, unless the receiver
-//!   [asks for them](Destination::with_permissions). Those of folders that are here are left alone.
-//! - **What is there** is replaced only if the same sender brought it and nobody has changed it since, unless the receiver
-//!   says otherwise ([`Existing`]). A sender's unfinished files have its own name in theirs: nobody goes on with another's.
-//! - **Priorities**: a receiver of several transfers at once reads the more urgent ones first ([`Turns`]).
-//! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded, and a peer that goes beyond them is
-//!   refused. Memory does not grow with the size or number of files, but for the names of a folder at the sender.
+//! - **Atomic**: a file is written as `NAME.SENDER.thalweg.part` next to its destination, synced to disk, then renamed.
+//!   A final name therefore always holds a complete file, the old or the new one.
+//! - **Resuming** trusts nothing: the receiver hashes the blocks of an unfinished file as they are on its disk and
+//!   sends the digests. The sender compares them with its own file, reports the matching ones and sends the others. A
+//!   transfer interrupted at any byte, by either side, resumes there. No metadata is stored beside the bytes
+//!   themselves.
+//! - **End to end**: before a file gets its name, the BLAKE3 hash of the bytes the sender read is compared with that of
+//!   the bytes the receiver wrote, kept blocks included. One pass over the file gives digests and hash ([`tree`]).
+//! - A source file modified during reading is detected by its size, times and inode number before and after. The
+//!   receiver does not store it.
+//! - The sender [reports](messages::ToReceiver::Missing) everything it does not or cannot send, so both sides have the
+//!   same list.
+//! - **Names**: an offer carries one path component and the depth of its folder, so path traversal cannot be expressed.
+//!   Names come in ascending order, which excludes duplicates without any state. The receiver opens everything relative
+//!   to the descriptor of its folder, follows no symbolic link below it (`dir`), and writes to no file that has a
+//!   second hard link.
+//! - **Permissions** are the sender's, masked by the receiver's umask and without write access for group and others,
+//!   unless the receiver [keeps them](Destination::with_permissions). Permissions of existing folders do not change.
+//! - **Existing files** are replaced only if the same sender delivered them and nobody changed them since, unless the
+//!   receiver configures otherwise ([`Existing`]). Names of unfinished files include the sender, so no sender resumes
+//!   another's file.
+//! - **Priorities**: a receiver of several simultaneous transfers reads the more urgent ones first ([`Turns`]).
+//! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded; a peer that exceeds a bound is
+//!   refused. Memory does not grow with the size or number of files, except for the names of one folder at the sender.
 //!
 //! [`send`] and [`receive`] block; each uses a few threads. The end of the connection must make both streams fail.
 
@@ -56,11 +59,11 @@ pub use send::{Options, send};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};
 
-/// The end of a transfer.
+/// Outcome of a transfer.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The report of what was transferred and what was not.
+    /// Report of transferred, skipped and failed files.
     pub report: Report,
-    /// Success if it came to its end, else the reason for which it did not. Files that failed are in the report.
+    /// Success if the transfer completed, else the error that ended it. Failed files are in the report.
     pub result: Result<(), Error>,
 }

@@ -1,4 +1,4 @@
-//! The progress of a transfer, and the report of what came of it.
+//! Progress and final report of a transfer.
 
 use super::fault::{Fault, FaultKind, printable};
 use super::messages::Lost;
@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_proto::units::Bytes;
 
-/// The progress of a transfer: written by the transfer, read by whoever watches. Both sides count the same things: what
-/// is at the receiver.
+/// Progress of a transfer, written by the transfer and read by observers. Both sides count the same: data present at
+/// the receiver.
 #[derive(Debug, Default)]
 pub struct Progress {
     total_files: AtomicU64,
@@ -28,29 +28,29 @@ pub struct Progress {
     current: Mutex<String>,
 }
 
-/// The time that something took until now, and the moment since which it goes on again.
+/// Accumulated duration, and the start of the current interval if one is running.
 #[derive(Debug, Default)]
 struct Span {
     before: Duration,
     since: Option<Instant>,
 }
 
-/// The amount that there is to transfer.
+/// Total amount to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Bytes in them.
+    /// Bytes in these files.
     pub bytes: Bytes,
 }
 
 impl Progress {
-    /// Before the first byte.
+    /// Creates the progress of a transfer that has not started.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The amount that there will be, once somebody has counted.
+    /// Returns the total amount, once it is counted.
     pub fn total(&self) -> Option<Total> {
         let total = || Total {
             files: self.total_files.load(Relaxed),
@@ -59,40 +59,41 @@ impl Progress {
         self.is_total.load(std::sync::atomic::Ordering::Acquire).then(total)
     }
 
-    /// Files that are done: stored, here before, or given up.
+    /// Returns the number of finished files: stored, already present, or given up.
     pub fn files(&self) -> u64 {
         self.files.load(Relaxed)
     }
 
-    /// Contents that are at the receiver, wherever they came from.
+    /// Returns the bytes present at the receiver, from any source.
     pub fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes.load(Relaxed))
     }
 
-    /// Contents that came to the receiver in this transfer: without what it had before, in unfinished files and in whole ones. They
-    /// never become fewer.
+    /// Returns the bytes that this transfer brought to the receiver, without those already present in unfinished and
+    /// complete files. Never decreases.
     pub fn fresh(&self) -> Bytes {
-        // A sender hears of what it told to keep a round trip later.
+        // A sender learns one round trip later about the blocks it reported as kept.
         let fresh = self.bytes.load(Relaxed).saturating_sub(self.kept.load(Relaxed));
         Bytes::new(self.fresh.fetch_max(fresh, Relaxed).max(fresh))
     }
 
-    /// Contents that went through the connection.
+    /// Returns the content bytes sent over the connection.
     pub fn moved(&self) -> Bytes {
         Bytes::new(self.moved.load(Relaxed))
     }
 
-    /// Contents that went through the connection, and those that the receiver had: what holes claim is none.
+    /// Returns the content bytes sent over the connection plus those the receiver had; holes do not count.
     pub fn proved(&self) -> Bytes {
         Bytes::new(self.moved.load(Relaxed).saturating_add(self.kept.load(Relaxed)))
     }
 
-    /// At the receiver, what was heard of the sender: frames and pieces of contents. One that stays the same is silent.
+    /// Returns the number of frames and content chunks received from the sender. A constant value means that the sender
+    /// is silent.
     pub fn heard(&self) -> u64 {
         self.heard.load(Relaxed)
     }
 
-    /// At the receiver, all is stored and the sender was notified: only the close of the connection by the sender is left.
+    /// Returns true at the receiver once all is stored and the sender notified; only the sender's close is outstanding.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Relaxed)
     }
@@ -101,27 +102,27 @@ impl Progress {
         self.is_over.store(true, Relaxed);
     }
 
-    /// The receiver holds it back, because others are more urgent.
+    /// Returns true while the receiver pauses the transfer in favour of more urgent ones.
     pub fn is_held(&self) -> bool {
         lock(&self.held).since.is_some()
     }
 
-    /// The time for which the receiver has held the transfer back.
+    /// Returns the total time for which the receiver paused the transfer.
     pub fn held(&self) -> Duration {
         lock(&self.held).until(Instant::now())
     }
 
-    /// Somebody at the receiver is being asked whether to take it.
+    /// Returns true while the transfer waits for approval at the receiver.
     pub fn is_asked(&self) -> bool {
         lock(&self.asked).since.is_some()
     }
 
-    /// The time for which the transfer has waited for somebody's answer.
+    /// Returns the total time spent waiting for approval.
     pub fn asked(&self) -> Duration {
         lock(&self.asked).until(Instant::now())
     }
 
-    /// The name of the file that is being transferred.
+    /// Returns the name of the file in transfer.
     pub fn current(&self) -> String {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -164,7 +165,7 @@ impl Progress {
         lock(&self.asked).set(Instant::now(), is_asked);
     }
 
-    /// The receiver has greeted: it takes what comes.
+    /// Records that the receiver has accepted the transfer.
     pub(super) fn greet(&self) {
         self.set_asked(false);
         self.is_greeted.store(true, Relaxed);
@@ -197,77 +198,77 @@ fn lock(span: &Mutex<Span>) -> std::sync::MutexGuard<'_, Span> {
     span.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The report of what came of a transfer.
+/// Final report of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Files that were transferred.
+    /// Transferred files.
     pub files: u64,
-    /// At the receiver, those of them that took the place of another.
+    /// Transferred files that replaced another, at the receiver.
     pub replaced: u64,
-    /// Files that were at the receiver before.
+    /// Files already present at the receiver.
     pub unchanged: u64,
     /// Folders.
     pub folders: u64,
-    /// Symbolic links, and further names of files (hard links).
+    /// Symbolic links and additional hard links.
     pub links: u64,
-    /// Zeros in files that are not stored.
+    /// Bytes of holes: zeros in sparse files, not stored.
     pub holes: Bytes,
-    /// The properties that files have at the sender, and that are not carried.
+    /// File properties at the sender that the transfer does not carry.
     pub lost: Lost,
-    /// Contents that went through the connection.
+    /// Content bytes sent over the connection.
     pub moved: Bytes,
-    /// Contents that an earlier transfer had left in unfinished files, and that were right.
+    /// Valid content bytes found in unfinished files of an earlier transfer.
     pub resumed: Bytes,
-    /// Contents of files that were at the receiver before.
+    /// Content bytes of files already present at the receiver.
     pub skipped: Bytes,
-    /// The time for which the receiver held it back, because others were more urgent.
+    /// Time for which the receiver paused the transfer in favour of more urgent ones.
     pub held: Duration,
-    /// At the sender, the time for which it waited for somebody's answer whether to take it.
+    /// Time spent waiting for approval, at the sender.
     pub asked: Duration,
-    /// Things that are not sent: what is neither a file nor a folder nor a link, what unfinished transfers have left.
+    /// Number of omitted items: neither file, folder nor link, or left by unfinished transfers.
     pub passed_by: u64,
-    /// The first of them.
+    /// First omitted items.
     pub passed: Vec<Failure>,
-    /// The number of files and folders that failed.
+    /// Number of failed files and folders.
     pub failed: u64,
-    /// The first of them, but for what is in a folder that could not be made.
+    /// First failures, without the contents of folders that could not be created.
     pub failures: Vec<Failure>,
-    /// A stream that has not come to its end.
+    /// Incomplete stream, if any.
     pub cut: Option<Cut>,
-    /// Bytes of names and reasons that are kept.
+    /// Bytes of stored names and reasons.
     kept: usize,
 }
 
-/// Something that cannot be resumed: a stream that is not complete, or a file that went to an output.
+/// Item that cannot be resumed: an incomplete stream, or a file written to an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Its name, as it can be shown.
+    /// Displayable name.
     pub name: String,
-    /// At the receiver, the file that has what came of it, if it went to one.
+    /// File with the partial contents at the receiver, if they went to a file.
     pub left: Option<PathBuf>,
 }
 
-/// A file or folder that was not transferred.
+/// File or folder that was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Its name, as it can be shown.
+    /// Displayable name.
     pub name: String,
-    /// The reason.
+    /// Reason of the failure.
     pub fault: Fault,
 }
 
 impl Report {
-    /// Everything has come through, with all that it has at the sender.
+    /// Returns true if everything was transferred with all its properties.
     pub fn is_whole(&self) -> bool {
         self.failed == 0 && self.passed_by == 0 && self.lost.is_none()
     }
 
-    /// The most failures that are kept.
+    /// Maximum number of stored failures.
     pub const MOST_FAILURES: usize = 1000;
-    /// Names and reasons that are kept, in bytes. A peer chooses them.
+    /// Maximum size of stored names and reasons, in bytes. The peer chooses them.
     pub const MOST_KEPT: usize = 64 << 10;
 
-    /// Something is not sent, because it is not meant to be or cannot be.
+    /// Records an item that is omitted or cannot be sent.
     pub(super) fn miss(&mut self, name: &str, fault: Fault) {
         if !fault.kind.is_passed_by() {
             return self.fail(name, fault);
@@ -278,7 +279,7 @@ impl Report {
         }
     }
 
-    /// One more of so many is kept.
+    /// Reserves space for one more entry; returns false when the limit is reached.
     fn has_room(&mut self, count: usize, name: &str, fault: &Fault) -> bool {
         let size = name.len() + fault.text.len();
         let has_room = count < Self::MOST_FAILURES && self.kept + size <= Self::MOST_KEPT;
@@ -288,7 +289,7 @@ impl Report {
 
     pub(super) fn fail(&mut self, name: &str, fault: Fault) {
         self.failed += 1;
-        // What is below a folder that could not be made is counted; the folder is named.
+        // Failures below a folder that could not be created are only counted; the folder itself is listed.
         if fault.kind != FaultKind::Folder && self.has_room(self.failures.len(), name, &fault) {
             self.failures.push(Failure { name: name.to_owned(), fault });
         }

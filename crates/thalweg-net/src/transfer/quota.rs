@@ -1,4 +1,4 @@
-//! The limits of what a sender may store.
+//! Storage quotas of senders.
 
 use super::fault::{Fault, FaultKind};
 use std::fs;
@@ -8,28 +8,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thalweg_proto::units::Bytes;
 
-/// The most that a sender may have in its folder.
+/// Maximum usage of a sender's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Contents of files, unfinished ones included.
+    /// Content bytes, unfinished files included.
     pub bytes: Bytes,
-    /// Files and folders.
+    /// Number of files and folders.
     pub entries: u64,
 }
 
-/// The usage and the limits of a sender's folder, shared by all of its transfers.
+/// Usage and limits of a sender's folder, shared by all its transfers.
 #[derive(Debug)]
 pub struct Quota {
     limits: Limits,
     bytes: AtomicU64,
     entries: AtomicU64,
-    /// The quota that all senders share.
+    /// Quota shared by all senders.
     total: Option<Arc<Quota>>,
 }
 
 impl Quota {
-    /// Of a folder with all that is in it now. What cannot be read below it is passed over: nobody but the owner of the host can
-    /// have made it since, and it must not keep those who come from being served.
+    /// Creates a quota from the current contents of `folder`. Unreadable items below it are skipped: only the owner of
+    /// the host can have created them, and they must not block other senders.
     ///
     /// # Errors
     /// The folder itself cannot be read.
@@ -38,11 +38,11 @@ impl Quota {
         Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries), total: None })
     }
 
-    /// Counts again what is in the folder, of which others than transfers may have removed some. Transfers may go on: what they
-    /// add meanwhile is counted, some of it twice until this is done again.
+    /// Recounts the folder, after other programs may have removed files. Transfers may run meanwhile: their additions
+    /// are counted, some twice until the next recount.
     ///
     /// # Errors
-    /// The folder itself cannot be read: all stays as it was.
+    /// The folder itself cannot be read; the usage stays unchanged.
     pub fn count_again(&self, folder: &Path) -> io::Result<()> {
         let before = [&self.bytes, &self.entries].map(|counter| counter.load(Relaxed));
         let (bytes, entries) = count(folder)?;
@@ -55,18 +55,18 @@ impl Quota {
         Ok(())
     }
 
-    /// With a limit to what it and others have together: that of a folder that theirs are in.
+    /// Adds a shared limit: the quota of the parent folder of several senders.
     #[must_use]
     pub fn within(self, total: Arc<Quota>) -> Self {
         Self { total: Some(total), ..self }
     }
 
-    /// The bytes of contents that the folder holds.
+    /// Returns the content bytes in the folder.
     pub fn used(&self) -> Bytes {
         Bytes::new(self.bytes.load(Relaxed))
     }
 
-    /// Looks whether so many more bytes have room now, before anybody sends them.
+    /// Checks for space for `bytes` more before they are sent.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), Fault> {
         let used = self.bytes.load(Relaxed);
         if used.saturating_add(bytes) > self.limits.bytes.get() {
@@ -75,7 +75,7 @@ impl Quota {
         self.total.as_ref().map_or(Ok(()), |total| total.has_room(bytes)).map_err(of_all)
     }
 
-    /// Takes room for bytes that are about to be written.
+    /// Reserves space for bytes about to be written.
     pub(super) fn take(&self, bytes: u64) -> Result<(), Fault> {
         let limit = self.limits.bytes.get();
         let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= limit);
@@ -86,13 +86,13 @@ impl Quota {
         })
     }
 
-    /// Gives room back.
+    /// Releases reserved space.
     pub(super) fn give_back(&self, bytes: u64) {
         self.total.iter().for_each(|total| total.give_back(bytes));
         let _ = self.bytes.fetch_update(Relaxed, Relaxed, |used| Some(used.saturating_sub(bytes)));
     }
 
-    /// Takes room for a new file or folder.
+    /// Reserves a new file or folder.
     pub(super) fn take_entry(&self) -> Result<(), Fault> {
         let limit = self.limits.entries;
         let more = |entries: u64| entries.checked_add(1).filter(|entries| *entries <= limit);
@@ -102,12 +102,12 @@ impl Quota {
             .map_err(|_| Fault::new(FaultKind::Quota, format!("it may have {limit} files and folders")))
     }
 
-    /// A file or folder is gone, or did not come to be.
+    /// Releases a file or folder that was removed or not created.
     pub(super) fn give_back_entry(&self) {
         let _ = self.entries.fetch_update(Relaxed, Relaxed, |entries| Some(entries.saturating_sub(1)));
     }
 
-    /// No room for so many bytes more: whatever there is, or because of it.
+    /// Returns the fault for `bytes` more: larger than the quota, or than the space left.
     fn full(&self, bytes: u64) -> Fault {
         let (used, limit, bytes) = (self.used(), self.limits.bytes, Bytes::new(bytes));
         let text = if bytes > limit {
@@ -119,14 +119,14 @@ impl Quota {
     }
 }
 
-/// The bytes of contents in a folder and below it, and the number of files and folders.
+/// Returns the content bytes in and below a folder, and the number of files and folders.
 fn count(folder: &Path) -> io::Result<(u64, u64)> {
     let (mut bytes, mut entries) = (0_u64, 0_u64);
     let mut folders = Vec::new();
     let mut next = Some(fs::read_dir(folder)?);
     while let Some(listed) = next {
         for entry in listed.filter_map(Result::ok) {
-            // Something else may have removed it.
+            // Another process may have removed it.
             let Ok(metadata) = entry.metadata() else { continue };
             entries += 1;
             if metadata.is_dir() {
@@ -140,7 +140,7 @@ fn count(folder: &Path) -> io::Result<(u64, u64)> {
     Ok((bytes, entries))
 }
 
-/// Others have the room.
+/// Marks a fault as caused by the shared quota.
 fn of_all(mut fault: Fault) -> Fault {
     fault.text.insert_str(0, "all senders together: ");
     fault
@@ -156,7 +156,7 @@ mod tests {
         let quota = Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0), total: None };
         assert!(quota.take(60).is_ok() && quota.has_room(40).is_ok());
         assert_eq!(quota.has_room(41).unwrap_err().text, "it has 60 B of 100 B");
-        // It would have none in an empty folder either.
+        // It would not fit into an empty folder either.
         let large = quota.has_room(101).unwrap_err().text;
         assert_eq!(large, "it needs 101 B, more than the whole quota of 100 B");
         assert_eq!(quota.take(41).unwrap_err().kind, FaultKind::Quota);
@@ -175,7 +175,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("a/b")).unwrap();
         fs::write(folder.join("a/file"), b"12345").unwrap();
-        // Deeper than a path can say: made as transfers do, from the folder above.
+        // Deeper than a path can express: created relative to the parent folder, as transfers do.
         let name = "d".repeat(250);
         let mut dir = super::super::dir::Dir::open(&folder.join("a/b")).unwrap();
         for _ in 0..20 {
@@ -199,7 +199,7 @@ mod tests {
         fs::write(folder.join("old"), [0; 60]).unwrap();
         let limits = Limits { bytes: Bytes::new(100), entries: 2 };
         let quota = Quota::of(&folder, limits).unwrap();
-        // A transfer goes on.
+        // A transfer continues.
         assert!(quota.take(40).is_ok() && quota.take_entry().is_ok());
         fs::write(folder.join("new"), [0; 40]).unwrap();
         assert!(quota.take(1).is_err() && quota.take_entry().is_err());
@@ -222,7 +222,7 @@ mod tests {
         let total = Arc::new(new(100, None));
         let [a, b] = [60, 80].map(|bytes| new(bytes, Some(Arc::clone(&total))));
         assert!(a.take(50).is_ok());
-        // Its own limit holds, and takes nothing of the others' room.
+        // Its own limit applies and consumes none of the shared space.
         assert!(a.take(20).is_err());
         assert_eq!(total.used().get(), 50);
         assert!(b.has_room(50).is_ok());

@@ -1,6 +1,7 @@
-//! The receiver's side.
+//! Receiver side of a transfer.
 //!
-//! The caller's thread reads the stream while it may ([`Turns`]), one stores, a few finish files, one writes to the sender.
+//! The caller's thread reads the stream when scheduled ([`Turns`]). One thread stores, a few finish files, one writes
+//! to the sender.
 
 mod claims;
 mod current;
@@ -36,49 +37,50 @@ use store::Store;
 use turns::Turn;
 pub use turns::Turns;
 
-/// Frames and contents that wait to be stored.
+/// Capacity of the queue of frames and contents to store.
 const WAITING: usize = 256;
-/// Attempts at what another process may have done first.
+/// Maximum attempts at an operation that races with another process.
 const ATTEMPTS: usize = 4;
-/// Contents that are read at a time, in bytes.
+/// Maximum size of one content read, in bytes.
 const CHUNK: usize = 256 << 10;
-/// Buffers of that size that a transfer uses at most.
+/// Maximum number of such buffers per transfer.
 const BUFFERS: usize = 16;
 
-/// The target that files go to.
+/// Destination of received files.
 pub enum Target {
-    /// Below a folder.
+    /// Folder.
     Folder(Destination),
-    /// The contents of one file, nothing else.
+    /// Output that receives the contents of a single file.
     Output(Box<dyn Write + Send>),
 }
 
-/// A folder that takes files.
+/// Folder that receives files.
 #[derive(Clone, Debug)]
 pub struct Destination {
     top: Arc<Dir>,
-    /// Of the top, for people.
+    /// Path of the top folder, for display.
     path: PathBuf,
     claims: Claims,
-    /// The tag that stands for the sender.
+    /// Tag that identifies the sender.
     tag: String,
     existing: Existing,
     hidden: bool,
     outside_links: bool,
     quota: Option<Arc<Quota>>,
-    /// Permission bits that nobody is given; nothing where senders' permissions are kept.
+    /// Permission bits to clear; `None` keeps the sender's permissions.
     mask: Option<u32>,
 }
 
 impl Destination {
-    /// The folder `path`, which must exist. `owner` names the sender: its transfers may take over files from each other, and
-    /// replace what others of them have brought. `claims` are those of all transfers that may meet in this folder.
+    /// Creates a destination at the existing folder `path`. `owner` names the sender: its transfers may resume each
+    /// other's files and replace files that earlier ones delivered. `claims` must be shared by all transfers into this
+    /// folder.
     ///
     /// # Errors
-    /// There is no such folder.
+    /// The folder does not exist.
     pub fn new(path: &Path, claims: Claims, owner: &str) -> io::Result<Self> {
         let top = Arc::new(Dir::open(path)?);
-        // Others than the owner never write, whatever the sender and this process say.
+        // Group and others never get write permission, whatever the sender and the umask say.
         let mask = Some(dir::mask() | 0o022);
         let path = fs::canonicalize(path)?;
         let (tag, existing) = (names::tag_of(owner), Existing::default());
@@ -86,32 +88,32 @@ impl Destination {
         Ok(Self { top, path, claims, tag, existing, hidden, outside_links, quota: None, mask })
     }
 
-    /// With another rule for files that are there.
+    /// Sets the rule for existing files.
     #[must_use]
     pub fn with_existing(self, existing: Existing) -> Self {
         Self { existing, ..self }
     }
 
-    /// With names that begin with a dot at its top, too. In a home folder programs read and run what has such names.
+    /// Accepts top-level names that begin with a dot. In a home folder, programs read and run such files.
     #[must_use]
     pub fn with_hidden(self) -> Self {
         Self { hidden: true, ..self }
     }
 
-    /// With the sender's permissions as they are: of folders that are here, too, and those to write of groups and others.
-    /// Without, new files and folders have of them what this process's mask (`umask`) leaves, without writing by others.
+    /// Keeps the sender's permissions, also for existing folders and including write access for group and others. By
+    /// default, new files and folders get them masked by the `umask` and without write access for group and others.
     #[must_use]
     pub fn with_permissions(self) -> Self {
         Self { mask: None, ..self }
     }
 
-    /// With a limit to what may be stored.
+    /// Sets the storage quota.
     #[must_use]
     pub fn with_quota(self, quota: Arc<Quota>) -> Self {
         Self { quota: Some(quota), ..self }
     }
 
-    /// With symbolic links that lead out of it, too. Nothing of a transfer follows them; whoever else does is led there.
+    /// Accepts symbolic links that point outside the folder. The transfer never follows them; other programs may.
     #[must_use]
     pub fn with_outside_links(self) -> Self {
         Self { outside_links: true, ..self }
@@ -121,12 +123,12 @@ impl Destination {
         self.quota.as_deref()
     }
 
-    /// The permissions here of what has these at the sender.
+    /// Returns the local permissions for the sender's `mode`.
     fn mode(&self, mode: u32) -> u32 {
         mode & !self.mask.unwrap_or(0)
     }
 
-    /// The same of a folder. Where what a sender has is counted, this end can read it.
+    /// Returns the local permissions of a folder. Under a quota, the owner can always read it.
     fn folder_mode(&self, mode: u32) -> u32 {
         self.mode(mode) | if self.quota.is_some() { 0o700 } else { 0 }
     }
@@ -136,8 +138,8 @@ impl Destination {
     }
 }
 
-/// Receives what whoever writes `from_peer` and reads `to_peer` sends. Blocks until all is stored and the sender has closed
-/// its stream, or the streams end. Gives way to more urgent transfers among those with the same `turns`.
+/// Receives a transfer from the peer at `from_peer` and `to_peer`. Blocks until all is stored and the sender has closed
+/// its stream, or the streams end. Yields to more urgent transfers that share `turns`.
 pub fn receive<R, W>(
     target: Target,
     turns: &Turns,
@@ -184,12 +186,12 @@ where
     drop(results);
     writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
     progress.end();
-    // The sender closes when it knows.
+    // The sender closes after it is notified.
     let _ = frames.next::<ToReceiver>();
     Ok(())
 }
 
-/// Tells the sender why the transfer ends here, if it is still there.
+/// Notifies the sender, if still connected, of the reason for ending the transfer.
 fn refuse(results: &Results, error: &Error) {
     let fault = match error {
         Error::Protocol(text) => Fault::new(FaultKind::Protocol, text.as_str()),
@@ -199,7 +201,7 @@ fn refuse(results: &Results, error: &Error) {
     results.say(ToSender::Refuse { fault });
 }
 
-/// The greeting; gives whether contents decide what is unchanged, and how urgent it is.
+/// Reads the greeting; returns the checksum mode and the priority.
 fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error> {
     match frames.next()? {
         Some(ToReceiver::Hello { version: VERSION, checksum, priority, .. }) => Ok((checksum, priority)),
@@ -212,14 +214,14 @@ fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error
     }
 }
 
-/// A job that the reading thread hands to the one that stores.
+/// Job passed from the reading thread to the storing thread.
 enum Job {
     Frame(ToReceiver),
-    /// So many bytes of the buffer are contents.
+    /// Buffer and number of content bytes in it.
     Contents(Box<[u8]>, usize),
 }
 
-/// Reads until the sender has no more to offer and everything is stored.
+/// Reads until the sender has no more offers and everything is stored.
 fn take_in<R: Read>(
     frames: &mut FrameReader<R>,
     store: Store,
@@ -229,8 +231,8 @@ fn take_in<R: Read>(
     let (jobs, queue) = sync_channel(WAITING);
     let (used, free) = channel();
     let to_sender = results.clone();
-    // The sender hears at once why nothing is stored any more: it may say nothing until it has an answer, and this end
-    // reads until it does.
+    // Notify the sender of a storage failure at once: it may be silent until it has an answer, and this side reads
+    // until then.
     let storing = move || run_store(store, &queue, &used).inspect_err(|error| refuse(&to_sender, error));
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
     let thread = thread.map_err(|error| Error::Here(Fault::of(&error)));
@@ -243,7 +245,7 @@ fn take_in<R: Read>(
         refuse(results, &error);
         Err(error)
     });
-    // Who stores ends first only for a reason of its own.
+    // The storing thread ends first only on an error of its own.
     stored?;
     read.inspect_err(|error| refuse(results, error))
 }
@@ -285,7 +287,7 @@ fn read<R: Read>(
     }
 }
 
-/// Buffers that go round.
+/// Pool of reusable buffers.
 struct Buffers {
     free: Receiver<Box<[u8]>>,
     made: usize,
@@ -301,7 +303,7 @@ impl Buffers {
             self.made += 1;
             return new();
         }
-        // Who stores has gone; so will this buffer.
+        // The storing thread has ended, so the buffer will be dropped.
         self.free.recv().unwrap_or_else(|_| new())
     }
 }

@@ -1,5 +1,5 @@
-//! The inbox of a sender: the receiver's messages, read by a thread of its own so that the receiver never waits for a
-//! sender that is writing.
+//! Inbox of a sender: a thread of its own reads the receiver's messages, so the receiver never blocks on a sender that
+//! is writing.
 
 use crate::transfer::fault::{Error, Fault, FaultKind};
 use crate::transfer::frames::FrameReader;
@@ -12,55 +12,55 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
-/// Each outstanding offer brings an answer and an end at most, and digests come when asked for. A receiver that says more
-/// than this before the sender listens is out of order.
+/// Each outstanding offer causes at most one answer and one end; digests come on request. A receiver that queues more
+/// before the sender reads violates the protocol.
 const MOST_UNHEARD: usize = 2 * WINDOW + MOST_DIGESTS as usize + 16;
 
-/// The time for which a sender that cannot write listens for the reason.
+/// Time for which a sender with a write error waits for the receiver's reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Digests of the receiver's pieces from `first` on.
+/// Digests of the receiver's blocks from `first` on.
 pub struct Told {
     pub first: u64,
     pub digests: Vec<Digest>,
 }
 
-/// The messages of the receiver, in order.
+/// Ordered messages from the receiver.
 pub struct Inbox {
-    /// Nothing where the bell rings.
+    /// Received messages; `None` is a wake-up.
     frames: Receiver<Result<Option<ToSender>, Error>>,
-    /// The messages that were looked at before their time.
+    /// Messages read ahead of their processing.
     later: VecDeque<ToSender>,
-    /// The offers that the receiver has given up on by these.
+    /// Offers that these messages give up.
     failed: HashSet<u64>,
-    /// The bell rang while nobody waited.
+    /// A wake-up arrived while nothing waited.
     is_rung: bool,
 }
 
-/// Wakes up a sender that waits for the receiver.
+/// Waker of a sender that waits for the receiver.
 pub struct Bell(SyncSender<Result<Option<ToSender>, Error>>);
 
 impl Bell {
-    /// There is something else to do than to listen.
+    /// Wakes the sender for other work.
     pub fn ring(&self) {
-        // A full inbox wakes up by itself.
+        // A full inbox wakes the sender anyway.
         let _ = self.0.try_send(Ok(None));
     }
 }
 
 impl Inbox {
-    /// Listens to `stream` until it ends. Whoever holds the bell keeps an end from being noticed twice.
+    /// Reads `stream` until it ends. A live waker keeps the channel open, so the end is reported only once.
     pub fn new<R: Read + Send + 'static>(stream: R, progress: Arc<Progress>) -> io::Result<(Self, Bell)> {
         let (sender, frames) = sync_channel(MOST_UNHEARD);
         let bell = Bell(sender.clone());
-        // It ends with the stream: nobody waits for it.
+        // The thread ends with the stream; nothing joins it.
         std::thread::Builder::new()
             .name("transfer-inbox".to_owned())
             .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
         Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_rung: false }, bell))
     }
 
-    /// The next frame, when it comes; nothing if the bell rings before, or has rung since the last wait.
+    /// Waits for the next frame; `None` on a wake-up since the last wait.
     pub fn wait(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
@@ -69,7 +69,7 @@ impl Inbox {
         }
     }
 
-    /// The next frame if it is here.
+    /// Returns the next frame if one has arrived.
     pub fn look(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
@@ -92,7 +92,7 @@ impl Inbox {
         self.later.push_back(frame);
     }
 
-    /// True if the receiver has given up on an offer. All that it said so far stays to be heard.
+    /// Returns true if the receiver has given up an offer. Messages read on the way stay queued.
     pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
         while self.later.len() < MOST_UNHEARD
             && let Some(frame) = self.arrived()?
@@ -102,8 +102,7 @@ impl Inbox {
         Ok(self.failed.contains(&id))
     }
 
-    /// The next digests, when they come; what else comes before them stays to be heard. Nothing if the receiver gives up
-    /// on the file before.
+    /// Waits for the next digests; other messages stay queued. Returns `None` if the receiver gives up the file first.
     pub fn wait_for_digests(&mut self, id: u64) -> Result<Option<Told>, Error> {
         loop {
             if self.has_failed(id)? {
@@ -127,7 +126,7 @@ impl Inbox {
         }
     }
 
-    /// The reason for which the receiver may have stopped listening: its refusal if it sent one, else `error`.
+    /// Returns the receiver's refusal if it sent one, else `error`.
     pub fn reason(&mut self, error: Error) -> Error {
         loop {
             match self.frames.recv_timeout(LAST_WORDS) {
@@ -189,7 +188,7 @@ fn listen<R: Read>(
                 is_first = false;
                 if version == VERSION {
                     progress.greet();
-                    // More may be offered now.
+                    // The sender may offer more now.
                     let _ = heard.try_send(Ok(None));
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! The sender's side.
+//! Sender side of a transfer.
 
 mod contents;
 mod inbox;
@@ -18,16 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::units::Bytes;
 
-/// The options of sending.
+/// Options of the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Take files for unchanged when their contents are the same; without, when size and time of change are.
+    /// Compare contents to detect unchanged files; by default, size and modification time.
     pub checksum: bool,
-    /// The urgency among the transfers to the same receiver: 1, the most, to 6, the least.
+    /// Priority among transfers to the same receiver: 1 (most urgent) to 6 (least).
     pub priority: Priority,
 }
 
-/// Sends everything in `source` to whoever reads `to_peer` and writes `from_peer`. Blocks until the receiver has stored it or
+/// Sends everything in `source` to the peer at `to_peer` and `from_peer`. Blocks until the receiver has stored it or
 /// the streams end.
 pub fn send<R, W>(
     source: Source,
@@ -68,7 +68,7 @@ where
         }
     };
     drop(counting);
-    // Whoever cannot write hears why.
+    // After a write error, look for the receiver's reason.
     let result = match result {
         Err(error @ Error::Interrupted(_)) => Err(sending.inbox.reason(error)),
         result => result,
@@ -78,14 +78,14 @@ where
     Outcome { report: sending.report, result }
 }
 
-/// The things that are to be offered.
+/// Items to offer.
 enum Offers {
     Walk(Walk),
     Stream(Option<Vec<u8>>),
 }
 
 impl Offers {
-    /// The number of things that the user named.
+    /// Returns the number of items the user named.
     fn named(&self) -> u64 {
         match self {
             Self::Walk(walk) => walk.left(),
@@ -94,14 +94,14 @@ impl Offers {
     }
 }
 
-/// An offer that the receiver has not done with.
+/// Offer that the receiver has not finished.
 struct Outstanding {
-    /// The file or other thing; nothing for a stream.
+    /// File or other item; `None` for a stream.
     item: Option<Item>,
-    /// As it can be shown.
+    /// Displayable name.
     name: String,
     weight: usize,
-    /// All of its contents were sent; what became of them is still to be heard.
+    /// True once all contents are sent; the result is outstanding.
     is_sent: bool,
 }
 
@@ -111,15 +111,15 @@ struct Sending<'a, W: Write> {
     progress: &'a Progress,
     next_id: u64,
     outstanding: HashMap<u64, Outstanding>,
-    /// The weight of them.
+    /// Total weight of the outstanding offers.
     weight: usize,
-    /// Those of which all contents were sent.
+    /// Number of outstanding offers with all contents sent.
     sent: usize,
-    /// The path of the last offer: names as they can be shown, and their lengths in bytes.
+    /// Path of the last offer: displayable names and their lengths in bytes.
     names: Vec<(String, usize)>,
     is_total_told: bool,
     report: Report,
-    /// The contents of what is not a file.
+    /// Contents of a stream that is not a file.
     stream: Option<Box<dyn Read + Send>>,
 }
 
@@ -137,7 +137,7 @@ impl<W: Write> Sending<'_, W> {
             while !is_all && self.has_room() {
                 is_all = !self.offer_next(&mut offers)?;
             }
-            // The end goes with the last contents: a round trip less than after the answer to them.
+            // Send the end with the last contents; waiting for their result would cost a round trip.
             if is_all && self.sent == self.outstanding.len() {
                 self.tell_lost(&offers)?;
                 break;
@@ -161,13 +161,13 @@ impl<W: Write> Sending<'_, W> {
         }
     }
 
-    /// The receiver takes one more offer.
+    /// Returns true if the receiver accepts one more offer.
     fn has_room(&self) -> bool {
         let is_heard = self.progress.is_greeted() || self.writer.written() < UNGREETED;
         self.outstanding.len() < WINDOW && self.weight < WINDOW_WEIGHT && is_heard
     }
 
-    /// Says how much there is as soon as somebody has counted it.
+    /// Sends the total amount once it is counted.
     fn send_total(&mut self) -> Result<(), Error> {
         if !self.is_total_told
             && let Some(total) = self.progress.total()
@@ -178,15 +178,14 @@ impl<W: Write> Sending<'_, W> {
         Ok(())
     }
 
-    /// Says what is not carried of what was sent.
+    /// Reports the file properties that the transfer does not carry.
     fn tell_lost(&mut self, offers: &Offers) -> Result<(), Error> {
         let Offers::Walk(walk) = offers else { return Ok(()) };
         self.report.lost = walk.lost();
         if self.report.lost.is_none() { Ok(()) } else { self.frame(&ToReceiver::Lost(self.report.lost)) }
     }
 
-    /// The next message of the receiver; what was written is on its way before anybody waits. Nothing if there is something
-    /// else to do.
+    /// Flushes written data, then returns the receiver's next message; `None` if other work is pending.
     fn hear(&mut self) -> Result<Option<ToSender>, Error> {
         match self.inbox.look()? {
             Some(frame) => Ok(Some(frame)),
@@ -197,7 +196,7 @@ impl<W: Write> Sending<'_, W> {
         }
     }
 
-    /// Offers the next thing; nothing is left if this is false.
+    /// Offers the next item; returns false if none is left.
     fn offer_next(&mut self, offers: &mut Offers) -> Result<bool, Error> {
         let met = match offers {
             Offers::Walk(walk) => walk.next(),
@@ -231,7 +230,7 @@ impl<W: Write> Sending<'_, W> {
         Ok(true)
     }
 
-    /// The name, with those of the folders that it is in, of what the walk has come to.
+    /// Enters an item of the walk and returns its displayable path.
     fn enter(&mut self, depth: u64, name: &[u8]) -> String {
         self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         self.names.push((printable(name), name.len()));
@@ -247,7 +246,7 @@ impl<W: Write> Sending<'_, W> {
         Ok(())
     }
 
-    /// An offer has come to its end. Nothing for one that was given up here.
+    /// Removes a finished offer; `None` if this side already gave it up.
     fn settle(&mut self, id: u64) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&id)?;
         self.weight -= outstanding.weight;
@@ -294,7 +293,7 @@ impl<W: Write> Sending<'_, W> {
                 }
                 Ok(())
             }
-            // Digests that were asked for before the receiver gave up on their file.
+            // These digests were requested before the receiver gave up the file.
             ToSender::Digests { .. } => Ok(()),
             ToSender::Hello { .. }
             | ToSender::Asked
@@ -305,7 +304,7 @@ impl<W: Write> Sending<'_, W> {
         }
     }
 
-    /// Compares the hash of the receiver's file with that of the one here.
+    /// Compares the hash of the receiver's file with that of the local file.
     fn compare(&mut self, id: u64, theirs: &[u8; 32]) -> Result<(), Error> {
         let Some(item) = self.of(id).and_then(|outstanding| outstanding.item.clone()) else { return Ok(()) };
         match SourceFile::open(&item).and_then(|file| file.checksum()) {
@@ -321,7 +320,7 @@ impl<W: Write> Sending<'_, W> {
         }
     }
 
-    /// Tells the receiver that something will not come.
+    /// Notifies the receiver that an item will not be sent.
     fn abandon(&mut self, id: u64, fault: Fault) -> Result<(), Error> {
         self.frame(&ToReceiver::Abandon { id, fault: fault.clone() })?;
         if let Some(outstanding) = self.settle(id) {
@@ -370,7 +369,7 @@ fn out_of_order(frame: &ToSender) -> Error {
     Error::Protocol(format!("it sent {name} out of order"))
 }
 
-/// Counts what there is while it is sent; stops when dropped.
+/// Background count of the total amount; stops on drop.
 struct Counting(Arc<AtomicBool>);
 
 impl Counting {
@@ -395,7 +394,7 @@ impl Counting {
             progress.set_total(files, bytes);
             bell.ring();
         };
-        // Without it only the time that is left stays unknown.
+        // Without this thread only the remaining time is unknown.
         std::thread::Builder::new().name("transfer-count".to_owned()).spawn(count).ok()?;
         Some(Self(stop))
     }
@@ -407,12 +406,12 @@ impl Drop for Counting {
     }
 }
 
-/// The fault for whoever waits for the file, where the one that happened is the sender's own.
+/// Returns the fault reported to the receiver for an error local to the sender.
 fn given_up() -> Fault {
     FaultKind::Stopped.into()
 }
 
-/// An error of the stream that is sent, which is not a file.
+/// Returns the fault for a read error of a non-file stream.
 fn broken_stream(error: &io::Error) -> Fault {
     Fault::new(FaultKind::Storage, error.to_string())
 }
