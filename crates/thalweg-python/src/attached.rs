@@ -1,9 +1,9 @@
-//! Threads of ours that call Python often keep Python's state of them.
+//! Keeps Python's thread state on our threads that call Python often.
 //!
-//! To a thread that is not Python's own each call gives a new state, with memory for frames that the system maps, and takes it away at
-//! the end, which costs several times what a short call does.
+//! On a thread that Python did not create, each call creates a new thread state, with frame memory mapped by the
+//! system, and destroys it at the end. This costs several times as much as a short call.
 
-// No safe wrapper of these calls leaves a thread without Python's lock and with its state.
+// No safe wrapper releases Python's lock while it keeps the thread's state.
 #![allow(unsafe_code)]
 
 use core::cell::Cell;
@@ -14,7 +14,7 @@ use pyo3::ffi::{
 };
 use std::thread::{self, ThreadId};
 
-/// The state of this thread that is kept, and how many want it.
+/// The kept state of this thread, and its number of holders.
 #[derive(Clone, Copy)]
 struct State {
     holders: usize,
@@ -28,14 +28,14 @@ thread_local! {
     static STATE: Cell<State> = const { Cell::new(NONE) };
 }
 
-/// Keeps the state of the thread that made it. Where another thread drops it, the state stays until the process ends.
+/// Keeps the state of the creating thread. If another thread drops it, the state stays until the process ends.
 #[derive(Debug)]
 pub struct Attached {
     thread: ThreadId,
 }
 
 impl Attached {
-    /// Keeps the state of this thread, which has not Python's lock now.
+    /// Keeps the state of this thread, which must not hold Python's lock.
     pub fn here() -> Self {
         let mut own = STATE.get();
         // SAFETY: the function looks at this thread alone, and any thread may call it.
@@ -52,7 +52,7 @@ impl Attached {
         Self { thread: thread::current().id() }
     }
 
-    /// True on the thread whose state it keeps.
+    /// Returns true on the thread that created it.
     pub fn is_here(&self) -> bool {
         self.thread == thread::current().id()
     }

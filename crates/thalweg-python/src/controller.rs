@@ -1,4 +1,4 @@
-//! Congestion controllers that are written in Python: the class that they derive from, and what makes senders follow them.
+//! Congestion controllers written in Python: their base class, and the adapter that senders use.
 
 use crate::attached::Attached;
 use pyo3::exceptions::{
@@ -23,12 +23,13 @@ use thalweg_proto::transport::BreachKind;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::agent::MOST_WINDOW;
 
-/// A congestion controller. A class that derives from it has `on_ack` and `on_loss`, which set `window` and `pacing_rate`.
+/// Base class of congestion controllers. A subclass implements `on_ack` and `on_loss`, which set `window` and
+/// `pacing_rate`.
 #[pyclass(subclass, module = "thalweg")]
 pub struct Controller {
     window: f64,
     pacing_rate: Option<f64>,
-    /// The seed of random numbers; without, they differ from call to call.
+    /// Seed of the random numbers; `None` for a different sequence in each call.
     seed: Option<u64>,
     rng: Option<Py<PyAny>>,
 }
@@ -48,12 +49,12 @@ impl Controller {
     #[new]
     #[pyo3(signature = (*args, **kwargs))]
     fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        // They are those of a class that derives from it.
+        // The arguments are those of the subclass.
         let _ = (args, kwargs);
         Self { window: 10.0, pacing_rate: None, seed: SEED.get(), rng: None }
     }
 
-    /// A generator of random numbers of the flow's own (`random.Random`), which follow from the run's seed.
+    /// The flow's own random number generator (`random.Random`), seeded from the run's seed.
     #[getter]
     fn rng<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(rng) = &self.rng {
@@ -64,7 +65,7 @@ impl Controller {
         Ok(rng)
     }
 
-    /// The window in segments, from 1 to 2^30; 10 at first.
+    /// Congestion window in segments, from 1 to 2^30; initially 10.
     #[getter]
     const fn window(&self) -> f64 {
         self.window
@@ -81,7 +82,7 @@ impl Controller {
         Ok(())
     }
 
-    /// The rate of payload in bit/s at which packets are spread; None sends as soon as the window allows.
+    /// Pacing rate of the payload in bit/s; None sends as soon as the window allows.
     #[getter]
     const fn pacing_rate(&self) -> Option<f64> {
         self.pacing_rate
@@ -104,25 +105,25 @@ impl Controller {
         Ok(())
     }
 
-    /// Data was acknowledged.
+    /// Handles newly acknowledged data.
     fn on_ack(&mut self, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = sample;
         Err(PyNotImplementedError::new_err("a controller needs a method on_ack(self, sample)"))
     }
 
-    /// A window of data met its first loss, or a mark in place of one, by `sample.kind`.
+    /// Handles the first loss in a window of data, or the first congestion mark, by `sample.kind`.
     fn on_loss(&mut self, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = sample;
         Err(PyNotImplementedError::new_err("a controller needs a method on_loss(self, sample)"))
     }
 
-    /// A loss was none, and only late; `window` is the one before it, and holds again if this is not overridden.
+    /// Handles a spurious loss; `window` is the value before it, and is restored unless this is overridden.
     fn on_undo(&mut self, window: f64) {
         self.window = self.window.max(window);
     }
 }
 
-/// Faster than any line.
+/// Upper limit of pacing rates, beyond any link rate.
 const MOST_RATE: f64 = 1e15;
 
 fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
@@ -132,44 +133,44 @@ fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
     })
 }
 
-/// The events at a sender since the last call of `on_ack`.
+/// Events at a sender since the last call of `on_ack`.
 #[pyclass(frozen, get_all, module = "thalweg")]
 pub struct Sample {
     /// "ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark".
     kind: &'static str,
-    /// The timer expired before for the same segment.
+    /// True if the timer had already expired for the same segment.
     repeated: bool,
-    /// The time in seconds.
+    /// Current time in seconds.
     now: f64,
-    /// The time since the last call of `on_ack` in seconds.
+    /// Time since the last call of `on_ack` in seconds.
     interval: f64,
-    /// Packets sent, for the first time and again.
+    /// Packets sent, including retransmissions.
     sent: u64,
-    /// Packets newly known to have arrived.
+    /// Packets newly acknowledged.
     acked: u64,
-    /// Their payload in bytes.
+    /// Payload newly acknowledged, in bytes.
     acked_bytes: u64,
-    /// Packets found lost.
+    /// Packets declared lost.
     lost: u64,
-    /// Their payload in bytes.
+    /// Payload declared lost, in bytes.
     lost_bytes: u64,
-    /// Packets that arrived with a mark of congestion (CE).
+    /// Packets that arrived with a congestion mark (CE).
     marks: u64,
-    /// The mean of the round-trip times measured, in seconds.
+    /// Mean of the measured round-trip times, in seconds.
     rtt: Option<f64>,
-    /// The smoothed round-trip time in seconds.
+    /// Smoothed round-trip time in seconds.
     smoothed_rtt: Option<f64>,
-    /// The shortest round-trip time so far in seconds.
+    /// Minimum round-trip time so far in seconds.
     min_rtt: Option<f64>,
-    /// The newest sample of the rate at which the path delivers payload, in bit/s.
+    /// Latest sample of the payload delivery rate in bit/s.
     delivery_rate: Option<f64>,
-    /// The payload in flight, in segments.
+    /// Payload in flight, in segments.
     in_flight: f64,
-    /// The payload of a full packet in bytes.
+    /// Payload of a full packet in bytes.
     segment: u32,
-    /// The window was not the limit: nothing of this says how much the path carries.
+    /// True if the window was not the limit: the sample does not show the path's capacity.
     app_limited: bool,
-    /// Losses are being repaired: no time to grow.
+    /// True during loss recovery, when the window should not grow.
     recovering: bool,
 }
 
@@ -210,24 +211,24 @@ impl Sample {
 }
 
 thread_local! {
-    /// The seed of the instance that is being made on this thread.
+    /// Seed of the instance under construction on this thread.
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 thread_local! {
-    /// A candidate that is judged is being called on this thread.
+    /// True while a candidate under evaluation is called on this thread.
     static JUDGED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The threads on which controllers are being called, by Python's names for them.
+/// Threads on which controllers are being called, by Python's thread ids.
 static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Python's name for this thread; zero before anybody asked.
+    /// Python's id of this thread; zero until requested.
     static NAME: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A controller is being called on this thread.
+/// Guard for a controller call on this thread.
 struct Called(u64);
 
 impl Called {
@@ -250,7 +251,7 @@ impl Drop for Called {
     }
 }
 
-/// Raises `KeyboardInterrupt` in the controllers that are being called.
+/// Raises `KeyboardInterrupt` in all controllers that are being called.
 pub fn interrupt_called(py: Python<'_>) -> PyResult<()> {
     let threads = CALLED.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if threads.is_empty() {
@@ -265,13 +266,13 @@ pub fn interrupt_called(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// True on a thread on which a candidate that is judged is being called.
+/// Returns true on a thread that is calling a candidate under evaluation.
 #[pyfunction]
 pub fn is_judged() -> bool {
     JUDGED.get()
 }
 
-/// Refuses what a candidate that is judged must not do: to simulate what it will meet.
+/// Refuses simulations from a candidate under evaluation, which could otherwise simulate its own test.
 pub fn refuse_candidates() -> PyResult<()> {
     if JUDGED.get() {
         return Err(PyPermissionError::new_err(
@@ -281,19 +282,19 @@ pub fn refuse_candidates() -> PyResult<()> {
     Ok(())
 }
 
-/// The maker of the instances of a controller, with the exceptions that they raised.
+/// Factory of a controller's instances, with the exceptions that they raised.
 pub struct Maker {
-    /// A class, or what else gives an instance when it is called.
+    /// A class, or another callable that returns an instance.
     make: Py<PyAny>,
-    /// Its instances may do nothing but to decide.
+    /// The instances are under evaluation, and may only make decisions.
     judged: bool,
     raised: Mutex<Vec<(Time, PyErr)>>,
-    /// Instances that were asked for their first decision alone: the next flows have them.
+    /// Instances that were used only for their first decision; the next flows reuse them.
     spare: Mutex<Vec<Made>>,
     response: OnceLock<CeResponse>,
 }
 
-/// An instance, as it was when it was made.
+/// A new instance in its initial state.
 struct Made {
     object: Py<PyAny>,
     per_packet: bool,
@@ -317,7 +318,7 @@ impl Maker {
         }
     }
 
-    /// Calls Python, on this thread, as a candidate that is judged where it is one.
+    /// Calls Python on this thread, flagged as a candidate under evaluation if it is one.
     fn attach<R>(&self, act: impl FnOnce(Python<'_>) -> R) -> R {
         let before = JUDGED.replace(self.judged);
         let done = Python::attach(|py| {
@@ -332,16 +333,16 @@ impl Maker {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).push((at, error));
     }
 
-    /// The exceptions, with the simulated times.
+    /// Returns the exceptions with their simulated times.
     pub fn take_raised(&self) -> Vec<(Time, PyErr)> {
         core::mem::take(&mut *self.raised.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A spare instance, or a new one, with this seed of its random numbers.
+    /// Returns a spare or new instance with this random seed.
     fn instance(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<Made> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let made = match spare {
-            // What it has drawn is of another seed.
+            // Its random numbers were drawn from another seed.
             Some(spare) if spare.object.bind(py).cast::<Controller>()?.borrow().rng.is_none() => spare,
             _ => self.made(py, seed)?,
         };
@@ -369,12 +370,12 @@ impl Maker {
         Ok(Made { object: made.unbind(), per_packet, decision })
     }
 
-    /// The way in which instances react to CE.
+    /// Returns the instances' response to CE.
     fn response(&self) -> CeResponse {
         if let Some(response) = self.response.get() {
             return *response;
         }
-        // One that cannot be made says so when it is needed.
+        // A failing constructor reports its error when an instance is needed.
         if let Ok(made) = self.attach(|py| self.made(py, None)) {
             self.keep(made);
         }
@@ -386,7 +387,7 @@ impl Maker {
     }
 }
 
-/// The way in which an instance reacts to CE, by its attribute `ecn`.
+/// Returns an instance's response to CE, from its attribute `ecn`.
 fn response(instance: &Bound<'_, PyAny>) -> PyResult<CeResponse> {
     let ecn = instance.getattr("ecn")?;
     if ecn.is_none() {
@@ -398,7 +399,7 @@ fn response(instance: &Bound<'_, PyAny>) -> PyResult<CeResponse> {
     })
 }
 
-/// The codepoint that the word "classic" or "l4s" stands for.
+/// Returns the codepoint for "classic" or "l4s".
 pub fn codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
     match ecn.extract::<&str>() {
         Ok("classic") => Ok(Ecn::Ect0),
@@ -413,7 +414,7 @@ pub fn codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
     }
 }
 
-/// The configuration of a controller that is written in Python.
+/// Configuration of a controller written in Python.
 #[derive(Clone, Debug)]
 pub struct ScriptedConfig {
     pub name: &'static str,
@@ -477,9 +478,9 @@ impl ScriptedConfig {
     }
 }
 
-/// The instance of a flow. One that nothing was told goes back to its maker.
+/// The instance of a flow. It returns to its factory if it never received an event.
 struct Instance {
-    /// `None` while it is dropped.
+    /// `None` only while it is dropped.
     made: Option<Made>,
     maker: Arc<Maker>,
     is_used: AtomicBool,
@@ -499,7 +500,7 @@ impl Drop for Instance {
     }
 }
 
-/// The window and the pacing rate of an instance.
+/// Returns the window and the pacing rate of an instance.
 fn decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
     let own = instance.cast::<Controller>()?.borrow();
     let pacing_rate = own.pacing_rate.map(|rate| Rate::from_bits_per_sec(rate as u64));
@@ -510,17 +511,17 @@ fn decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
 #[derive(Clone, Debug)]
 pub struct Scripted {
     maker: Arc<Maker>,
-    /// `None` once it has raised an exception.
+    /// `None` after it has raised an exception.
     instance: Option<Arc<Instance>>,
     per_packet: bool,
     observer: Observer,
     decision: Decision,
-    /// Keeps Python's state of the thread that called last.
+    /// Keeps Python's state of the last calling thread.
     attached: Option<Arc<Attached>>,
 }
 
 impl Scripted {
-    /// Calls a method of the instance, and takes what it decides.
+    /// Calls a method of the instance, and adopts its decision.
     fn call(&mut self, now: Time, act: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         let Some(instance) = &self.instance else { return };
         let Some(made) = &instance.made else { return };

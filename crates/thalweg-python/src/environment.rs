@@ -1,4 +1,4 @@
-//! Many simulations that stop where their agents decide, advanced together.
+//! Batches of simulations that pause at their agents' decisions and advance together.
 
 use crate::controller::{codepoint, refuse_candidates};
 use crate::pool::Pool;
@@ -16,7 +16,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::agent::{AGENT, Episode, Step, Stop, set_codepoint};
 use thalweg_sim::spec::Spec;
 
-/// The columns of what agents see. A cell of which nothing is known is no number.
+/// Columns of the observations. An unknown value is NaN.
 const COLUMNS: [&str; 19] = [
     "now",
     "interval",
@@ -39,22 +39,22 @@ const COLUMNS: [&str; 19] = [
     "over",
 ];
 
-/// The values of the last column: the episode goes on, its time is over, or the agent's flow is.
+/// Values of the last column: the episode continues, its time is over, or the agent's flow has ended.
 const GOES_ON: f64 = 0.0;
 const TIME_IS_OVER: f64 = 1.0;
 const FLOW_IS_OVER: f64 = 2.0;
 
-/// The scenario that episodes are made of.
+/// Scenario of the episodes.
 #[derive(Debug)]
 struct Template {
     registry: Arc<Registry>,
     scenario: PathBuf,
     text: Option<String>,
     sets: Vec<String>,
-    /// Without further changes.
+    /// The scenario without further changes.
     plain: Arc<Prepared>,
     step: Step,
-    /// The codepoint of agents' packets; without, the scenario's.
+    /// ECN codepoint of agents' packets; `None` for the scenario's.
     codepoint: Option<Ecn>,
 }
 
@@ -70,7 +70,7 @@ impl Template {
     fn begin(&self, further: &[String], seed: u64) -> Result<Place, Called> {
         let prepared = self.prepared(further)?;
         let mut spec = Spec { seed, ..prepared.spec.clone() };
-        // Nobody looks at series.
+        // Series are not read here.
         spec.measure.interval = None;
         if let Some(codepoint) = self.codepoint {
             set_codepoint(&mut spec, codepoint);
@@ -86,11 +86,11 @@ fn wrong(error: &impl ToString) -> Called {
     Called { code: 2, printed: String::new(), said: error.to_string() }
 }
 
-/// One of the simulations.
+/// One simulation.
 #[derive(Debug)]
 struct Place {
     episode: Episode,
-    /// Of each agent: the bottleneck's rate and the round-trip time of the empty path.
+    /// For each agent: the bottleneck's rate and the round-trip time of the empty path.
     paths: Vec<Option<(Rate, Duration)>>,
     over: bool,
 }
@@ -98,7 +98,7 @@ struct Place {
 impl Place {
     fn decide(&mut self, windows: &[f64], rates: &[f64], delay: Duration) -> Result<(), Called> {
         for (agent, (&window, &rate)) in windows.iter().zip(rates).enumerate() {
-            // A rate beyond all lines saturates, one below zero is none that can be followed.
+            // A rate beyond the range saturates; a negative rate is ignored.
             let pacing_rate = (!rate.is_nan()).then(|| Rate::from_bits_per_sec(rate as u64));
             let decision = Decision { pacing_rate, ..Decision::window(window) };
             if !self.episode.decide(agent, decision, delay) {
@@ -162,7 +162,7 @@ impl Place {
     }
 }
 
-/// Simulations that stop where their agents decide.
+/// Simulations that pause at their agents' decisions.
 #[pyclass(frozen)]
 pub struct Environments {
     template: Arc<Template>,
@@ -173,19 +173,19 @@ pub struct Environments {
 
 struct State {
     seats: Vec<Seat>,
-    /// The last sight of agents, by simulation, agent and column.
+    /// Latest observations, by simulation, agent and column.
     cells: Vec<f64>,
     pool: Pool<Task, (Task, Result<(), Called>)>,
 }
 
-/// The place of a simulation, with the last sight of its agents.
+/// Slot of a simulation, with the latest observations of its agents.
 #[derive(Debug, Default)]
 struct Seat {
     place: Option<Place>,
     rows: Vec<f64>,
 }
 
-/// Something to do with a simulation.
+/// Operation on a simulation.
 struct Task {
     number: usize,
     seat: Seat,
@@ -223,7 +223,7 @@ impl Task {
 }
 
 impl State {
-    /// Does what is asked for; the error is that of the first simulation that has one.
+    /// Performs the operations; returns the error of the first simulation that failed.
     fn perform(&mut self, tasks: Vec<(usize, What)>) -> Result<(), Called> {
         let tasks = tasks.into_iter().map(|(number, what)| {
             let seat = core::mem::take(&mut self.seats[number]);
@@ -245,7 +245,7 @@ impl State {
     }
 }
 
-/// The exit code of a command, and what it says; 0 and nothing where all is well.
+/// Exit code and message of a command; 0 and empty on success.
 type Said = (u8, String);
 
 fn said(done: Result<(), Called>) -> Said {
@@ -254,7 +254,7 @@ fn said(done: Result<(), Called>) -> Said {
 
 #[pymethods]
 impl Environments {
-    /// Reads a scenario. In place of the simulations it gives the exit code and the message of the command.
+    /// Reads a scenario. On failure returns the command's exit code and message instead of the simulations.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     #[pyo3(signature = (scenario, text, sets, count, interval, longest, delay, jobs, ecn))]
@@ -305,20 +305,21 @@ impl Environments {
         Ok((Some(made), 0, String::new()))
     }
 
-    /// The names of the columns of what agents see.
+    /// Column names of the observations.
     #[classattr]
     fn columns() -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
 
-    /// The names of the agents in each simulation.
+    /// Names of the agents in each simulation.
     #[getter]
     fn names(&self) -> Vec<&str> {
         let groups = &self.template.plain.spec.groups;
         agents(&self.template.plain.spec).into_iter().map(|group| groups[group].name.as_str()).collect()
     }
 
-    /// Begins new episodes of some simulations, each with its seed and with changes of the scenario, and goes on to the first decision.
+    /// Begins new episodes of some simulations, each with its seed and scenario changes, and advances to the first
+    /// decision.
     fn reset(
         &self,
         py: Python<'_>,
@@ -344,13 +345,14 @@ impl Environments {
         Ok(said(done))
     }
 
-    /// Begins a new episode of the only simulation, which has one agent: what that sees, in the order of the columns.
+    /// Begins a new episode of the only simulation, with one agent, and returns its observation in the order of the
+    /// columns.
     fn reset_one(&self, py: Python<'_>, seed: u64, changes: Vec<String>) -> PyResult<(Vec<f64>, u8, String)> {
         self.one(py, What::Begin { seed, changes })
     }
 
-    /// The duration of an episode with these changes, its warm-up and the round-trip time of the first agent's empty path, in seconds; or else the
-    /// exit code and the message of the command.
+    /// Returns the duration of an episode with these changes, its warm-up and the round-trip time of the first agent's
+    /// empty path, in seconds; on failure, the command's exit code and message.
     #[expect(clippy::type_complexity, reason = "Python takes it apart")]
     #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
     fn length(
@@ -368,13 +370,13 @@ impl Environments {
         Ok((Some((spec.duration.as_secs_f64(), spec.warmup.as_secs_f64(), rtt)), 0, String::new()))
     }
 
-    /// Takes the decision of the only agent, and goes on to the next.
+    /// Applies the decision of the only agent, and advances to the next one.
     fn step_one(&self, py: Python<'_>, window: f64, rate: f64) -> PyResult<(Vec<f64>, u8, String)> {
         self.one(py, What::GoOn { windows: vec![window], rates: vec![rate], delay: self.delay })
     }
 
-    /// Takes a window, in segments, and a pacing rate, in bit/s or not a number, of each agent, and goes on to the next decision. What
-    /// is over stays as it is.
+    /// Applies each agent's window, in segments, and pacing rate, in bit/s or NaN, and advances to the next decision.
+    /// Ended simulations stay unchanged.
     fn step(
         &self,
         py: Python<'_>,
@@ -404,7 +406,7 @@ impl Environments {
     }
 }
 
-/// More cells than this, a gigabyte, nobody means.
+/// Maximum number of cells: one gigabyte.
 const MOST_CELLS: usize = 1 << 27;
 
 impl Environments {
@@ -424,7 +426,7 @@ impl Environments {
     }
 
     fn state(&self) -> PyResult<MutexGuard<'_, State>> {
-        // Waiting with Python's lock for one who waits for that would be forever.
+        // Blocking here while holding Python's lock could deadlock with a thread that waits for that lock.
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(after)) => Ok(after.into_inner()),

@@ -1,6 +1,6 @@
-//! The compiled half of the Python package `thalweg`; `python/thalweg` in the repository is the other one, which people see.
+//! The compiled half of the Python package `thalweg`; `python/thalweg` in the repository is the public half.
 //!
-//! Everything that takes time runs on a thread of its own, without Python's lock. The calling thread looks for Ctrl-C meanwhile.
+//! Long operations run on a thread of their own without Python's lock. The calling thread polls for Ctrl-C meanwhile.
 
 mod attached;
 mod controller;
@@ -28,14 +28,15 @@ use thalweg_report::output::{Cells, Past, Pixels, Rows, pixels, value as value_i
 use thalweg_report::results::{Metric, Of, Run};
 use thalweg_sweep::picture::HeatMap;
 
-/// The time between two looks for Ctrl-C.
+/// Polling interval for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The time after which controllers that have not come back are interrupted, and again so much later.
+/// Time after which controllers that have not returned are interrupted, and interval of further interrupts.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Does `work` on another thread, and sets its flag at Ctrl-C, or when it takes longer than `limit`. Controllers that do not come back
-/// by then are interrupted. `show` is called with the progress, a share or nothing and words, and may raise an exception to end it.
+/// Runs `work` on another thread, and sets its flag at Ctrl-C or after `limit`. Controllers that do not return by then
+/// are interrupted. `show` receives the progress, an optional share and a text, and may raise an exception to end the
+/// work.
 fn watched<T: Send + 'static>(
     py: Python<'_>,
     limit: Option<Duration>,
@@ -47,7 +48,7 @@ fn watched<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let own = Arc::clone(&caller);
     std::thread::spawn(move || {
-        // Nobody waits for it after a panic alone.
+        // The receiver is gone only after a panic.
         let _ = sender.send(work(own));
     });
     let receiver = Mutex::new(receiver);
@@ -85,14 +86,14 @@ fn shown(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     show.call1((seen.share, seen.words)).map(drop)
 }
 
-/// The command `thalweg`, as this process; gives its exit code.
+/// Runs the command `thalweg` as this process; returns its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     refuse_candidates()?;
     Ok(py.detach(|| thalweg::run_arguments(Registry::default(), arguments)))
 }
 
-/// The wish to end a call, from another thread.
+/// Cancels a call from another thread.
 #[pyclass(frozen)]
 #[derive(Default)]
 struct Stop {
@@ -106,14 +107,14 @@ impl Stop {
         Self::default()
     }
 
-    /// Ends the call at the next good moment.
+    /// Ends the call at the next safe point.
     fn set(&self) {
         self.caller.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// The command `thalweg` within this process, which knows these controllers by name: its exit code, what it prints and what it says, and the
-/// exception of a controller that is the cause.
+/// Runs the command `thalweg` within this process, with these controllers available by name. Returns its exit code, its
+/// output and messages, and the exception of a controller that caused the failure.
 #[pyfunction]
 #[pyo3(signature = (arguments, controllers, stamp, stop=None, show=None))]
 fn call(
@@ -133,8 +134,8 @@ fn call(
     Ok((code, printed, said, cause))
 }
 
-/// The schemes that scenarios can use, the scenarios that are built in, each with what it is, and the metrics of results: name, unit,
-/// meaning and what they are of.
+/// Returns the available schemes and built-in scenarios, each with its description, and the metrics of results: name,
+/// unit, meaning and subject.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "Python takes it apart")]
 fn listed()
@@ -155,7 +156,7 @@ fn listed()
     (schemes, scenarios, metrics.collect())
 }
 
-/// Checks a scenario: the exit code of the command, its explanation in words, and its messages.
+/// Checks a scenario: returns the command's exit code, its explanation as text, and its messages.
 #[pyfunction]
 fn validate(
     py: Python<'_>,
@@ -174,7 +175,7 @@ fn validate(
     Ok((code, printed, said))
 }
 
-/// A map of the values of a metric over two factors, as SVG; there is nothing where there is no value.
+/// Returns a heat map of a metric over two factors, as SVG; cells without a value stay empty.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
 fn heat_map(
@@ -204,14 +205,14 @@ fn heat_map(
     Ok(svg)
 }
 
-/// A picture in SVG as PNG.
+/// Converts an SVG picture to PNG.
 #[pyfunction]
 fn png<'py>(py: Python<'py>, svg: &str) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = py.detach(|| thalweg_report::output::png(svg));
     Ok(PyBytes::new(py, &bytes.map_err(|error| PyValueError::new_err(error.to_string()))?))
 }
 
-/// The recent past of an environment in pixels: its width, its height, and red, green and blue of each pixel.
+/// Renders the recent past of an environment: returns width, height, and red, green and blue of each pixel.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
 fn history<'py>(
@@ -228,8 +229,8 @@ fn history<'py>(
     Ok((width, height, PyBytes::new(py, &rgb)))
 }
 
-/// Makes the runs of a batch, on this thread, as a worker that makes so many batches at a time: the bytes that go back, and the first
-/// exception that a controller raised.
+/// Makes the runs of a batch on this thread, as a worker with this number of concurrent batches. Returns the encoded
+/// results, and the first exception that a controller raised.
 #[pyfunction]
 fn work<'py>(
     py: Python<'py>,
@@ -245,17 +246,17 @@ fn work<'py>(
     Ok((PyBytes::new(py, &bytes), controllers.raised("")))
 }
 
-/// All that a run or a comparison measured.
+/// Measurements of a run or a comparison.
 #[pyclass(frozen)]
 struct Measured {
     simulated: Simulated,
 }
 
-/// Measurements or nothing, the exit code and the message of the command, and the exception of a controller that is the cause.
+/// Measurements if any, the command's exit code and message, and the exception of a controller that caused the failure.
 type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
 
-/// Runs a scenario, or compares schemes on it, which may be those of controllers by name. In place of results it gives the exit code and
-/// the message of the command.
+/// Runs a scenario, or compares schemes on it, including controllers by name. On failure returns the command's exit
+/// code and message instead of results.
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyfunction]
 #[pyo3(signature = (scenario, text, sets, schemes, flows, seed, replications, jobs, controllers, judged, limit, stop=None, show=None))]
@@ -276,7 +277,7 @@ fn run(
     show: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
     refuse_candidates()?;
-    // Longer than this is forever.
+    // Larger limits mean no limit.
     let limit = limit.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX));
     let request = Request { scenario, text, sets, schemes, flows, seed, replications, jobs };
     let controllers = Controllers::new(controllers, judged, "")?;
@@ -292,7 +293,7 @@ fn run(
 }
 
 impl Measured {
-    /// The rows of all runs, with their schemes where several are compared.
+    /// Returns the rows of all runs, with their schemes if several are compared.
     fn rows(&self, of: fn(&Run) -> Rows) -> Rows {
         let mut all = Rows::default();
         for (scheme, run) in self.simulated.document.runs() {
@@ -308,46 +309,46 @@ impl Measured {
 
 #[pymethods]
 impl Measured {
-    /// The document that `--json` prints.
+    /// Returns the document that `--json` prints.
     fn document(&self) -> PyResult<String> {
         let mut text = Vec::new();
         self.simulated.document.write_json(&mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The results as text.
+    /// Returns the results as text.
     fn summary(&self) -> String {
         self.simulated.summary()
     }
 
-    /// The picture, as SVG: that of `--svg`, or one with these plots and of this time in seconds.
+    /// Returns the picture as SVG: that of `--svg`, or one with these plots and time range in seconds.
     #[pyo3(signature = (plots = None, time = None))]
     #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
     fn figure(&self, plots: Option<Vec<String>>, time: Option<(f64, f64)>) -> PyResult<String> {
         self.simulated.figure(plots.as_deref(), time).map_err(PyValueError::new_err)
     }
 
-    /// The scenario with everything written out.
+    /// Returns the scenario with all defaults written out.
     fn scenario(&self) -> String {
         self.simulated.expanded()
     }
 
-    /// The warnings and notes of the command.
+    /// Returns the warnings and notes of the command.
     fn said(&self) -> String {
         self.simulated.said.clone()
     }
 
-    /// A row for each flow of each run.
+    /// Returns a row for each flow of each run.
     fn flows(&self) -> PyResult<Table> {
         Table::of_rows(self.rows(Rows::flows))
     }
 
-    /// A row for each direction of a link of each run.
+    /// Returns a row for each link direction of each run.
     fn links(&self) -> PyResult<Table> {
         Table::of_rows(self.rows(Rows::links))
     }
 
-    /// The names of the series that were recorded.
+    /// Returns the names of the recorded series.
     fn quantities(&self) -> Vec<&'static str> {
         let all = self.simulated.results.iter().flat_map(|result| &result.series);
         let mut names: Vec<&str> = all.map(|series| series.quantity.name()).collect();
@@ -356,7 +357,7 @@ impl Measured {
         names
     }
 
-    /// The points of series: of all, or of one quantity.
+    /// Returns the points of all series, or of one quantity.
     #[pyo3(signature = (quantity=None))]
     fn series(&self, py: Python<'_>, quantity: Option<&str>) -> PyResult<Table> {
         let schemes: Vec<&str> = self.simulated.document.schemes();

@@ -1,4 +1,4 @@
-//! Threads that stay, for work that comes a little at a time.
+//! Persistent worker threads for small amounts of work at a time.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Result as Outcome};
 
-/// Threads that do the same work on whatever task comes. Who hands tasks in works, too, so that nobody waits for a thread that the
-/// system has not woken yet.
+/// Worker threads with the same function for all tasks. The submitting thread works too, to avoid waiting for a worker
+/// that the system has not woken yet.
 pub struct Pool<T, R> {
     shared: Arc<Shared<T, R>>,
     helpers: Vec<JoinHandle<()>>,
@@ -35,7 +35,7 @@ impl<T, R> Shared<T, R> {
         self.queue().tasks.pop_front()
     }
 
-    /// The next task, when there is one; `None` when there will be none.
+    /// Returns the next task, blocking until there is one; `None` at shutdown.
     fn wait(&self) -> Option<T> {
         let mut queue = self.queue();
         loop {
@@ -55,7 +55,7 @@ impl<T, R> Shared<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
-    /// So many threads beside the one that hands tasks in.
+    /// Creates a pool of `helpers` threads besides the submitting thread.
     pub fn new(helpers: usize, work: impl Fn(T) -> R + Send + Sync + 'static) -> Self {
         let queue = Mutex::new(Queue { tasks: VecDeque::new(), closed: false });
         let shared = Arc::new(Shared { queue, comes: Condvar::new(), work: Box::new(work) });
@@ -64,7 +64,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
             let (shared, sender) = (Arc::clone(&shared), sender.clone());
             std::thread::spawn(move || {
                 while let Some(task) = shared.wait() {
-                    // Nobody waits for it after a panic alone.
+                    // The receiver is gone only after a panic.
                     let _ = sender.send(shared.perform(task));
                 }
             })
@@ -72,13 +72,13 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
         Self { helpers: (0..helpers).map(help).collect(), shared, done, sender }
     }
 
-    /// The results of tasks, in no order.
+    /// Returns the results of tasks, in arbitrary order.
     ///
     /// # Panics
     ///
-    /// Where the work on one does.
+    /// If the function panics on a task.
     pub fn all(&self, tasks: Vec<T>) -> Vec<R> {
-        // Of an earlier call that ended in a panic.
+        // Discard results of an earlier call that panicked.
         self.done.try_iter().for_each(drop);
         let count = tasks.len();
         self.shared.queue().tasks.extend(tasks);
@@ -106,7 +106,7 @@ impl<T, R> Drop for Pool<T, R> {
         self.shared.queue().closed = true;
         self.shared.comes.notify_all();
         for helper in self.helpers.drain(..) {
-            // It has said what there was to say.
+            // The helper has already reported its result.
             let _ = helper.join();
         }
     }

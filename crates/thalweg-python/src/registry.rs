@@ -1,7 +1,7 @@
-//! The registries of runs that have controllers of Python in them.
+//! Registries of runs with Python controllers.
 //!
-//! Descriptions of schemes stay for the rest of the program. Those for controllers of Python are therefore kept, by name, for the next
-//! run that has one of that name; who makes the instances is known for as long as a run takes.
+//! Scheme descriptions live for the rest of the program. Those of Python controllers are therefore reused, by name, for
+//! the next run with that name. The instances' factory is known only during a run.
 
 use crate::controller::{Controller, Maker, ScriptedConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,14 +14,14 @@ use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_catalog::{Fault, SchemeDescription};
 use thalweg_sim::agent::AGENT;
 
-/// A description with what makes its controllers during a run.
+/// A description, with the factory of its controllers during a run.
 struct Lent {
     name: &'static str,
     description: &'static SchemeDescription,
     maker: Arc<Mutex<Option<Arc<Maker>>>>,
 }
 
-/// Descriptions that no run has at present.
+/// Descriptions that no run uses at present.
 static SPARE: Mutex<BTreeMap<&'static str, Vec<Lent>>> = Mutex::new(BTreeMap::new());
 
 impl Lent {
@@ -50,7 +50,8 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// Those of these names, which are no other scheme's, as candidates that are judged or not; the stamp tells their texts apart.
+    /// Registers controllers under names that no other scheme has, optionally as candidates under evaluation; the stamp
+    /// distinguishes versions of their source text.
     pub fn new(controllers: Vec<(String, Bound<'_, PyAny>)>, judged: bool, stamp: &str) -> PyResult<Self> {
         let mut registry = Registry::default();
         registry.add_scheme(&AGENT);
@@ -68,7 +69,7 @@ impl Controllers {
         Ok(Self { registry: Arc::new(registry), lent })
     }
 
-    /// The exception of which a message of a run tells, by the simulated time in it; or else the first.
+    /// Returns the exception that a run's message refers to, by its simulated time; or else the first.
     pub fn raised(&self, said: &str) -> Option<PyErr> {
         let mut all: Vec<_> = self
             .lent

@@ -1,4 +1,4 @@
-//! Tables that Python's programs for them take without a copy, by Arrow's PyCapsule interface.
+//! Tables that Python's data-frame libraries take without a copy, by Arrow's PyCapsule interface.
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
@@ -39,7 +39,7 @@ impl Table {
         Ok(Self { batch: batch.map_err(|error| failed(&error))? })
     }
 
-    /// The columns of flows or links.
+    /// Creates a table of flows or links.
     pub fn of_rows(rows: Rows) -> PyResult<Self> {
         let array = |cells| -> ArrayRef {
             match cells {
@@ -53,7 +53,8 @@ impl Table {
         Self::new(rows.columns.into_iter().map(|column| (column.name, array(column.cells))).collect())
     }
 
-    /// The points of the series of runs, which are seed by seed and scheme by scheme. Texts, which repeat, are dictionaries.
+    /// Creates a table of the runs' series, ordered by seed, then by scheme. Text columns, whose values repeat, are
+    /// dictionary-encoded.
     pub fn of_series(results: &[RunResult], schemes: &[&str], quantity: Option<&str>) -> PyResult<Self> {
         let wanted = |name: &str| quantity.is_none_or(|quantity| quantity == name);
         let all = || {
@@ -91,7 +92,7 @@ impl Table {
     }
 }
 
-/// A column of texts of which few differ.
+/// A text column with few distinct values.
 struct Texts {
     known: Vec<String>,
     places: BTreeMap<String, i32>,
@@ -125,7 +126,7 @@ type Part<'py> = (String, &'static str, Vec<Bound<'py, PyAny>>);
 
 #[pymethods]
 impl Table {
-    /// A table of columns as [`Self::parts`] gives them.
+    /// Creates a table from columns as [`Self::parts`] returns them.
     #[staticmethod]
     fn of(parts: Vec<(String, String, Bound<'_, PyAny>)>) -> PyResult<Self> {
         let array = |kind: &str, cells: &Bound<'_, PyAny>| -> PyResult<ArrayRef> {
@@ -147,7 +148,7 @@ impl Table {
         Self::new(columns.collect::<PyResult<_>>()?)
     }
 
-    /// Its columns, with their kinds and values, of which the same table can be made.
+    /// Returns the columns with their kinds and values, from which the same table can be created.
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Part<'py>>> {
         let kind = |array: &ArrayRef| match array.data_type() {
             DataType::Utf8 => "text",
@@ -160,7 +161,7 @@ impl Table {
         names.map(|(name, array)| Ok((name.clone(), kind(array), self.column(py, &name)?))).collect()
     }
 
-    /// The table without columns that have no value, and their names.
+    /// Returns the table without empty columns, and the names of those.
     fn without_missing(&self) -> PyResult<(Self, Vec<String>)> {
         let (mut kept, mut missing) = (Vec::new(), Vec::new());
         for (name, array) in self.column_names().into_iter().zip(self.batch.columns()) {
@@ -173,14 +174,14 @@ impl Table {
         Ok((Self::new(kept)?, missing))
     }
 
-    /// Hands the table over, without a copy.
+    /// Exports the table without a copy.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Another schema is a wish, which a producer need not grant.
+        // A requested schema is a hint that a producer may ignore.
         let _ = requested_schema;
         let schema = self.batch.schema();
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], schema);
@@ -192,13 +193,13 @@ impl Table {
         self.batch.num_rows()
     }
 
-    /// The names of the columns.
+    /// Names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The values of a column.
+    /// Returns the values of a column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let Some(array) = self.batch.column_by_name(name) else {
             return Err(PyKeyError::new_err(format!("there is no column `{name}`")));

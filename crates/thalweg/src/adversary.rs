@@ -15,61 +15,62 @@ use thalweg_report::output::counted;
 /// `thalweg explore adversary`.
 #[derive(Debug, Args)]
 pub struct AdversaryArguments {
-    /// Of a pairing by a code, in place of connections: only with --intrusions, --fault and --memory
+    /// Explore a pairing by code instead of connections; only with --intrusions, --fault and --memory
     #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unproved", "depth"])]
     pub pairing: bool,
-    /// Connections that the client asks for
+    /// Number of connections that the client opens
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub connections: u8,
-    /// Datagrams at most that the attacker puts together himself, or sends on to another socket or from another address
+    /// Maximum number of datagrams that the attacker forges, or forwards to another socket or from another address
     #[arg(long, value_name = "N", default_value = "1")]
     pub forgeries: u8,
-    /// Connections at most that the attacker asks for as himself, with a key that the server trusts [default: 0; with --pairing 5]
+    /// Maximum number of connections that the attacker opens with a key of its own that the server trusts [default: 0;
+    /// with --pairing 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=80))]
     pub intrusions: Option<u8>,
-    /// Times at most that time moves on to what is due next
+    /// Maximum number of timer expiries
     #[arg(long, value_name = "N", default_value = "0")]
     pub expiries: u8,
-    /// Times at most that the server is started anew
+    /// Maximum number of server restarts
     #[arg(long, value_name = "N", default_value = "0")]
     pub restarts: u8,
-    /// Connections at most that the client closes
+    /// Maximum number of connections that the client closes
     #[arg(long, value_name = "N", default_value = "0")]
     pub closes: u8,
-    /// Handshakes at a time that the server begins without a cookie
+    /// Maximum number of concurrent handshakes that the server begins without a cookie
     #[arg(long, value_name = "N", default_value = "1")]
     pub unproved: u8,
-    /// Steps at most that have an effect
+    /// Maximum number of steps that have an effect
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub depth: u32,
-    /// Break a rule on purpose, to see that the search finds it
+    /// Break a rule on purpose, to check that the search finds it
     #[arg(long, value_name = "RULE")]
     pub fault: Option<BrokenRule>,
     /// Stop when the states take more memory than this
     #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
     pub memory: Bytes,
-    /// Print one JSON document in place of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// A rule as it once was.
+/// A protocol rule in an earlier, broken form.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum BrokenRule {
-    /// Tokens of resets come of the identity alone: another socket of it tells them
+    /// Reset tokens derive from the identity alone: another socket of the same identity reveals them
     ResetTokens,
-    /// A cookie makes another handshake when the last one is complete
+    /// A cookie starts another handshake after the last one is complete
     CookieAgain,
-    /// A cookie is good for any first message
+    /// A cookie is valid for any first message
     CookieUnbound,
-    /// A hello without a cookie makes another handshake when the last one is complete
+    /// A hello without a cookie starts another handshake after the last one is complete
     HelloAgain,
-    /// Of pairings: keys and connection are no part of what is proved
+    /// Pairing: the proof does not cover the keys and the connection
     PairingUnbound,
-    /// Of pairings: who leaves before he proves anything has not guessed
+    /// Pairing: a peer that leaves before its proof is not counted as a guess
     GuessUncounted,
 }
 
@@ -115,7 +116,7 @@ impl AdversaryArguments {
     }
 }
 
-/// Visits every state that an attacker can bring about, and tells what is wrong in any.
+/// Visits every state that an attacker can reach, and reports violations.
 pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     let fault = arguments.fault()?;
     let stop = interruptible_by(console)?;
@@ -163,7 +164,7 @@ fn header(arguments: &AdversaryArguments) -> String {
     )
 }
 
-/// The promise that holds if nothing is wrong.
+/// Guarantee that holds if no violation is found.
 const PROMISE: &str = "All states were visited. In each, connections were ended by nobody but their peers, a cookie let in one\n\
      handshake, both ends agreed, nothing was taken twice, and three bytes went out for one at most where nothing was proved;\n\
      from each, the client gets in once the attacker stops.\n";

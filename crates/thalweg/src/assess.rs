@@ -1,4 +1,4 @@
-//! `thalweg assess`: what RFC 9743 asks of a congestion control, in one command.
+//! `thalweg assess`: the evaluation that RFC 9743 requires of a congestion control, in one command.
 
 use crate::assess_live;
 use crate::cluster::{Cluster, unfinished};
@@ -23,50 +23,50 @@ use thalweg_sweep::{Purpose, Store};
 /// `thalweg assess`.
 #[derive(Debug, Args)]
 pub struct AssessArguments {
-    /// The schemes under test, each with options if it needs some ("vegas", "cubic,cubic:beta=0.5")
+    /// Schemes under test, with options if needed ("vegas", "cubic,cubic:beta=0.5")
     #[arg(value_name = "SCHEME", value_delimiter = ',', required_unless_present_any = ["list", "unpack"])]
     pub schemes: Vec<String>,
-    /// What is asked: the name of a built-in plan, or the file of one's own
+    /// Assessment plan: the name of a built-in plan, or a file
     #[arg(long, value_name = "NAME", default_value = "rfc9743")]
     pub pack: String,
-    /// Only these sections, by their numbers ("5.2.1", "5.1,7")
+    /// Assess only these sections, by number ("5.2.1", "5.1,7")
     #[arg(long, value_name = "SECTION", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Few points and seeds, for a first look
+    /// Use few points and seeds, for a first look
     #[arg(long)]
     pub quick: bool,
-    /// So many seeds for each point; without, as the plan says
+    /// Number of seeds per point; default: the plan's
     #[arg(long, value_name = "R", value_parser = replications)]
     pub reps: Option<NonZeroU32>,
-    /// Change a value of all scenarios, such as defaults.scheme.rack=true, which the reference schemes then have too
+    /// Override a key in all scenarios, such as defaults.scheme.rack=true; applies to the reference schemes too
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// The margins that decide, in place of the plan's
+    /// File of decision margins; default: the plan's
     #[arg(long, value_name = "FILE")]
     pub margins: Option<PathBuf>,
-    /// The folder of reports, in which each run is kept when it is over; the same call goes on
+    /// Folder of reports. Each finished run is stored there, and the same command resumes
     #[arg(long, value_name = "DIR", default_value = "assessment")]
     pub out: PathBuf,
-    /// Run so many points in live networks on this host as well (3 without a number), with the scheme for all of their flows, and tell how far
-    /// they are from the simulated ones
+    /// Also run this number of points in live networks on this host (3 without a number), with the scheme for all of
+    /// their flows, and report the differences from simulation
     #[arg(long, value_name = "POINTS", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = positive::<NonZeroUsize>, conflicts_with_all = ["list", "unpack"])]
     pub live: Option<NonZeroUsize>,
-    /// Run nothing, and show the sections with their experiments and claims
+    /// List the sections with their experiments and claims without running them
     #[arg(long)]
     pub list: bool,
-    /// Run nothing, and write the built-in plans, margins, sweeps and scenarios into DIR, to be changed
+    /// Write the built-in plans, margins, sweeps and scenarios into DIR for editing, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     pub unpack: Option<PathBuf>,
-    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
-    /// Have the runs made by the workers of a Dask scheduler: its address, or its file
+    /// Distribute the runs to the workers of a Dask scheduler, given its address or its file
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "unpack"])]
     pub cluster: Option<String>,
-    /// Print one JSON document for each scheme in place of text
+    /// Print one JSON document per scheme instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -88,7 +88,7 @@ compared with are made once.
 ",
 };
 
-/// Assesses schemes, writes their reports and tells which claims hold.
+/// Assesses schemes, writes their reports and reports which claims hold.
 pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     if let Some(folder) = &arguments.unpack {
         let count = Files::unpack(folder);
@@ -124,7 +124,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         registry: &console.registry,
         choice: &choice,
         threads,
-        // Workers look at their own.
+        // Workers check their own memory.
         memory: available_memory().filter(|_| arguments.cluster.is_none()),
         program: &program,
         stop: Arc::clone(&stop),
@@ -160,7 +160,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
                 let folder = arguments.out.join(format!("{}.live", plain(scheme)));
                 let (text, live) = assess_live::compare(scheme, &sample, &folder, &stop, console)?;
                 keep(&store, &format!("{}.live.json", plain(scheme)), &format!("{live:#}\n"))?;
-                // With --json standard output has one document for each scheme.
+                // With --json, standard output carries one document per scheme.
                 if arguments.json { console.say(text.trim_end()) } else { console.print(&text)? }
             }
         }
@@ -178,7 +178,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     judge(&documents, console)
 }
 
-/// The pack of a name, or of a file, with the place where its files are.
+/// Returns the pack of this name or file, and the source of its files.
 fn find(name: &str) -> Result<(Files, Pack), Error> {
     let path = Path::new(name);
     let (files, file) = if PACKS.contains(&name) {
@@ -255,7 +255,7 @@ fn error_of(error: AssessError) -> Error {
     }
 }
 
-/// A scheme in the name of a file.
+/// Converts a scheme into a file name.
 fn plain(scheme: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     scheme.chars().map(letter).collect()
@@ -273,7 +273,7 @@ fn keep(store: &Store, name: &str, text: &str) -> Result<(), Error> {
     store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// Fails where a claim does not hold, or a point has no result.
+/// Fails if a claim does not hold or a point has no result.
 fn judge(documents: &[Document], console: &Console) -> Done {
     if let Some(partial) = documents.iter().find(|document| !document.complete) {
         return Err(Error::Failed(format!(
@@ -308,5 +308,5 @@ fn judge(documents: &[Document], console: &Console) -> Done {
     if faults.is_empty() { Ok(()) } else { Err(Error::Failed(faults.join("; "))) }
 }
 
-/// Failures that are told.
+/// Maximum number of reported failures.
 const MOST_TOLD: usize = 5;

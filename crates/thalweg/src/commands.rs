@@ -1,4 +1,4 @@
-//! The commands of the command line, and what each of them calls.
+//! The commands of the command line, and their implementations.
 
 use crate::arguments::{
     CompareArguments, Kind, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
@@ -48,74 +48,75 @@ Results go to standard output, everything else to standard error. The exit code 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a scenario and show what happened
+    /// Run a scenario and show the results
     Run(RunArguments),
-    /// Run a scenario with each of several schemes and tell who won
+    /// Run a scenario with each of several schemes and report which wins
     Compare(CompareArguments),
-    /// Run a scenario over many values, schemes and seeds, and tell what matters
+    /// Run a scenario over ranges of values, schemes and seeds, and report which factors matter
     Sweep(SweepArguments),
-    /// Ask of schemes what RFC 9743 asks of new congestion controls, and tell which claims hold
+    /// Assess schemes by the criteria of RFC 9743 for new congestion controls, and report which claims hold
     Assess(AssessArguments),
-    /// Search for the scenarios in which a scheme does worst, and take all away from them that is not needed
+    /// Search for the scenarios in which a scheme does worst, and minimise them
     Hunt(HuntArguments),
-    /// Run what a results folder holds again and check that every number is the same
+    /// Repeat the runs of a results folder and check that every number is the same
     Rerun(RerunArguments),
-    /// Run the experiments of a published study and compare with its values
+    /// Reproduce the experiments of a published study and compare with its values
     Paper(PaperArguments),
-    /// Compute what a published analysis says
+    /// Compute a published analytical model
     Model(ModelArguments),
-    /// Write the page of a results folder: plots, tables and who won, in one file for the browser
+    /// Write an HTML page for a results folder: plots, tables and verdicts, in one file
     Report(ReportArguments),
-    /// Print when a link can send, as a trace for mahimahi's mm-link
+    /// Export a link's transmission opportunities as a trace for mahimahi's mm-link
     Mahimahi(MahimahiArguments),
-    /// Tell the path from a recording of a real transfer, and simulate the same transfer on it
+    /// Infer the path from a recording of a real transfer, and simulate the same transfer on it
     Infer(InferArguments),
-    /// Run an experiment that was written for another simulator, and compare with the bound that it has
+    /// Run an experiment in another simulator's format, and compare with its bound
     #[command(subcommand)]
     Import(Import),
-    /// Check a scenario and explain it in words
+    /// Check a scenario and describe it
     Validate(ValidateArguments),
-    /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
+    /// Explore every state of a protocol over a channel with bounded faults, and report violations
     Explore(ExploreArguments),
-    /// Measure how fast a path is: bytes from memory to memory, as with iperf3, by any scheme, encrypted
+    /// Measure a path's throughput: bytes from memory to memory, as with iperf3, by any scheme, encrypted
     Bench(Bench),
-    /// Relay datagrams between clients and a server, and do to them what paths do
+    /// Relay datagrams between clients and a server, with the impairments of a network path
     Impair(Box<ImpairArguments>),
-    /// Run programs in a live network that a scenario says: hosts, routers, links, with real packets and no privileges
+    /// Run programs in a live network built from a scenario: hosts, routers, links, with real packets and without
+    /// privileges
     Shell(Box<ShellArguments>),
     /// Run programs of this host behind a gate, which decides by priority who may send to the real network
     Gate(Box<GateArguments>),
-    /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
+    /// Show this host's UDP capabilities (buffers, offloads, timers), and how to improve them
     Doctor(DoctorArguments),
-    /// List what scenarios can use
+    /// List the values available to scenarios
     List {
-        /// Of what
+        /// Kind of value
         what: Kind,
     },
     /// Print the JSON Schema of scenario files, for editors
     Schema,
-    /// Send files and folders to a receiver, encrypted; what was interrupted goes on
+    /// Send files and folders to a receiver, encrypted; interrupted transfers resume
     Send(SendArguments),
-    /// Receive files into a folder from one sender, then end
+    /// Receive files into a folder from one sender, then exit
     Recv(RecvArguments),
     /// Receive files from several senders, each into a folder of its own
     Serve(ServeArguments),
-    /// Print the key by which others know this user's `send`, `recv` and `serve`
+    /// Print this user's public key, which identifies `send`, `recv` and `serve` to peers
     Key,
 }
 
 impl Arguments {
-    /// Reads the words of a call, of which the first is the name of the program.
+    /// Parses the arguments of a call, the first of which is the program's name.
     ///
     /// # Errors
     ///
-    /// A wrong call, or one for help.
+    /// If the call is invalid, or requests help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         Self::try_parse_from(&words).map_err(|error| Self::with_hint(Self::with_habit(error, &words), &words))
     }
 
-    /// What people type first who know other programs gets a hint at what there is in its place, and none at what is spelt alike.
+    /// Replaces suggestions by spelling with a hint for users of other programs, where there is one.
     fn with_habit(error: clap::Error, words: &[OsString]) -> clap::Error {
         let given = |kind| match error.get(kind) {
             Some(ContextValue::String(word)) => Some(word.as_str()),
@@ -145,7 +146,7 @@ impl Arguments {
         hinted
     }
 
-    /// A file behind an option that takes one after `=` alone is one argument too many: says how it is written.
+    /// Adds a hint for an option whose optional FILE was separated by a space instead of `=`.
     fn with_hint(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         let is_file = |word: &str| !word.starts_with('-');
         let stray = match error.get(ContextKind::InvalidArg) {
@@ -177,7 +178,7 @@ impl Arguments {
         error
     }
 
-    /// Nothing but results and errors was asked for.
+    /// Returns true if only results and errors are printed.
     pub fn quiet(&self) -> bool {
         match &self.command {
             Command::Run(run) => run.options.quiet,
@@ -210,11 +211,11 @@ impl Arguments {
 }
 
 impl Command {
-    /// Does what the command asks for.
+    /// Executes the command.
     ///
     /// # Errors
     ///
-    /// What went wrong, with its exit code.
+    /// The failure, with its exit code.
     pub fn execute(self, console: &Console) -> Done {
         match self {
             Self::Run(arguments) => run::run(&arguments, console),

@@ -12,35 +12,35 @@ use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::Diagnostic;
 
-/// The outputs for results and messages, and the registry that the commands of this process know.
+/// The outputs for results and messages, and the registry of this process's commands.
 #[derive(Debug)]
 pub struct Console {
-    /// The things that scenarios can use by name.
+    /// The schemes, disciplines and other named values that scenarios can use.
     pub registry: Arc<Registry>,
-    /// The style that the reader of standard output can see.
+    /// Text style of standard output.
     pub style: Style,
     quiet: bool,
-    /// Messages begin with the time.
+    /// True if messages begin with the time.
     has_times: bool,
-    /// The program that called keeps what is printed and said; without, it goes to the outputs of the process.
+    /// Buffer of a calling program for results and messages; `None` writes to the outputs of the process.
     kept: Option<Arc<Kept>>,
 }
 
-/// The outputs of a command that another program calls.
+/// The outputs of a command that another program called.
 #[derive(Debug, Default)]
 pub struct Kept {
     /// The results.
     pub printed: Mutex<Vec<u8>>,
     /// The messages.
     pub said: Mutex<String>,
-    /// The program that calls.
+    /// The calling program.
     pub caller: Arc<Caller>,
 }
 
-/// A program that calls a command: its wish to end it, and what it sees of it meanwhile.
+/// A program that calls a command: its cancellation flag, and the progress shown to it.
 #[derive(Debug, Default)]
 pub struct Caller {
-    /// Set to end early.
+    /// Set to cancel the command.
     pub stop: Arc<AtomicBool>,
     seen: Mutex<Option<Seen>>,
 }
@@ -48,34 +48,34 @@ pub struct Caller {
 /// The progress of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    /// The share that is done, from 0 to 1; none where nobody knows.
+    /// Completed share, from 0 to 1; `None` if unknown.
     pub share: Option<f64>,
-    /// The same in words.
+    /// The progress as text.
     pub words: String,
 }
 
 impl Caller {
-    /// The progress of what is under way; none where nothing is counted.
+    /// Returns the current progress; `None` if nothing is counted.
     pub fn seen(&self) -> Option<Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The end of a command.
+/// Result of a command.
 pub type Done = Result<(), Error>;
 
-/// The reason for which a command ends without success.
+/// Failure of a command.
 #[derive(Debug)]
 pub enum Error {
-    /// The call is wrong.
+    /// Invalid call.
     Usage(String),
-    /// The scenario is wrong.
+    /// Invalid scenario.
     Scenario(Vec<Diagnostic>),
-    /// The run or the check failed.
+    /// Failed run or check.
     Failed(String),
-    /// A peer was not reached or was lost: the same call, made again, goes on.
+    /// Unreachable or lost peer: repeating the call resumes.
     Lost(String),
-    /// Standard output cannot be written.
+    /// Failed write to standard output.
     Output(io::Error),
 }
 
@@ -95,7 +95,7 @@ impl From<PngError> for Error {
 }
 
 impl Console {
-    /// The console of this process; `quiet` leaves out all but results and errors.
+    /// Creates the console of this process; with `quiet` it shows only results and errors.
     pub fn new(quiet: bool, registry: Arc<Registry>) -> Self {
         let terminal = io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -110,29 +110,29 @@ impl Console {
         Self { registry, style: Style { unicode, colour, columns }, quiet, has_times: false, kept: None }
     }
 
-    /// The console of a command that another program calls: plain text, which is kept.
+    /// Creates the console of a command that another program called: plain text, buffered in `kept`.
     pub const fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<Kept>) -> Self {
         Self { registry, style: Style::PLAIN, quiet, has_times: false, kept: Some(kept) }
     }
 
-    /// The flag by which a program that calls ends the command.
+    /// Returns the calling program's cancellation flag.
     pub fn stop(&self) -> Option<Arc<AtomicBool>> {
         self.kept.as_ref().map(|kept| Arc::clone(&kept.caller.stop))
     }
 
-    /// Another program called: it shows the progress, or nobody does.
+    /// Returns true if another program called the command; then only that program shows progress.
     pub fn is_called(&self) -> bool {
         self.kept.is_some()
     }
 
-    /// Shows a program that called how far the command is; none once that is over.
+    /// Reports the progress to a calling program; `None` when the command is over.
     pub fn show(&self, seen: Option<Seen>) {
         if let Some(kept) = &self.kept {
             *kept.caller.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         }
     }
 
-    /// The same, for a command that runs for long: messages begin with the time.
+    /// Returns a console for a long-running command: messages begin with the time.
     #[must_use]
     pub fn with_times(&self) -> Self {
         Self {
@@ -148,7 +148,7 @@ impl Console {
         if self.has_times { self.tell(&format!("{} {text}", wall::now())) } else { self.tell(text) }
     }
 
-    /// Writes a line to standard error. When that is closed nobody is left to tell.
+    /// Writes a line to standard error. There is no other channel to report a failure on.
     fn tell(&self, text: &str) {
         let text = &*harmless(text, self.style);
         match &self.kept {
@@ -163,7 +163,7 @@ impl Console {
         }
     }
 
-    /// Messages and progress are not wanted.
+    /// Returns true if messages and progress are suppressed.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -187,35 +187,35 @@ impl Console {
         self.write(|out| document.write_json(Harmless { out, style: self.style, rest: Vec::new() }))
     }
 
-    /// Says something that is not a result.
+    /// Prints a message that is not a result.
     pub fn say(&self, text: &str) {
         if !self.quiet {
             self.put(text);
         }
     }
 
-    /// Says that something went wrong while the command goes on.
+    /// Reports a problem that does not end the command.
     pub fn complain(&self, text: &str) {
         self.put(&format!("error: {text}"));
     }
 
-    /// Says something that is no error, and that those who want quiet have to know all the same.
+    /// Prints an important message that is not an error, even in quiet mode.
     pub fn note(&self, text: &str) {
         self.put(&format!("note: {text}"));
     }
 
-    /// Shows what there is to say about a scenario that can run.
+    /// Prints the warnings of a valid scenario.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings {
             self.say(warning.render().trim_end());
         }
     }
 
-    /// Shows why a command failed; gives the exit code.
+    /// Prints the failure of a command; returns the exit code.
     pub fn report(&self, error: &Error) -> u8 {
         match error {
             Error::Scenario(_) => self.tell(&error.to_string()),
-            // Whoever reads has seen enough, as with `thalweg run | head`.
+            // The reader has closed the pipe, as in `thalweg run | head`.
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
             _ => self.tell(&format!("error: {error}")),
         }
@@ -223,10 +223,10 @@ impl Console {
     }
 }
 
-/// Asks a question on standard error, whose answer stands behind it on its line.
+/// Prints a question on standard error; the answer is typed on the same line.
 pub fn prompt(question: &str) {
     let mut out = io::stderr().lock();
-    // A terminal that is gone asks nobody.
+    // Without a terminal nobody can answer.
     let _ = out.write_all(harmless(question, Style::PLAIN).as_bytes()).and_then(|()| out.flush());
 }
 
@@ -262,11 +262,11 @@ pub fn harmless(text: &str, style: Style) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// An output that gets [`harmless`] text.
+/// A writer that escapes its text with [`harmless`].
 struct Harmless<W> {
     out: W,
     style: Style,
-    /// The beginning of a character whose end was not written yet.
+    /// Incomplete UTF-8 sequence from the last write.
     rest: Vec<u8>,
 }
 
@@ -275,7 +275,7 @@ impl<W: io::Write> io::Write for Harmless<W> {
         self.rest.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(&self.rest) {
             Ok(text) => text,
-            // Nothing but the beginning of a character may be left.
+            // Only an incomplete character may be left.
             Err(error) if error.error_len().is_none() => {
                 std::str::from_utf8(&self.rest[..error.valid_up_to()]).unwrap_or_default()
             }
@@ -292,7 +292,7 @@ impl<W: io::Write> io::Write for Harmless<W> {
 }
 
 impl Error {
-    /// The exit code of a command that ends so.
+    /// Returns the command's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Scenario(_) => 2,

@@ -1,4 +1,4 @@
-//! `thalweg doctor`: what this host gives to UDP.
+//! `thalweg doctor`: UDP capabilities and performance of this host.
 
 use crate::console::{Console, Done, Error};
 use crate::values::resolve;
@@ -14,15 +14,15 @@ use thalweg_sim::spec::HostSpec;
 /// `thalweg doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
-    /// Examine the interface towards this host, to which nothing is sent; without, the loopback
+    /// Examine the interface towards this host, without sending anything to it; default: the loopback
     #[arg(value_name = "HOST[:PORT]")]
     pub target: Option<String>,
-    /// Print one JSON document in place of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
 }
 
-/// Examines the host and prints what was found.
+/// Examines the host and prints the findings.
 pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     let target = arguments.target.as_deref().map(resolve).transpose()?;
     let findings = examine(target).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
@@ -59,7 +59,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     let works = |works| if works { "works" } else { "does not work" };
     let mut text = format!("From {}\n", findings.local);
     let mut row = |name: &str, value: String| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "  {name:<22} {value}");
     };
     row("send buffer", format!("{} ({} asked)", findings.send_buffer, findings.asked));
@@ -97,21 +97,21 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     console.print(&text)
 }
 
-/// To a hundredth of a microsecond: measurements of this kind are no better.
+/// Rounds to 0.01 µs, the accuracy of these measurements.
 fn fine(time: Duration) -> Duration {
     Duration::from_nanos(time.as_picos() / 10_000 * 10)
 }
 
-/// This host as scenarios have it.
+/// Returns this host in the form of a scenario's table.
 ///
 /// # Errors
-/// It cannot be measured.
+/// If the host cannot be measured.
 pub(crate) fn this_host() -> Result<String, Error> {
     let findings = examine(None).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
     Ok(host_table(&host(&findings)))
 }
 
-/// The host for simulations. Whoever seals spends that time on each byte.
+/// Returns the host model for simulations. It charges the encryption time to each byte.
 fn host(findings: &Findings) -> HostSpec {
     let late = &findings.lateness;
     HostSpec {
@@ -124,15 +124,15 @@ fn host(findings: &Findings) -> HostSpec {
         call: fine(late.call),
         packet_cost: fine(late.packet),
         byte_cost: findings.sealing.transmission_time(Bytes::new(1000)) / 1000,
-        // Linux counts what it needs itself as well.
+        // Linux also counts its own overhead.
         buffer: Bytes::new(findings.receive_buffer.get() / 2),
     }
 }
 
-/// The share of a processor's time that others take of one who works, above which it is told.
+/// Share of a processor's time used by other processes, above which a warning is printed.
 const BUSY: f64 = 0.05;
 
-/// The advice about what was found.
+/// Returns advice on the findings.
 fn advice(findings: &Findings) -> Vec<String> {
     let mut advice = Vec::new();
     for (name, key, got) in [

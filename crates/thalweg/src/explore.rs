@@ -21,56 +21,58 @@ use thalweg_scenario::nearest;
 pub struct ExploreArguments {
     #[command(subcommand)]
     pub other: Option<Other>,
-    /// The protocol (`thalweg list protocols`)
+    /// Protocol (see `thalweg list protocols`)
     #[arg(value_name = "PROTOCOL", required = true)]
     pub protocol: Option<String>,
-    /// The window in packets, of sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
+    /// Window in packets, for sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub window: Option<u16>,
-    /// Packets to bring across; without, two more than the window takes
+    /// Number of packets to deliver; default: two more than the window
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub messages: Option<u32>,
-    /// Packets lost at most, in either direction
+    /// Maximum number of lost packets, in either direction
     #[arg(long, value_name = "N", default_value = "2")]
     pub losses: u8,
-    /// Packets copied at most [default: 1; none for sscop, which relies on a channel that copies none]
+    /// Maximum number of duplicated packets [default: 1; none for sscop, which relies on a channel without duplication]
     #[arg(long, value_name = "N")]
     pub duplicates: Option<u8>,
-    /// Packets held back at most, so that others pass them
+    /// Maximum number of delayed packets, which others overtake
     #[arg(long, value_name = "N", default_value = "0")]
     pub delays: u8,
-    /// Timers that expire at most while packets are on their way or something waits to be read, or before one that is due earlier
+    /// Maximum number of early timer expiries: while packets are in flight or data waits to be read, or before an
+    /// earlier timer
     #[arg(long, value_name = "N", default_value = "1")]
     pub expiries: u8,
-    /// The application reads when it likes, so that the receiver withholds its window; not for adaptive-ack
+    /// Let the application read at any time, so that the receiver withholds its window; not for adaptive-ack
     #[arg(long)]
     pub slow_reader: bool,
-    /// For sstp: does a stream without end, of segments of one packet, come to rest after --losses data packets were lost?
+    /// For sstp: check that an endless stream, of segments of one packet, returns to its steady state after --losses
+    /// data packets were lost
     #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries", "slow_reader"])]
     pub endless: bool,
-    /// Of a stream without end: reports lost at most, beside the data packets of --losses
+    /// With --endless: maximum number of lost reports, in addition to the data packets of --losses
     #[arg(long, value_name = "N", default_value = "0", requires = "endless")]
     pub lost_reports: u8,
     /// Stop when the states take more memory than this
     #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
     pub memory: Bytes,
-    /// Print one JSON document in place of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// What else can be explored.
+/// Other explorations.
 #[derive(Debug, Subcommand)]
 pub enum Other {
-    /// Visit every state that an attacker can bring connections to
+    /// Visit every state that an attacker can bring connections into
     Adversary(AdversaryArguments),
 }
 
 impl ExploreArguments {
-    /// True if nothing but results and errors is wanted.
+    /// Returns true if only results and errors are printed.
     pub fn is_quiet(&self) -> bool {
         match &self.other {
             None => self.quiet,
@@ -83,15 +85,15 @@ impl ExploreArguments {
     }
 }
 
-/// The task that is explored.
+/// Subject of an exploration.
 enum Task {
-    /// A few packets and all that can happen to them.
+    /// A few packets and all events that can affect them.
     Packets(Bounds),
-    /// A stream without end.
+    /// An endless stream.
     Stream(Endless),
 }
 
-/// Visits every state and tells what is wrong in any.
+/// Visits every state and reports violations.
 pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     if let Some(Other::Adversary(arguments)) = &arguments.other {
         return adversary(arguments, console);
@@ -137,7 +139,7 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
             "--slow-reader: the receiver of {name} has no way to hold the sender back"
         )));
     }
-    // A slow reader makes many more states.
+    // A slow reader multiplies the number of states.
     let window = arguments.window.unwrap_or(if arguments.slow_reader { 2 } else { 3 });
     let usual = bounds(name, window.into());
     Ok(Task::Packets(Bounds {
@@ -162,7 +164,7 @@ fn unknown(name: &str) -> String {
 }
 
 impl Task {
-    /// The things that may happen, in a line or two.
+    /// Describes the possible events, in a line or two.
     fn header(&self) -> String {
         match self {
             Self::Packets(bounds) => format!(
@@ -191,7 +193,7 @@ impl Task {
         }
     }
 
-    /// The promise that holds if nothing is wrong.
+    /// Returns the guarantee that holds if no violation is found.
     const fn promise(&self) -> &'static str {
         match self {
             Self::Packets(_) => {

@@ -1,4 +1,4 @@
-//! `thalweg model` for closed formulas: how fast TCP goes through loss, how long packets wait, how much fills a path.
+//! `thalweg model` for closed formulas: TCP throughput under loss, queueing delay, bandwidth-delay product.
 
 use crate::console::{Console, Done, Error};
 use crate::values::{above_zero, at_least_one, chance, factor, load, not_negative, some};
@@ -8,19 +8,19 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_report::output::{Align, Table, rate, seconds};
 use thalweg_sim::theory;
 
-/// The arguments that the formulas of TCP's response to loss share.
+/// The arguments shared by the formulas of TCP's response to loss.
 #[derive(Debug, Args)]
 pub struct LossyPath {
-    /// p: the probabilities of the loss of a segment
+    /// p: segment loss probabilities
     #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = chance, allow_hyphen_values = true)]
     pub loss: Vec<f64>,
-    /// The round trip, time in queues included
+    /// Round-trip time, including queueing delay
     #[arg(long, value_name = "TIME", default_value = "100 ms", value_parser = some::<Duration>)]
     pub rtt: Duration,
-    /// The payload of a segment
+    /// Payload of a segment
     #[arg(long, value_name = "SIZE", default_value = "1448 B", value_parser = some::<Bytes>)]
     pub segment: Bytes,
-    /// Print one JSON document in place of a table
+    /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
 }
@@ -31,7 +31,7 @@ pub struct MathisArguments {
     /// The path.
     #[command(flatten)]
     pub path: LossyPath,
-    /// b: segments that an acknowledgement answers (2 with delayed acknowledgements)
+    /// b: segments per acknowledgement (2 with delayed acknowledgements)
     #[arg(long = "b", value_name = "N", default_value = "1", value_parser = above_zero, allow_hyphen_values = true)]
     pub per_ack: f64,
 }
@@ -42,13 +42,13 @@ pub struct PadhyeArguments {
     /// The path.
     #[command(flatten)]
     pub path: LossyPath,
-    /// b: segments that an acknowledgement answers (2 with delayed acknowledgements)
+    /// b: segments per acknowledgement (2 with delayed acknowledgements)
     #[arg(long = "b", value_name = "N", default_value = "1", value_parser = above_zero, allow_hyphen_values = true)]
     pub per_ack: f64,
-    /// T0: the first retransmission time-out; without, the round trip and 200 ms
+    /// T0: initial retransmission timeout; default: the round-trip time plus 200 ms
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<Duration>,
-    /// Wm: the largest window in segments; without, none
+    /// Wm: maximum window in segments; default: unlimited
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true)]
     pub most: Option<f64>,
 }
@@ -59,10 +59,10 @@ pub struct CubicArguments {
     /// The path.
     #[command(flatten)]
     pub path: LossyPath,
-    /// C: how fast windows grow, in segments/s³
+    /// C: window growth constant, in segments/s³
     #[arg(long = "c", value_name = "C", default_value = "0.4", value_parser = above_zero, allow_hyphen_values = true)]
     pub c: f64,
-    /// beta: what a window is multiplied by at a loss
+    /// beta: multiplicative decrease factor at a loss
     #[arg(long, value_name = "BETA", default_value = "0.7", value_parser = factor, allow_hyphen_values = true)]
     pub beta: f64,
 }
@@ -70,16 +70,16 @@ pub struct CubicArguments {
 /// `thalweg model md1` and `thalweg model mg1`.
 #[derive(Debug, Args)]
 pub struct QueueArguments {
-    /// rho: the shares of the rate that are offered
+    /// rho: offered loads, as shares of the rate
     #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = load, allow_hyphen_values = true)]
     pub loads: Vec<f64>,
-    /// The rate of the line
+    /// Link rate
     #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = some::<Rate>)]
     pub rate: Rate,
-    /// The mean size of a packet on the wire
+    /// Mean packet size on the wire
     #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = some::<Bytes>)]
     pub packet: Bytes,
-    /// Print one JSON document in place of a table
+    /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
 }
@@ -90,7 +90,8 @@ pub struct Mg1Arguments {
     /// The queue.
     #[command(flatten)]
     pub queue: QueueArguments,
-    /// The squared coefficient of variation of sizes: 0 for equal ones, 1/3 for uniform ones from nothing, 1 for exponential ones
+    /// Squared coefficient of variation of packet sizes: 0 for equal sizes, 1/3 for sizes uniform from zero, 1 for
+    /// exponential sizes
     #[arg(long = "variation", value_name = "V", default_value = "1", value_parser = not_negative, allow_hyphen_values = true)]
     pub variation: f64,
 }
@@ -98,19 +99,19 @@ pub struct Mg1Arguments {
 /// `thalweg model buffer`.
 #[derive(Debug, Args)]
 pub struct BufferArguments {
-    /// The rate of the line
+    /// Link rate
     #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = some::<Rate>)]
     pub rate: Rate,
-    /// The round trip without waiting
+    /// Round-trip time without queueing delay
     #[arg(long, value_name = "TIME", default_value = "50 ms", value_parser = some::<Duration>)]
     pub rtt: Duration,
     /// n: numbers of flows
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000", value_parser = at_least_one, allow_hyphen_values = true)]
     pub flows: Vec<f64>,
-    /// The size of a packet on the wire
+    /// Packet size on the wire
     #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = some::<Bytes>)]
     pub packet: Bytes,
-    /// Print one JSON document in place of a table
+    /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
 }
@@ -131,7 +132,7 @@ pub fn cubic(of: &CubicArguments, console: &Console) -> Done {
     response("cubic", &of.path, console, |p, rtt| theory::cubic_window(p, rtt, of.c, of.beta))
 }
 
-/// A table of windows and rates by loss; `window` is in segments.
+/// Builds a table of windows and rates by loss; `window` is in segments.
 fn response(
     name: &str,
     path: &LossyPath,

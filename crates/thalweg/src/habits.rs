@@ -1,6 +1,6 @@
-//! What people who know rsync, scp and croc type first, and what there is in its place.
+//! Hints for users of rsync, scp and croc: the equivalents of their options and commands.
 
-/// The hint for an option that the command `command` does not have.
+/// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
         "send" => &SEND,
@@ -10,7 +10,7 @@ pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint)
 }
 
-/// The hint for a command that there is not.
+/// Returns the hint for an unknown command.
 pub fn of_command(command: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
 }
@@ -99,7 +99,7 @@ mod tests {
     use crate::commands::Arguments;
     use clap::CommandFactory as _;
 
-    /// A hint for an option that there is would never be seen, and one that names an option that there is not leads nowhere.
+    /// A hint for an existing option would never be shown, and a hint must not name a missing option.
     #[test]
     fn hints_are_for_what_there_is_not_and_name_what_there_is() {
         let command = Arguments::command();

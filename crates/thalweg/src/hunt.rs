@@ -1,4 +1,4 @@
-//! `thalweg hunt`: the scenarios in which a congestion control does worst.
+//! `thalweg hunt`: searches for the scenarios in which a congestion control does worst.
 
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
@@ -23,46 +23,46 @@ use thalweg_sweep::{Purpose, Store};
 /// `thalweg hunt`.
 #[derive(Debug, Args)]
 pub struct HuntArguments {
-    /// The scheme whose worst is looked for, perhaps with options ("newreno", "bbr:headroom=0.1")
+    /// Scheme under test, with options if needed ("newreno", "bbr:headroom=0.1")
     #[arg(value_name = "SCHEME", required_unless_present_any = ["keep", "check"], conflicts_with_all = ["keep", "check"])]
     pub scheme: Option<String>,
-    /// The goals; without, each in turn
+    /// Goals of the search; default: each in turn
     #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = PossibleValuesParser::new(Goal::ALL.map(Goal::name)))]
     pub goal: Vec<String>,
-    /// The disturbances that scenarios may have; without, all that say something about the goal
+    /// Allowed disturbances in scenarios; default: all that are relevant to the goal
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
     pub with: Vec<String>,
-    /// The scheme of other flows
+    /// Scheme of the other flows
     #[arg(long, value_name = "SCHEME", default_value = BESIDE)]
     pub beside: String,
-    /// Look for what is worse than with this scheme in the same place
+    /// Maximise the shortfall against this scheme in the same scenario
     #[arg(long, value_name = "SCHEME")]
     pub against: Option<String>,
-    /// Look at so many candidates for each goal, in whole generations of 128
+    /// Number of candidates for each goal, in whole generations of 128
     #[arg(long, value_name = "N", default_value = "20000", value_parser = positive::<NonZeroU64>)]
     pub candidates: NonZeroU64,
-    /// Names the search: another seed is another one
+    /// Seed of the search
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// The folder of findings, in which scores are kept; the same call goes on
+    /// Folder of findings and scores; the same command resumes
     #[arg(long, value_name = "DIR", default_value = "hunt")]
     pub out: PathBuf,
-    /// Run nothing but this finding, and make it a regression test in --cases
+    /// Run only this finding, and store it as a regression test in --cases
     #[arg(long, value_name = "FILE", requires = "goal")]
     pub keep: Option<PathBuf>,
-    /// The folder of regression tests
+    /// Folder of regression tests
     #[arg(long, value_name = "DIR", default_value = "cases", requires = "keep")]
     pub cases: PathBuf,
-    /// Run the regression tests of this folder, and fail where a score is not as it was
+    /// Run the regression tests of this folder, and fail if a score has changed
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub check: Option<PathBuf>,
-    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
-    /// Print one JSON document for each goal in place of text
+    /// Print one JSON document per goal instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -79,8 +79,8 @@ The same call goes on where it was interrupted, and simulates nothing again whos
 ",
 };
 
-/// The candidates of each goal. Kinds that say nothing about it are left out; where none is left it is a mistake to have named the goal, and of
-/// all goals that one is passed over.
+/// Returns the search space of each goal, without irrelevant disturbances. A goal without any left is an error if it
+/// was named, and is skipped otherwise.
 fn spaces(
     arguments: &HuntArguments,
     goals: &[Goal],
@@ -105,7 +105,7 @@ fn spaces(
     Ok(spaces)
 }
 
-/// Hunts, keeps a finding as a test, or runs such tests.
+/// Hunts, stores a finding as a test, or runs such tests.
 pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     if let Some(folder) = &arguments.check {
         return check(folder, console);
@@ -183,7 +183,7 @@ fn json(finding: &Finding) -> Result<String, Error> {
     serde_json::to_string_pretty(finding).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// Writes the files of a finding; gives the path of the scenario.
+/// Writes the files of a finding; returns the path of the scenario.
 fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = format!("{}-{}", finding.scheme, finding.goal).chars().map(plain).collect();
@@ -195,7 +195,7 @@ fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
     Ok(store.path(&format!("{name}.toml")).display().to_string())
 }
 
-/// Combinations of disturbances that are told.
+/// Maximum number of reported combinations of disturbances.
 const MOST_TOLD: usize = 5;
 
 fn summary(finding: &Finding, file: &str) -> String {
@@ -221,7 +221,7 @@ fn summary(finding: &Finding, file: &str) -> String {
     text
 }
 
-/// Makes a finding a regression test.
+/// Stores a finding as a regression test.
 fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     let [goal] = goals else {
         return Err(Error::Usage("--keep takes one --goal, by which the finding is judged".to_owned()));

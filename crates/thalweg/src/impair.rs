@@ -1,4 +1,4 @@
-//! `thalweg impair`: a path for datagrams of any program.
+//! `thalweg impair`: emulates a network path for the datagrams of any program.
 
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
@@ -16,98 +16,99 @@ use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_scenario::{PATHS, known_path, nearest};
 use thalweg_sim::spec as sim;
 
-/// `thalweg impair`. What is said for a direction is read by the library.
+/// `thalweg impair`. The library parses the options of a direction.
 #[derive(Debug, Args)]
 pub struct ImpairArguments {
-    /// Where clients send to
+    /// Listening address and port for clients
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = place)]
     pub listen: SocketAddr,
-    /// Where the server is
+    /// Server to relay to
     #[arg(long, value_name = "HOST[:PORT]")]
     pub to: String,
-    /// The rate of the line, headers of IP and UDP counted ("20Mbit/s"); as fast as the host without
+    /// Link rate, including IP and UDP headers ("20Mbit/s"); default: unlimited
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// How long the line is, one way ("300ms")
+    /// One-way propagation delay ("300ms")
     #[arg(long, value_name = "TIME")]
     pub delay: Option<String>,
-    /// The share of datagrams that is lost ("1%")
+    /// Share of lost datagrams ("1%")
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<String>,
-    /// Lose so many in a row in the mean ("8pkt"); without, losses are independent
+    /// Mean length of loss bursts ("8pkt"); default: independent losses
     #[arg(long, value_name = "PACKETS", requires = "loss")]
     pub burst: Option<String>,
-    /// The share that arrives twice
+    /// Share of duplicated datagrams
     #[arg(long, value_name = "SHARE")]
     pub duplicate: Option<String>,
-    /// The share of which a bit is wrong
+    /// Share of datagrams with a corrupted bit
     #[arg(long, value_name = "SHARE")]
     pub corrupt: Option<String>,
-    /// The share that is held back, so that later ones pass
+    /// Share of datagrams delayed for reordering
     #[arg(long, value_name = "SHARE")]
     pub reorder: Option<String>,
-    /// For how long they are held back at most; 10 ms without
+    /// Maximum delay for reordering; default: 10 ms
     #[arg(long, value_name = "TIME", requires = "reorder")]
     pub reorder_delay: Option<String>,
-    /// A path of an access network by its name, of which all other options change something; `thalweg list paths` lists them.
-    /// Servers are its far end
+    /// Access-network path by name, with the server at its far end; other options override its values (see `thalweg
+    /// list paths`)
     #[arg(long, value_name = "NAME")]
     pub path: Option<String>,
-    /// Hold datagrams for a random time, in order: uniform up to this ("5ms"), or Wi-Fi's of that average ("wifi:7ms")
+    /// Random delay without reordering: uniform up to this time ("5ms"), or Wi-Fi's with this average ("wifi:7ms")
     #[arg(long, value_name = "TIME")]
     pub jitter: Option<String>,
-    /// Let no more pass than a token bucket has, and keep the rest waiting in the queue ("5Mbit/s:100kB")
+    /// Shape the traffic with a token bucket; the excess waits in the queue ("5Mbit/s:100kB")
     #[arg(long, value_name = "RATE:SIZE")]
     pub shaper: Option<String>,
-    /// After nothing for a time, take another one to wake up ("11.6s:260ms"); may be repeated, for deeper sleep
+    /// Add a wake-up delay after an idle time ("11.6s:260ms"); may be repeated, for deeper sleep states
     #[arg(long, value_name = "AFTER:WAKE")]
     pub sleep: Vec<String>,
-    /// Let datagrams arrive in batches, so often ("2ms") and of so many at most ("4ms:64pkt")
+    /// Deliver datagrams in batches, at this interval ("2ms") and with at most this many datagrams ("4ms:64pkt")
     #[arg(long, value_name = "TIME[:PACKETS]")]
     pub aggregation: Option<String>,
-    /// What becomes of ECN: kept, bleached, ect1-to-ect0, marks-lost or tunnel-compatible
+    /// ECN treatment: kept, bleached, ect1-to-ect0, marks-lost or tunnel-compatible
     #[arg(long, value_name = "WORD")]
     pub ecn: Option<String>,
-    /// The discipline of the queue before the line, with its options as in scenario files ("codel:target=20ms"); `thalweg
-    /// list queues` lists them. Without, fcfs
+    /// Queue discipline of the link, with its options as in scenario files ("codel:target=20ms"); see `thalweg list
+    /// queues`; default: fcfs
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
-    /// What that queue holds ("100pkt", "500kB"); 1 MB without
+    /// Queue capacity ("100pkt", "500kB"); default: 1 MB
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<String>,
-    /// Drop packets that are larger, headers of IP and UDP counted ("1300B")
+    /// Drop packets larger than this, including IP and UDP headers ("1300B")
     #[arg(long, value_name = "SIZE")]
     pub mtu: Option<String>,
-    /// Drop packets larger than that from some time on ("10s:1280B"), counted from the first datagram; may be repeated
+    /// Drop packets larger than this from a given time on ("10s:1280B"), counted from the first datagram; may be
+    /// repeated
     #[arg(long, value_name = "TIME:SIZE")]
     pub narrow: Vec<String>,
-    /// Let nothing in from one time to another, counted from the first datagram ("10s..20s"); may be repeated
+    /// Outage between two times, counted from the first datagram ("10s..20s"); may be repeated
     #[arg(long, value_name = "FROM..UNTIL")]
     pub blackout: Vec<String>,
-    /// The same options for the way to the server only ("rate=1Mbit/s,loss=5%")
+    /// Override options for the direction to the server ("rate=1Mbit/s,loss=5%")
     #[arg(long, value_name = "KEY=VALUE,..")]
     pub up: Option<String>,
-    /// The same options for the way back only
+    /// Override options for the direction to the clients
     #[arg(long, value_name = "KEY=VALUE,..")]
     pub down: Option<String>,
-    /// Give clients other addresses at that time, counted from the first datagram; may be repeated
+    /// Change the clients' addresses at this time, counted from the first datagram; may be repeated
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub rebind: Vec<Duration>,
-    /// The seed of all that is random
+    /// Random seed
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// End after this time; without, at Ctrl-C
+    /// Run time; default: until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Duration>,
-    /// Print what was counted as JSON
+    /// Print the counters as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Relays until its time is over or Ctrl-C, and prints what was counted.
+/// Relays until the run time is over or Ctrl-C, and prints the counters.
 pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     let usage = |error: DirectionError| Error::Usage(error.to_string());
     let [path_up, path_down] = path(arguments, &console.registry)?;
@@ -143,7 +144,7 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     }
 }
 
-/// The directions of the path that is named, to the server and back; without one, wires that do nothing.
+/// Returns the directions of the named path, to the server and back; without a name, ideal links.
 fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[DirectionSpec; 2], Error> {
     let Some(name) = &arguments.path else { return Ok(Default::default()) };
     let Some(found) = known_path(name, registry) else {
@@ -160,7 +161,7 @@ fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[Direct
     Ok([live(up)?, live(down)?])
 }
 
-/// A simulated line as a live one; what live ones do not have is an error.
+/// Converts a simulated link direction into a live one; fails on features that live links lack.
 fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
     let ImpairmentSpec {
         loss,
@@ -217,7 +218,7 @@ fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
     })
 }
 
-/// Changes a direction by the options for both.
+/// Applies the options for both directions to one.
 fn both(
     arguments: &ImpairArguments,
     spec: &mut DirectionSpec,
@@ -257,7 +258,7 @@ fn both(
     Ok(())
 }
 
-/// The counters of a direction by name, in the order in which things happen.
+/// Returns the counters of a direction by name, in the order of processing.
 fn counters(stats: &LineStats) -> [(&'static str, u64); 15] {
     [
         ("received", stats.received),
@@ -297,7 +298,7 @@ fn document(stats: &RelayStats, seed: u64) -> Value {
 fn table(stats: &RelayStats) -> String {
     let mut text = format!("{:<16}{:>14}{:>14}\n", "", "to server", "to clients");
     for ((name, up), (_, down)) in counters(&stats.up).into_iter().zip(counters(&stats.down)) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{:<16}{up:>14}{down:>14}", name.replace('_', " "));
     }
     let _ = writeln!(
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(arguments.up.as_deref(), Some("loss=0"));
     }
 
-    /// Every path that scenarios know is one of the relay too, with the same figures; to the server is the way back.
+    /// The relay supports every path of scenarios, with the same values; the direction to the server is the uplink.
     #[test]
     fn paths_are_live() {
         let registry = Arc::new(Registry::default());

@@ -1,4 +1,4 @@
-//! `thalweg import`: experiments that were written for other simulators, run here.
+//! `thalweg import`: experiments in the formats of other simulators, run here.
 
 use crate::console::{Console, Done, Error};
 use clap::{Args, Subcommand};
@@ -18,41 +18,41 @@ use thalweg_sim::trace::NoTrace;
 /// `thalweg import`.
 #[derive(Debug, Subcommand)]
 pub enum Import {
-    /// A specification of C4's test cases, as picoquic's simulator reads them
+    /// A specification of C4's test cases, in the format of picoquic's simulator
     C4(C4Arguments),
 }
 
 /// `thalweg import c4`.
 #[derive(Debug, Args)]
 pub struct C4Arguments {
-    /// The specification: lines of `key: value`
+    /// Specification file: lines of `key: value`
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where the scenario goes; without, beside the specification with the end `.toml`
+    /// Output file of the scenario; default: beside the specification with the extension `.toml`
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// A scheme in place of an algorithm ("c4=bbr"); may be repeated
+    /// Replace an algorithm with a scheme ("c4=bbr"); may be repeated
     #[arg(long, value_name = "ALGORITHM=SCHEME", value_parser = pair)]
     pub scheme: Vec<(String, String)>,
-    /// Leave out a key that cannot be expressed; may be repeated
+    /// Ignore a key that cannot be expressed; may be repeated
     #[arg(long, value_name = "KEY")]
     pub skip: Vec<String>,
-    /// Run with so many seeds; the worst counts, as the bound is for each of 100 runs there
+    /// Number of seeds; the worst run counts, as the specification's bound applies to each of 100 runs there
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub reps: u32,
-    /// The first seed
+    /// First seed
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Print one JSON document in place of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl Import {
-    /// Nothing but results and errors was asked for.
+    /// Returns true if only results and errors are printed.
     pub const fn is_quiet(&self) -> bool {
         let Self::C4(arguments) = self;
         arguments.quiet
@@ -91,7 +91,7 @@ pub fn import(import: &Import, console: &Console) -> Done {
     console.print(&table(&times, bound).render(console.style))
 }
 
-/// When the main flow was done in each run, those that were not last.
+/// Returns the sorted completion times of the main flow in all runs; unfinished runs (`None`) come last.
 fn simulate(
     scenario: &Path,
     reps: u32,
@@ -116,7 +116,7 @@ fn simulate(
     Ok(times)
 }
 
-/// The runs that were done within the bound.
+/// Returns the number of runs that finished within the bound.
 fn within(times: &[Option<Duration>], bound: Duration) -> usize {
     times.iter().flatten().filter(|time| **time <= bound).count()
 }

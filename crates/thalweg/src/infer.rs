@@ -1,4 +1,4 @@
-//! `thalweg infer`: the path of a recording, and the same run in the simulator.
+//! `thalweg infer`: infers the path of a recording, and repeats the run in the simulator.
 
 use crate::console::{Console, Done, Error};
 use crate::doctor::this_host;
@@ -19,28 +19,28 @@ use thalweg_sim::{Quantity, RunResult};
 /// `thalweg infer`.
 #[derive(Debug, Args)]
 pub struct InferArguments {
-    /// What --record of `send` or `bench client` wrote
+    /// Recording written by --record of `send` or `bench client`
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
-    /// Where the scenario goes; without, a folder that is named like the recording
+    /// Output folder of the scenario; default: named after the recording
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// The hosts at both ends of the simulated run: a name ("linux-server"), a table as `thalweg doctor` prints it, or `here`,
-    /// which measures this one; without, they are ideal
+    /// Model of both hosts in the simulated run: a name ("linux-server"), a table as `thalweg doctor` prints it, or
+    /// `here` to measure this host; default: ideal hosts
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
-    /// The seed of the simulated run
+    /// Seed of the simulated run
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Print one JSON document in place of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// The most bytes of a recording: some two million packets.
+/// Maximum size of a recording: about two million packets.
 const MAX_RECORDING: u64 = 512 << 20;
 
 /// The outcome of a run, recorded or simulated.
@@ -74,7 +74,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     console.print(&format!("{words}\n\n{}", table(&live, &again).render(console.style)))
 }
 
-/// A host in a scenario's words.
+/// Converts a host option into a scenario value.
 fn host_of(given: &str) -> Result<String, Error> {
     let host = match given {
         "here" => return this_host(),
@@ -148,13 +148,13 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// A rate in bit/s, with so many digits behind the point.
+/// Formats a rate in bit/s with this number of decimals.
 fn per_second(rate: f64, digits: usize) -> String {
     let (unit, name) = if rate < 1e9 { (1e6, "Mbit/s") } else { (1e9, "Gbit/s") };
     format!("{:.digits$} {name}", rate / unit)
 }
 
-/// The path in words.
+/// Describes the path as text.
 fn describe(path: &Path) -> String {
     let rate = per_second(path.rate.as_f64(), 4);
     let rate = match (path.was_filled, &path.trace) {
@@ -206,7 +206,8 @@ fn table(live: &Outcome, again: &Outcome) -> Table {
     table
 }
 
-/// The differences of the simulated run, as shares of what was recorded; of the share sent again as points.
+/// Returns the errors of the simulated run, relative to the recorded values; for the retransmitted share, the
+/// difference in points.
 fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
     let of = |live: f64, again: f64| (live > 0.0 && live.is_finite()).then(|| again / live - 1.0);
     [

@@ -1,7 +1,7 @@
 //! The command `thalweg`: runs scenarios, compares schemes, and stores and checks results.
 //!
-//! A program of one's own can be this command with more to choose from: [`run_with`] takes a [`Registry`], to which
-//! schemes and disciplines of other crates were added. `examples` in the repository has such programs.
+//! A program can extend the command: [`run_with`] takes a [`Registry`] with schemes and disciplines of other crates.
+//! See `examples` in the repository.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -73,18 +73,19 @@ pub use embed::{Called, Prepared, Request, Simulated, call, explain, listed, pre
 pub use run::agents;
 pub use thalweg_catalog::Registry;
 
-/// Does what the arguments of this process ask for, as the command `thalweg`, where scenarios, the command line and peers can
-/// choose what `registry` has. The exit code tells how it went.
+/// Runs the command `thalweg` with the arguments of this process and returns its exit code. Scenarios, the command line
+/// and peers can choose what `registry` contains.
 pub fn run_with(registry: Registry) -> ExitCode {
     ExitCode::from(run_arguments(registry, std::env::args_os()))
 }
 
-/// The same for other arguments, of which the first is the name of the program; gives the number of the exit code.
+/// Runs the command with other arguments, the first of which is the program's name, and returns the exit code as a
+/// number.
 pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::read(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Nobody is left to tell when this cannot be printed.
+            // There is no other channel to report a failed print on.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }

@@ -1,4 +1,4 @@
-//! `--json-lines`: what happens in a run, while it runs, one JSON record a line.
+//! `--json-lines`: the events of a run, while it runs, one JSON record per line.
 
 use crate::console::harmless;
 use serde::Serialize;
@@ -11,12 +11,12 @@ use thalweg_report::results::{Document, FORMAT, Header, VERSION};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{Record, Step, Tracer};
 
-/// Standard output for the records of several runs at once: those of the first unfinished run are written as they
-/// come, those of later ones wait for their turn, so that the order does not depend on threads.
+/// Standard output for the records of several concurrent runs: records of the first unfinished run are written
+/// immediately, those of later runs are buffered, to keep the order independent of threads.
 #[derive(Debug)]
 pub struct Lines {
     state: Mutex<State>,
-    /// Set when standard output is closed, so that the batch ends.
+    /// Set when standard output is closed, to end the batch.
     stop: Arc<AtomicBool>,
 }
 
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Lines {
-    /// For so many runs; `stop` is set when nobody reads any more.
+    /// Creates the output for this number of runs; `stop` is set when standard output is closed.
     pub fn new(runs: usize, stop: Arc<AtomicBool>) -> Self {
         let state = State { turn: 0, waiting: vec![Vec::new(); runs], failed: None };
         Self { state: Mutex::new(state), stop }
@@ -38,7 +38,7 @@ impl Lines {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a record of the run in turn, or of all.
+    /// Writes a record of the current run, or of all runs.
     pub fn write(&self, record: &impl Serialize) {
         let line = line(record);
         self.emit(&mut self.lock(), &line);
@@ -49,7 +49,7 @@ impl Lines {
         self.write(&Results { record: "results", document });
     }
 
-    /// Takes a record of run number `run`.
+    /// Adds a record of run number `run`.
     fn add(&self, run: usize, record: &impl Serialize) {
         let line = line(record);
         let mut state = self.lock();
@@ -60,7 +60,7 @@ impl Lines {
         }
     }
 
-    /// The run in turn is over: the next one may write.
+    /// Ends the current run; the next one may write.
     pub fn next(&self) {
         let mut state = self.lock();
         state.turn += 1;
@@ -79,7 +79,7 @@ impl Lines {
         }
     }
 
-    /// The first error met in writing.
+    /// Returns the first write error.
     pub fn error(&self) -> Option<io::Error> {
         self.lock().failed.take()
     }
@@ -93,7 +93,7 @@ fn line(record: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// The first record: what is about to be run.
+/// The first record: the parameters of the batch.
 #[derive(Debug, Serialize)]
 pub struct Parameters<'a> {
     record: &'static str,

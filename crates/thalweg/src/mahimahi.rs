@@ -1,4 +1,4 @@
-//! `thalweg mahimahi`: a link's capacity for another emulator.
+//! `thalweg mahimahi`: exports a link's capacity as a Mahimahi trace.
 
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
@@ -12,19 +12,19 @@ use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
 /// `thalweg mahimahi`.
 #[derive(Debug, Args)]
 pub struct MahimahiArguments {
-    /// The scenario file, or the name of a built-in scenario
+    /// Scenario file, or name of a built-in scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The link; may be left out where there is only one
+    /// Link to export; optional if there is only one
     #[arg(value_name = "LINK")]
     pub link: Option<String>,
-    /// The direction that begins at this node; without, at the link's first node
+    /// Source node of the exported direction; default: the link's first node
     #[arg(long, value_name = "NODE")]
     pub from: Option<String>,
-    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    /// Override a scenario key: the key with its tables, and a value ("link.core.rate=50 Mbit/s")
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Print nothing but the trace and errors
+    /// Print only the trace and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -71,7 +71,7 @@ fn link<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a LinkSpec, Error> {
     }
 }
 
-/// The direction that begins at the node `from`; without, at the link's first node.
+/// Returns the direction that begins at the node `from`, or else at the link's first node.
 fn direction<'a>(spec: &Spec, link: &'a LinkSpec, from: Option<&str>) -> Result<&'a DirectionSpec, Error> {
     let [a, b] = [link.a, link.b].map(|node| spec.nodes.get(node.0 as usize).map_or("", |node| &node.name));
     match from {

@@ -1,4 +1,4 @@
-//! `thalweg model`: what published analyses say.
+//! `thalweg model`: published analytical models.
 
 use crate::console::{Console, Done, Error};
 use crate::formulas::{
@@ -15,31 +15,31 @@ use thalweg_studies::model::gong92::{Analysis, Form, Path};
 /// `thalweg model`.
 #[derive(Debug, Args)]
 pub struct ModelArguments {
-    /// The analysis; without, all are listed with their sources
+    /// Model to compute; without one, all are listed with their sources
     #[command(subcommand)]
     pub model: Option<Model>,
 }
 
-/// The analyses that can be computed.
+/// The analytical models.
 #[derive(Debug, Subcommand)]
 pub enum Model {
     /// Two-level flow control (Gong and Parulkar 1992): delays and throughput efficiency
     Gong92(Gong92Arguments),
     /// Reno through random loss, without time-outs (Mathis et al. 1997)
     Mathis(MathisArguments),
-    /// Reno through random loss, time-outs included (Padhye et al. 1998)
+    /// Reno through random loss, including time-outs (Padhye et al. 1998)
     Padhye(PadhyeArguments),
     /// CUBIC through periodic loss (RFC 9438, section 5.1)
     Cubic(CubicArguments),
-    /// The wait in a queue of packets of one size that arrive at random (M/D/1)
+    /// Waiting time in a queue with Poisson arrivals and packets of one size (M/D/1)
     Md1(QueueArguments),
-    /// The wait in a queue of packets of random sizes that arrive at random (M/G/1)
+    /// Waiting time in a queue with Poisson arrivals and packets of random sizes (M/G/1)
     Mg1(Mg1Arguments),
-    /// How much fills a path, and how large a buffer suffices for n flows
+    /// Bandwidth-delay product, and the buffer that suffices for n flows
     Buffer(BufferArguments),
 }
 
-/// Each analysis with what it computes and where it is from.
+/// Name, subject and source of each model.
 const MODELS: [(&str, &str, &str); 7] = [
     (
         "gong92",
@@ -81,27 +81,27 @@ pub struct Gong92Arguments {
         allow_hyphen_values = true
     )]
     pub windows: Vec<Segments>,
-    /// A: the rate of the connection
+    /// A: rate of the connection
     #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = some::<Rate>)]
     pub rate: Rate,
-    /// RTD: the round-trip delay
+    /// RTD: round-trip delay
     #[arg(long, value_name = "TIME", default_value = "30 ms")]
     pub rtd: Duration,
-    /// l: the size of a packet
+    /// l: packet size
     #[arg(long, value_name = "SIZE", default_value = "1024 B", value_parser = some::<Bytes>)]
     pub packet: Bytes,
-    /// s: packets in a segment
+    /// s: packets per segment
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub segment: NonZeroU32,
-    /// The third regime of the efficiency as the paper prints it, in place of the corrected form
+    /// Use the third regime of the efficiency as printed in the paper, instead of the corrected form
     #[arg(long)]
     pub printed: bool,
-    /// Print one JSON document in place of a table
+    /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
 }
 
-/// A window above zero, in segments where no unit is given.
+/// Parses a window above zero; the default unit is segments.
 fn window(text: &str) -> Result<Segments, String> {
     let window = match text.parse::<Segments>() {
         Err(UnitError::NoUnit { .. }) => format!("{text} seg").parse(),
@@ -114,7 +114,7 @@ fn window(text: &str) -> Result<Segments, String> {
     }
 }
 
-/// Computes an analysis and prints it.
+/// Computes a model and prints it.
 pub fn model(of: Option<&Model>, console: &Console) -> Done {
     match of {
         None => list(console),
@@ -181,9 +181,9 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
     let mut table = Table::with_columns(heads.map(|head| (head, Align::Right)));
     for (p, window, analysis) in &rows {
         table.row([
-            // Small ones as they are usually written.
+            // Print small probabilities in scientific notation.
             if *p > 0.0 && *p < 1e-3 { format!("{p:e}") } else { p.to_string() },
-            // As large as anybody likes: the formulas have a limit.
+            // Windows are unbounded; the formulas converge to a limit.
             if *window < 1e9 { format!("{window:.2}") } else { format!("{window:e}") },
             if *window < 1e9 { format!("{:.3}", window / w_a) } else { format!("{:e}", window / w_a) },
             format!("{:.4}", analysis.efficiency),
@@ -196,7 +196,7 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
 }
 
 fn row((p, window, analysis): &(f64, f64, Analysis)) -> Value {
-    // Where everything is lost the delays have no end, and JSON no word for it.
+    // With a loss probability of 1 delays are infinite, which JSON cannot express.
     let finite = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
     json!({
         "p": p,

@@ -1,4 +1,4 @@
-//! `thalweg sweep`: a scenario over many values, schemes and seeds.
+//! `thalweg sweep`: a scenario over ranges of values, schemes and seeds.
 
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
@@ -23,36 +23,36 @@ use thalweg_sweep::{
 /// `thalweg sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
-    /// The sweep file: a scenario, and what is varied in it
+    /// Sweep file: a scenario, and the factors to vary
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The folder of results, in which each run is kept when it is over; without, one named like the file
+    /// Results folder, which stores each finished run; default: named after the file
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Run nothing, and show the points
+    /// List the points without running them
     #[arg(long)]
     pub list: bool,
-    /// Run only every Nth point, from the Ith on: N processes share the points of one folder
+    /// Run only every Nth point, starting with the Ith, so that N processes share the points of one folder
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<(u32, u32)>,
-    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
-    /// Have the runs made by the workers of a Dask scheduler: its address, or its file
+    /// Distribute the runs to the workers of a Dask scheduler, given its address or its file
     #[arg(long, value_name = "ADDRESS", conflicts_with = "list")]
     pub cluster: Option<String>,
-    /// Print one JSON document in place of tables
+    /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Write a page with heat maps and tables for the browser, into the results folder or FILE
+    /// Write an HTML page with heat maps and tables, into the results folder or FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// "2/4": the second of four.
+/// Parses a shard: "2/4" is the second of four.
 fn shard(text: &str) -> Result<(u32, u32), String> {
     let part = |text: &str| text.trim().parse::<u32>().ok();
     let parts = text.split_once('/').and_then(|(own, all)| Some((part(own)?, part(all)?)));
@@ -60,7 +60,7 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     shard.map(|(own, all)| (own - 1, all)).ok_or_else(|| "expected I/N, such as 1/4 to 4/4".to_owned())
 }
 
-/// Makes the runs of a sweep that are not there yet, and shows the results of all.
+/// Makes the missing runs of a sweep, and shows the results of all.
 pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
@@ -77,7 +77,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     sweep.threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     sweep.shard = arguments.shard.unwrap_or((0, 1));
-    // Workers look at their own.
+    // Workers check their own memory.
     sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
     sweep.check().map_err(error_of)?;
     let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);
@@ -109,7 +109,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
         Some(place) => place.write(page(&document, &sweep.plan), None, console)?,
         None => {}
     }
-    // Of several processes that share the points each would write the part that it knows.
+    // Each of several processes knows only its own points and would write an incomplete document.
     if arguments.shard.is_none() {
         keep("results.json", &document.to_json())?;
     }
@@ -122,7 +122,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     judge(&sweep, &made, &document, console)
 }
 
-/// The scenario that the file names, found from its folder.
+/// Resolves the scenario named in the file, relative to the file's folder.
 fn scenario_of(file: &SweepFile, path: &Path) -> Result<Source, Error> {
     let name = Path::new(&file.scenario.text);
     let beside = path.parent().unwrap_or(Path::new("")).join(name);
@@ -168,7 +168,7 @@ fn run(
     }
 }
 
-/// The command that makes one run of a point again.
+/// Returns the command that repeats one run of a point.
 fn rerun(sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String {
     let quoted = |text: &str| {
         let is_plain =
@@ -199,7 +199,7 @@ fn list(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Conso
     console.print(&text)
 }
 
-/// Fails where points have no results, or not all of them.
+/// Fails if points have no results or incomplete ones.
 fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Console) -> Done {
     let mut reasons: Vec<(&FailedPoint, usize)> = Vec::new();
     for failed in &document.failed {
@@ -242,7 +242,7 @@ fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Consol
     Ok(())
 }
 
-/// Reasons of failures that are told.
+/// Maximum number of reported failure reasons.
 const MOST_TOLD: usize = 10;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What `thalweg bench` is told.
+//! Arguments of `thalweg bench`.
 
 use crate::transfer::arguments::SCHEME;
 use crate::values::{bytes, connections, place, seconds, threads};
@@ -8,19 +8,19 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use thalweg_proto::units::{self, Bytes};
 
-/// `thalweg bench`: one of its ends, or both.
+/// `thalweg bench`: one endpoint, or both.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Bench {
     #[command(subcommand)]
     pub end: Option<End>,
-    /// Without an end both are here, and the path is the loopback.
+    /// Without a subcommand both endpoints run here, over the loopback.
     #[command(flatten)]
     pub both: BenchOptions,
 }
 
 impl Bench {
-    /// Nothing but results and errors was asked for.
+    /// Returns true if only results and errors are printed.
     pub fn is_quiet(&self) -> bool {
         match &self.end {
             Some(End::Server(server)) => server.quiet,
@@ -30,7 +30,7 @@ impl Bench {
     }
 }
 
-/// An end of a path.
+/// Endpoint of a benchmark.
 #[derive(Debug, Subcommand)]
 pub enum End {
     /// Wait for clients
@@ -42,25 +42,25 @@ pub enum End {
 /// `thalweg bench server`.
 #[derive(Debug, Args)]
 pub struct BenchServerArguments {
-    /// Where to listen
+    /// Listening address and port
     #[arg(value_name = "[ADDRESS:]PORT", default_value = "[::]:4747", value_parser = place)]
     pub bind: SocketAddr,
     /// Stop after one client
     #[arg(long)]
     pub once: bool,
-    /// Send to a client for no longer than this, whatever it asks for
+    /// Maximum time of sending to one client, whatever it requests
     #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = seconds)]
     pub longest: units::Duration,
-    /// Serve so many connections at a time; more are refused
+    /// Maximum number of concurrent connections; more are refused
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub connections: u32,
     /// The options of the socket.
     #[command(flatten)]
     pub socket: BenchSocket,
-    /// Print one JSON document a client in place of text
+    /// Print one JSON document per client instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -68,44 +68,44 @@ pub struct BenchServerArguments {
 /// `thalweg bench client`.
 #[derive(Debug, Args)]
 pub struct BenchClientArguments {
-    /// The server
+    /// Server to connect to
     #[arg(value_name = "HOST[:PORT]")]
     pub server: String,
-    /// The server's key, which it prints; without, any server is believed
+    /// Server's key, as the server prints it; default: accept any key
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     #[command(flatten)]
     pub options: BenchOptions,
 }
 
-/// The options of who measures.
+/// The options of a client.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// How bytes are moved: a scheme, and options of it ("cubic:initial-window=20pkt")
+    /// Transport scheme, with its options ("cubic:initial-window=20pkt")
     #[arg(long, value_name = "SCHEME", default_value = SCHEME)]
     pub scheme: String,
-    /// For how long
+    /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = seconds)]
     pub time: units::Duration,
-    /// Receive from the server in place of sending to it
+    /// Receive from the server instead of sending to it
     #[arg(long)]
     pub reverse: bool,
-    /// So many connections at once
+    /// Number of parallel connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = connections)]
     pub parallel: NonZeroU32,
-    /// Record what the sender sees of the path, as qlog, for `thalweg infer`
+    /// Record the sender's view of the path as qlog, for `thalweg infer`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reverse", "parallel"])]
     pub record: Option<PathBuf>,
     /// The options of the socket.
     #[command(flatten)]
     pub socket: BenchSocket,
-    /// Print one JSON document in place of text
+    /// Print one JSON document instead of text
     #[arg(long, conflicts_with = "json_lines")]
     pub json: bool,
-    /// Print one JSON record a line: one a second, and the results
+    /// Print one JSON record per line: one per second, then the results
     #[arg(long)]
     pub json_lines: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -113,20 +113,20 @@ pub struct BenchOptions {
 /// The options of a benchmark's socket.
 #[derive(Debug, Args)]
 pub struct BenchSocket {
-    /// Let so many threads serve the socket, which share its connections
+    /// Number of threads that serve the socket; each serves a share of its connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     pub threads: usize,
-    /// Send and receive datagrams one by one, as on a host without offloads
+    /// Send and receive single datagrams, as on a host without offloads
     #[arg(long)]
     pub no_offload: bool,
-    /// The largest datagram in bytes; the path is searched for it
+    /// Largest datagram in bytes, as the upper limit of path MTU discovery
     #[arg(long, value_name = "SIZE", default_value = "65507 B", value_parser = bytes)]
     pub datagram: Bytes,
-    /// What is asked of the system for each of the socket's buffers
+    /// Requested size of the socket's send and receive buffers, each
     #[arg(long, value_name = "SIZE", default_value = "4 MiB", value_parser = bytes)]
     pub buffer: Bytes,
-    /// What may wait to be read, which bounds what is on the way; without, 16 MiB at first, and up to 64 MiB where the path
-    /// takes it
+    /// Receive buffer per connection, which bounds the bytes in flight; default: 16 MiB at first, and up to 64 MiB as
+    /// the path needs it
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<Bytes>,
 }

@@ -1,6 +1,7 @@
-//! `thalweg gate`: programs of this host in a namespace of their own, from which they reach the real network by a gate.
+//! `thalweg gate`: runs programs of this host in a namespace of their own, which reaches the real network through a
+//! gate.
 //!
-//! It is a live network of two nodes: this host, which has the gate, and the way out.
+//! It is a live network of two nodes: this host, with the gate, and the exit.
 
 use super::{ShellArguments, run};
 use crate::console::{Console, Done, Error};
@@ -18,38 +19,39 @@ const NODES: [&str; 2] = ["here", "outside"];
 /// `thalweg gate`.
 #[derive(Debug, Args)]
 pub struct GateArguments {
-    /// Who may send when, as the `gate` of a scenario's node says it
+    /// Gate configuration, in the form of `gate` of a scenario's node
     #[arg(long, value_name = "GATE", default_value = "{ kind = 'congestion' }")]
     pub gate: String,
-    /// The priority of packets, 1 (the highest) to 6, by protocol, ports and DSCP ("tcp 22=1", "udp=2"); of several that fit the
-    /// first counts. Others have that of their class of service, which mostly is 6. May be repeated
+    /// Priority of packets, 1 (highest) to 6, by protocol, ports and DSCP ("tcp 22=1", "udp=2"); the first match
+    /// applies. Other packets get the priority of their class of service, usually 6. May be repeated
     #[arg(long = "priority", value_name = "PACKETS=N", value_parser = priority)]
     pub priorities: Vec<(String, u8)>,
-    /// Send no faster than this: a little less than the slowest link of the way has its queue here, where the gate sees it
+    /// Maximum sending rate; slightly below the path's bottleneck rate, the queue forms here, where the gate controls
+    /// it
     #[arg(long, value_name = "RATE", default_value = "10 Gbit/s")]
     pub rate: String,
-    /// The queue, as a scenario's link says it ("100 kB", "{ discipline = 'fq-codel', capacity = '1 MB' }")
+    /// Queue, in the form of a scenario's link ("100 kB", "{ discipline = 'fq-codel', capacity = '1 MB' }")
     #[arg(long, value_name = "QUEUE", default_value = "4 MB")]
     pub queue: String,
-    /// Run another command meanwhile; may be repeated
+    /// Run another command in parallel; may be repeated
     #[arg(long, value_name = "COMMAND")]
     pub run: Vec<String>,
-    /// End after this time; without, with the command
+    /// Run time; default: until the command ends
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Duration>,
-    /// Write a folder that holds results and series
+    /// Write a folder with results and series
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write what programs sent and got, as pcapng
+    /// Capture the programs' sent and received packets, as pcapng
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Print the results as one JSON document to standard output, after what commands print
+    /// Print the results as one JSON document to standard output, after the commands' output
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but what commands print, and errors
+    /// Print only the commands' output and errors
     #[arg(long, short)]
     pub quiet: bool,
-    /// The command with its arguments; an interactive shell without
+    /// Command with its arguments; default: an interactive shell
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -96,7 +98,7 @@ pub fn gate(arguments: &GateArguments, console: &Console) -> Done {
     run(&rest, console, false, || scenario(&arguments.priorities))
 }
 
-/// The scenario: what is not changed by arguments that are checked as scenarios are.
+/// Returns the base scenario. Arguments override it, and are checked as scenario keys.
 fn scenario(priorities: &[(String, u8)]) -> Result<Source, Error> {
     let [here, outside] = NODES;
     let mut text = format!(
@@ -104,7 +106,7 @@ fn scenario(priorities: &[(String, u8)]) -> Result<Source, Error> {
          between = [\"{here}\", \"{outside}\"]\nrate = \"10 Gbit/s\"\ndelay = \"0 ms\"\nqueue = \"4 MB\"\n"
     );
     for (packets, priority) in priorities {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "\n[[flow]]\nname = {packets:?}\nfrom = \"{here}\"\nto = \"{outside}\"\nmatch = {packets:?}\npriority = {priority}\n"

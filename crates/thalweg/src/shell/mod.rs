@@ -1,8 +1,9 @@
 //! `thalweg shell`: a scenario as a live network, for any program.
 //!
-//! The process that a user starts ([`outside`]) gives itself namespaces and starts itself again. That child is the first process in
-//! its namespace of processes ([`inside`]): it makes the hosts, starts commands at them, and moves packets. When either of the two
-//! ends, in whatever way, the system ends all others, and with the last of them namespaces and devices are gone.
+//! The process that a user starts ([`outside`]) creates namespaces and re-executes itself. That child is the first
+//! process of its PID namespace ([`inside`]): it creates the hosts, starts commands on them, and forwards packets. When
+//! either process ends, for any reason, the kernel kills all others; the namespaces and devices disappear with the last
+//! one.
 
 mod children;
 pub mod compare;
@@ -28,67 +29,68 @@ use traffic::Traffic;
 /// `thalweg shell`.
 #[derive(Debug, Args)]
 pub struct ShellArguments {
-    /// The scenario file, or the name of a built-in scenario
+    /// Scenario file, or name of a built-in scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The node at which the command runs; without, that of the first flow's source
+    /// Node that runs the command; default: the first flow's source
     #[arg(long, value_name = "NODE")]
     pub at: Option<String>,
-    /// Run another command meanwhile, at that node ("server=python3 -m http.server"); may be repeated
+    /// Run another command in parallel, at that node ("server=python3 -m http.server"); may be repeated
     #[arg(long, value_name = "NODE=COMMAND", value_parser = run_at)]
     pub run: Vec<(String, String)>,
-    /// Start the command this much later than those of --run; 300 ms without
+    /// Delay of the command after those of --run; default: 300 ms
     #[arg(long, value_name = "TIME", value_parser = seconds, requires = "run")]
     pub after: Option<Duration>,
-    /// Behind this node is the real network: TCP, UDP and echoes to addresses that no node has go on there; its own address stands for
-    /// this host
+    /// Connect this node to the real network: TCP, UDP and echoes to addresses that no node has are forwarded there;
+    /// the node's own address stands for this host
     #[arg(long, value_name = "NODE", conflicts_with = "traffic")]
     pub outside: Option<String>,
-    /// The largest packet, of all links or of one ("1400B", "core=1300B"), headers counted; 1500 B without. May be repeated
+    /// Maximum packet size, of all links or of one ("1400B", "core=1300B"), including headers; default: 1500 B. May be
+    /// repeated
     #[arg(long, value_name = "[LINK=]SIZE", value_parser = mtu)]
     pub mtu: Vec<(Option<String>, Bytes)>,
-    /// Have what routers tell sources (SEIF and others) reach TCP too, as CE in its next packet that leaves the queue
+    /// Also signal router feedback (SEIF and others) to TCP, as CE on its next packet that leaves the queue
     #[arg(long)]
     pub mark_feedback: bool,
-    /// Have what routers tell sources reach TCP by acknowledgements that are held back for this long, on the source's side; of both
-    /// options TCP with ECN has the other
+    /// Signal router feedback to TCP by delaying acknowledgements for this long, on the source's side; with both
+    /// options, TCP with ECN gets CE instead
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub hold_acks: Option<Duration>,
-    /// Carry the scenario's own flows, which must be bulk, in place of a command: by a scheme ("cubic"), or by TCP of this host's kernel
-    /// ("kernel:cubic")
+    /// Carry the scenario's own flows, which must be bulk, instead of a command: by a scheme ("cubic"), or by TCP of
+    /// this host's kernel ("kernel:cubic")
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["command", "at", "run"])]
     pub traffic: Option<String>,
-    /// End after this time; without, with the command
+    /// Run time; default: until the command ends
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Duration>,
-    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    /// Override a scenario key: the key with its tables, and a value ("link.core.rate=50 Mbit/s")
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// The seed of all that is random in the network; without, the scenario's
+    /// Random seed of the network; default: the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Write a folder that holds the scenario, results and series
+    /// Write a folder with the scenario, results and series
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write a page with plots and tables for the browser, into the results folder, FILE, or a file named like the scenario
+    /// Write an HTML page with plots and tables, into the results folder, FILE, or a file named after the scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
-    /// Write what hosts sent and got, with an interface for each, as pcapng
+    /// Capture the hosts' sent and received packets as pcapng, with one interface per host
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Print the results as one JSON document to standard output, after what commands print
+    /// Print the results as one JSON document to standard output, after the commands' output
     #[arg(long)]
     pub json: bool,
     /// Print results, certificate and carried flows as one JSON document: what `compare --live` reads
     #[arg(long, hide = true, conflicts_with = "json")]
     pub all: bool,
-    /// Fail if this host fell behind, so that what was measured is not valid
+    /// Fail if this host fell behind, which invalidates the measurements
     #[arg(long)]
     pub strict: bool,
-    /// Print nothing but what commands print, and errors
+    /// Print only the commands' output and errors
     #[arg(long, short)]
     pub quiet: bool,
-    /// The command with its arguments; an interactive shell without
+    /// Command with its arguments; default: an interactive shell
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -110,9 +112,9 @@ fn mtu(text: &str) -> Result<(Option<String>, Bytes), String> {
     bytes(size).map(|size| (link, size)).map_err(|error| error.to_string())
 }
 
-/// The name of the variable that tells a process that it is one of this command's, and which.
+/// Environment variable that marks a process of this command, and its role.
 const INSIDE: &str = "THALWEG_SHELL_INSIDE";
-/// Its value for the process that stays in the real network; others are kinds of namespaces.
+/// Value for the process that stays in the real network; other values are kinds of namespaces.
 const LENDER: &str = "lender";
 
 /// Runs commands in a live network.
@@ -120,7 +122,7 @@ pub fn shell(arguments: &ShellArguments, console: &Console) -> Done {
     run(arguments, console, true, || Source::find(&arguments.file))
 }
 
-/// Runs commands in the live network of a scenario, to measure or to use it.
+/// Runs commands in the live network of a scenario, for measurement or interactive use.
 fn run(
     arguments: &ShellArguments,
     console: &Console,
@@ -133,7 +135,7 @@ fn run(
     }
     let network = Network { is_measured, ..Network::new(source()?, arguments, console)? };
     match role {
-        // Mounts of any other process would be those of the host.
+        // Any other process would change the host's mounts.
         Some(_) if std::process::id() != 1 => {
             Err(Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
         }
@@ -142,16 +144,16 @@ fn run(
     }
 }
 
-/// The scenario with the network that is made of it.
+/// A scenario, and the network built from it.
 struct Network {
     source: Source,
     loaded: Loaded,
     plan: Plan,
-    /// The node at which the command runs.
+    /// Node that runs the command.
     at: usize,
-    /// The scenario's own flows, where they are carried.
+    /// The scenario's own flows, if they are carried.
     traffic: Option<Traffic>,
-    /// A host that falls behind is to be told of in any case.
+    /// Always report a host that falls behind.
     is_measured: bool,
 }
 
@@ -169,7 +171,7 @@ impl Network {
             mtus: arguments.mtu.iter().map(|(link, mtu)| (link.clone(), size(mtu))).collect(),
             marks_feedback: arguments.mark_feedback,
             holds_acks: arguments.hold_acks,
-            // The last packets still arrive.
+            // Let the last packets arrive.
             duration: length.map(|length| length + Duration::from_secs(2)).or(arguments.duration),
         };
         let mut plan = plan(&spec, &wishes).map_err(|error| Error::Usage(error.to_string()))?;
@@ -188,7 +190,7 @@ impl Network {
     }
 }
 
-/// The host that the first flow comes from.
+/// Returns the host of the first flow's source.
 fn first_source(plan: &Plan, spec: &thalweg_sim::spec::Spec) -> Option<usize> {
     let group = spec.groups.first()?;
     if group.access.is_none() {

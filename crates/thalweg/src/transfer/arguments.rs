@@ -16,36 +16,36 @@ use thalweg_net::pairing::Code;
 use thalweg_net::transfer::{Existing, Priority};
 use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 
-/// The scheme that bytes are moved by where none is said.
+/// Default scheme for transfers.
 pub const SCHEME: &str = "thalweg";
-/// The schemes that receivers of files allow by themselves.
+/// Schemes that receivers of files allow by default.
 const ALLOWED: [&str; 2] = [SCHEME, "cubic"];
 
 /// `thalweg send`.
 #[derive(Debug, Args)]
 #[command(override_usage = "thalweg send [OPTIONS] FILES... HOST[:PORT]")]
 pub struct SendArguments {
-    /// Files and folders to send, or `-` for standard input, and then the receiver
+    /// Files and folders to send, or `-` for standard input, followed by the receiver
     #[arg(value_name = "FILES... HOST[:PORT]", required = true)]
     pub words: Vec<OsString>,
     /// The transport scheme, with its options ("thalweg", "sstp:rate=20Mbit/s")
     #[arg(long, value_name = "SCHEME", default_value = SCHEME)]
     pub scheme: String,
-    /// Send no faster than this
+    /// Maximum sending rate
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
-    /// What the receiver is taken to have room for, by schemes whose windows both ends agree on beforehand (sstp, sscop,
+    /// Assumed receiver window, for schemes whose windows both endpoints agree on beforehand (sstp, sscop,
     /// adaptive-ack)
     #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = memory)]
     pub memory: Bytes,
-    /// How urgent it is among the transfers to the same receiver: 1, the most, to 6, the least
+    /// Priority among the transfers to the same receiver, from 1 (highest) to 6 (lowest)
     #[arg(long, value_name = "1..6", default_value = "6", value_parser = priority)]
     pub priority: Priority,
-    /// Trust this key, or `new`: any key of a receiver that is not known yet. Known ones are trusted
+    /// Trust this key, or `new`: any unknown receiver's key. Known keys are always trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
-    /// Get to know the receiver by the code that it shows (`thalweg recv --pair`), which is asked for, or taken from the
-    /// environment variable THALWEG_PAIR. With --pair=CODE other users of this host can see it
+    /// Pair with the receiver by the code that it shows (`thalweg recv --pair`). The code is prompted for, or taken
+    /// from the environment variable THALWEG_PAIR. With --pair=CODE other users of this host can see it
     #[arg(
         long,
         value_name = "CODE",
@@ -54,85 +54,85 @@ pub struct SendArguments {
         conflicts_with_all = ["trust", "keep_trying"]
     )]
     pub pair: Option<Option<Code>>,
-    /// Compare contents to find unchanged files; without, size and time
+    /// Compare contents to find unchanged files; default: compare size and time
     #[arg(long)]
     pub checksum: bool,
-    /// Send nothing if the receiver could not have all of it in the end: names what files have that is not carried, such as
-    /// owners and attributes, what is no file, folder or link, and links that lead out
+    /// Send nothing if the receiver could not store all of it; lists the unsupported properties of files, such as
+    /// owners and attributes, entries other than files, folders and links, and links that lead outside
     #[arg(long)]
     pub strict: bool,
-    /// End with 0 where nothing is left out but what files have besides contents, names, times and permissions
+    /// Exit with 0 if only file attributes other than contents, names, times and permissions were left out
     #[arg(long, conflicts_with = "strict")]
     pub accept_loss: bool,
-    /// What standard input is called at the receiver
+    /// File name for standard input at the receiver
     #[arg(long, value_name = "NAME", default_value = "stdin")]
     pub name: String,
-    /// Connect again whenever the connection is lost, until everything is sent
+    /// Reconnect whenever the connection is lost, until everything is sent
     #[arg(long)]
     pub keep_trying: bool,
-    /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
+    /// Serve Prometheus metrics at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
     pub metrics: Option<SocketAddr>,
-    /// Record what the sender sees of the path, as qlog, for `thalweg infer`; of several connections the last
+    /// Record the sender's view of the path as qlog, for `thalweg infer`; with several connections, the last one
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Print one JSON document about the transfer
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// The arguments that `thalweg recv` and `thalweg serve` share.
+/// The arguments shared by `thalweg recv` and `thalweg serve`.
 #[derive(Debug, Args)]
 pub struct ListenArguments {
-    /// Where to listen; without an address, at all
+    /// Listening address and port; default address: all
     #[arg(long, value_name = "[ADDRESS:]PORT", default_value = "4747")]
     pub listen: Listen,
-    /// Trust the sender with this key, or `new`: any sender. Known ones are trusted
+    /// Trust the sender with this key, or `new`: any sender. Known keys are always trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
-    /// Let nobody in by `--trust new` while so many are known, or send, to whom nobody gave a name
+    /// Maximum number of unnamed senders, known or sending, beyond which `--trust new` admits no more
     #[arg(long, value_name = "N", default_value = "1000", value_parser = positive::<NonZeroU32>)]
     pub strangers: NonZeroU32,
-    /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair`); it is good once
+    /// Show a single-use code that admits an unknown sender (`thalweg send --pair`)
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
-    /// What may wait here for one sender to be put in order and written, which bounds what is on its way at a time. A sender
-    /// that is let in has 16 MiB, and more as far as its path takes it: one of 1 Gbit/s and 300 ms holds 38 MB
+    /// Maximum receive buffer per sender, for reordering and writing; it bounds the bytes in flight. An admitted sender
+    /// starts with 16 MiB and gets more as its path needs it: a path of 1 Gbit/s and 300 ms holds 38 MB
     #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = memory)]
     pub memory: Bytes,
-    /// Let senders choose this scheme too, beside thalweg and cubic, or `any`. A scheme decides how much this end sends, and when
+    /// Also let senders choose this scheme, besides thalweg and cubic, or `any`. A scheme decides how much this
+    /// endpoint sends, and when
     #[arg(long, value_name = "SCHEME|any")]
     pub allow_scheme: Vec<String>,
-    /// Give files and folders the sender's permissions as they are, writing by groups and others too. Without, they have
-    /// what the mask of this process (umask) leaves of them, others never write, and folders that are here keep theirs
+    /// Apply the sender's permissions unchanged, including write permission for group and others. By default the umask
+    /// of this process applies, group and others never get write permission, and existing folders keep theirs
     #[arg(long)]
     pub perms: bool,
-    /// Take symbolic links that lead out of the folder, too. Nothing of a transfer follows them
+    /// Also accept symbolic links that lead out of the folder. Transfers never follow them
     #[arg(long)]
     pub outside_links: bool,
-    /// Replace any file that stands where one comes. Without, only what the same sender has brought and nobody has
-    /// changed since
+    /// Replace any existing file. By default only files from the same sender are replaced, if unchanged since
     #[arg(long, group = "existing")]
     pub overwrite: bool,
-    /// Replace no file
+    /// Never replace existing files
     #[arg(long, group = "existing")]
     pub no_overwrite: bool,
-    /// Replace any file, and keep what was there as NAME.~1~, NAME.~2~ ...
+    /// Replace any existing file, and keep the old one as NAME.~1~, NAME.~2~ ...
     #[arg(long, group = "existing")]
     pub backup: bool,
-    /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
+    /// Serve Prometheus metrics at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
     pub metrics: Option<SocketAddr>,
-    /// Print nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl ListenArguments {
-    /// The treatment of files that are there already.
+    /// Returns the treatment of existing files.
     pub fn existing(&self) -> Existing {
         match (self.overwrite, self.no_overwrite, self.backup) {
             (true, ..) => Existing::Any,
@@ -142,7 +142,7 @@ impl ListenArguments {
         }
     }
 
-    /// The names of the schemes that senders may choose; `None` for any that `registry` has.
+    /// Returns the names of the schemes that senders may choose; `None` for any in `registry`.
     pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
         let mut names = ALLOWED.map(str::to_owned).to_vec();
         for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
@@ -155,16 +155,16 @@ impl ListenArguments {
 /// `thalweg recv`.
 #[derive(Debug, Args)]
 pub struct RecvArguments {
-    /// The folder that files go to, or `-` to write one file to standard output
+    /// Destination folder, or `-` to write one file to standard output
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// The arguments that it shares with `thalweg serve`.
+    /// The arguments shared with `thalweg serve`.
     #[command(flatten)]
     pub common: ListenArguments,
-    /// Take names that begin with a dot at the top of the folder, too
+    /// Also accept names that begin with a dot at the top of the folder
     #[arg(long)]
     pub hidden: bool,
-    /// End with 0 where nothing is left out but what files have besides contents, names, times and permissions
+    /// Exit with 0 if only file attributes other than contents, names, times and permissions were left out
     #[arg(long)]
     pub accept_loss: bool,
     /// Print one JSON document about the transfer
@@ -175,31 +175,31 @@ pub struct RecvArguments {
 /// `thalweg serve`.
 #[derive(Debug, Args)]
 pub struct ServeArguments {
-    /// The folder in which each sender gets a folder
+    /// Destination folder, with one subfolder per sender
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// The arguments that it shares with `thalweg recv`.
+    /// The arguments shared with `thalweg recv`.
     #[command(flatten)]
     pub common: ListenArguments,
-    /// What each sender may have in its folder, unfinished files included
+    /// Storage quota of each sender, including unfinished files
     #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = quota)]
     pub quota: Bytes,
-    /// What all senders may have together in the folder
+    /// Storage quota of all senders together
     #[arg(long, value_name = "SIZE", value_parser = quota)]
     pub total: Option<Bytes>,
-    /// How many files and folders each sender may have
+    /// Maximum number of files and folders of each sender
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = positive::<NonZeroU64>)]
     pub files: NonZeroU64,
-    /// A transfer that has said nothing for so long gives way where another sender finds no place
+    /// Idle time after which a transfer may be ended in favour of a waiting sender
     #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = idle)]
     pub idle: Duration,
-    /// Transfers at a time, of one sender two
+    /// Maximum number of concurrent transfers; each sender may have two
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub transfers: NonZeroU32,
-    /// Let so many threads serve the socket, which share the senders
+    /// Number of threads that serve the socket; each serves a share of the senders
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     pub threads: usize,
-    /// Print one JSON document a line for each transfer that ended
+    /// Print one line of JSON for each finished transfer
     #[arg(long)]
     pub json_lines: bool,
 }
@@ -209,7 +209,7 @@ pub struct ServeArguments {
 pub enum Trusted {
     /// The peer with this key.
     Key(PublicKey),
-    /// Any peer that is not known yet.
+    /// Any unknown peer.
     New,
 }
 
@@ -223,12 +223,12 @@ impl FromStr for Trusted {
     }
 }
 
-/// The addresses to listen at.
+/// Listening addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// At every address.
+    /// This port at every address.
     Everywhere(u16),
-    /// At this one.
+    /// This address only.
     At(SocketAddr),
 }
 
@@ -241,7 +241,7 @@ impl FromStr for Listen {
         if let Ok(address) = text.parse() {
             return Ok(Self::At(SocketAddr::new(address, PORT)));
         }
-        // An address alone may name its interface, too.
+        // An address without a port may also name its interface.
         socket_address(text)
             .or_else(|why| socket_address(&format!("[{text}]:{PORT}")).map_err(|_| why))
             .map(Self::At)
@@ -249,13 +249,13 @@ impl FromStr for Listen {
 }
 
 impl SendArguments {
-    /// The scheme, which `registry` has.
+    /// Returns the scheme, resolved in `registry`.
     pub fn scheme(&self, registry: &Registry) -> Result<Scheme, Error> {
         scheme(&self.scheme, registry).map_err(|why| wrong("--scheme", &self.scheme, &why))
     }
 }
 
-/// A mistake in a value that is read once it is known what there is.
+/// Returns the error for an option value that can be checked only against the registry.
 fn wrong(option: &str, given: &str, why: &str) -> Error {
     Error::Usage(format!("{option} cannot be `{given}`: {why}"))
 }
@@ -269,10 +269,10 @@ fn scheme(text: &str, registry: &Registry) -> Result<Scheme, String> {
     }
 }
 
-/// All schemes, in place of a name.
+/// Option value that allows all schemes.
 const ANY: &str = "any";
 
-/// The name of a scheme.
+/// Parses the name of an allowed scheme.
 fn allowed(text: &str, registry: &Registry) -> Result<String, String> {
     if text.contains(':') {
         return Err("expected a name without options: senders choose those".to_owned());
@@ -300,7 +300,7 @@ fn priority(text: &str) -> Result<Priority, String> {
     priority.ok_or_else(|| "expected 1, the most urgent, to 6".to_owned())
 }
 
-/// The bytes that may wait for a connection: 64 KiB to 4 GiB.
+/// Parses a connection's receive buffer size: 64 KiB to 4 GiB.
 fn memory(text: &str) -> Result<Bytes, String> {
     let memory = bytes(text).map_err(|error| error.to_string())?;
     let bounds = Bytes::new(64 << 10)..=Bytes::new(4 << 30);

@@ -1,8 +1,8 @@
-//! The places that a receiver may write to, by the word of the kernel (Landlock).
+//! Restriction of a receiver's write access by the kernel (Landlock).
 //!
-//! Names, descriptors and links are checked where they are used. Should one of those checks be wrong, the kernel still lets
-//! this process make, change and remove files only below the folders that it was given. Reading stays free, and what was
-//! open before stays open.
+//! Names, descriptors and links are checked where they are used. If one of those checks is wrong, the kernel still lets
+//! this process create, change and remove files only below the given folders. Reading is not restricted, and open files
+//! stay open.
 
 use landlock::{
     ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
@@ -10,11 +10,11 @@ use landlock::{
 };
 use std::path::Path;
 
-/// From now on this thread, and those that it begins, write only below these folders, which exist. False where the kernel
-/// does not know how: before Linux 6.2, or where Landlock is switched off.
+/// Restricts writes of this thread and its future threads to these existing folders. Returns false if the kernel does
+/// not support it: before Linux 6.2, or with Landlock disabled.
 pub fn confine(folders: &[&Path]) -> bool {
-    // The third version is the first that knows of truncation. Without moves between folders (since the second) hard links
-    // could not be made.
+    // ABI version 3 is the first with truncation. Without moves between folders (since version 2) hard links could not
+    // be created.
     let writing = AccessFs::from_write(ABI::V3);
     let confined = || -> Result<(), RulesetError> {
         let rules =
@@ -38,7 +38,7 @@ mod tests {
         fs::create_dir_all(inside.join("sub")).unwrap();
         fs::create_dir_all(&outside).unwrap();
         fs::write(outside.join("file"), b"untouched").unwrap();
-        // It binds the thread that asks for it, and those that it begins.
+        // The restriction applies to the calling thread and its future threads.
         let play = {
             let (inside, outside) = (inside.clone(), outside.clone());
             move || {

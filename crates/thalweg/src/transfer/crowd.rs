@@ -1,6 +1,6 @@
-//! The transfers that `serve` takes at a time: some for each key, and none that brings nothing while others wait. Where there is no
-//! place, those that only `--trust new` let in give way to the senders that the user wants, the slowest first. A transfer leaves its place
-//! when it is over, however long its connection stays.
+//! Transfer slots of `serve`: a limited number per key, and none for an idle transfer while others wait. When all slots
+//! are taken, transfers admitted only by `--trust new` are ended in favour of the senders that the user wants, the
+//! slowest first. A finished transfer frees its slot even if its connection stays open.
 
 use super::arguments::ServeArguments;
 use super::guest::Guest;
@@ -12,30 +12,30 @@ use thalweg_net::live::Connection;
 use thalweg_net::session::code;
 use thalweg_net::transfer::Progress;
 
-/// The reason that a sender hears that was taken off the list.
+/// Close reason for a sender that was removed from the list.
 pub(super) const REMOVED: &str = "the receiver does not take files from this key any more";
 
-/// Transfers of one key at a time.
+/// Maximum number of concurrent transfers per key.
 const MOST_OF_ONE: usize = 2;
-/// Senders that wait for it to be known whether they are second ones.
+/// Maximum number of senders that wait until a duplicate of their key is resolved.
 const MOST_WAITING: usize = 16;
-/// A transfer that brings less than this on average, over the time after which one is idle, gives way like one that says nothing, if
-/// only `--trust new` let it in, in bytes per second.
+/// Minimum average rate over the idle timeout, in bytes per second. A transfer below it counts as idle if only `--trust
+/// new` admitted it.
 const MIN_RATE: f64 = 1024.0;
-/// The time over which the rate of a transfer is measured.
+/// Measurement period of a transfer's rate.
 const MEASURED: Duration = Duration::from_secs(5);
-/// Time for a sender to close its connection after it was notified that all is stored.
+/// Time for a sender to close its connection after the notification that all is stored.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// All of them.
+/// All transfer slots.
 pub struct Crowd {
     most: usize,
     idle: Duration,
     transfers: Vec<Transfer>,
-    /// Transfers that are over and have no place any more, until their threads have ended: as many as there are places.
+    /// Finished transfers without a slot, until their threads end; at most as many as there are slots.
     lingering: Vec<Lingering>,
     newcomers: Vec<Newcomer>,
-    /// One that may come in.
+    /// A sender that may be admitted.
     free: Option<Guest>,
 }
 
@@ -44,30 +44,30 @@ struct Transfer {
     key: PublicKey,
     /// The user wants this sender.
     is_wanted: bool,
-    /// Until it has ended.
+    /// Progress, until the transfer has ended.
     progress: Weak<Progress>,
     heard: u64,
     since: Instant,
     pace: Pace,
 }
 
-/// A transfer that is over, with the time since when.
+/// A finished transfer, and the time of its end.
 struct Lingering {
     connection: Connection,
     progress: Weak<Progress>,
     since: Instant,
 }
 
-/// The rate at which contents come.
+/// Rate of received contents.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// The bytes per second over the last full period; nothing before the end of the first.
+    /// Bytes per second over the last full period; `None` before the end of the first.
     rate: Option<f64>,
-    /// The beginning of this period, and the bytes that had come by then.
+    /// Start of this period, and bytes received by then.
     mark: (Instant, u64),
-    /// The time at which enough had come last to count as progress, and the bytes that had come by then.
+    /// Time of the last progress, and bytes received by then.
     progress: (Instant, u64),
-    /// The bytes that are enough.
+    /// Bytes that count as progress.
     enough: u64,
 }
 
@@ -77,7 +77,7 @@ impl Pace {
         Self { rate: None, mark: (now, 0), progress: (now, 0), enough }
     }
 
-    /// So many bytes have come by now.
+    /// Updates the rate with the bytes received by `now`.
     fn see(&mut self, now: Instant, bytes: u64) {
         let (since, before) = self.mark;
         let span = now.saturating_duration_since(since);
@@ -90,12 +90,12 @@ impl Pace {
         }
     }
 
-    /// Time in which it is not to send does not count.
+    /// Excludes time in which the sender is throttled.
     fn hold(&mut self, now: Instant) {
         (self.mark.0, self.progress.0) = (now, now);
     }
 
-    /// Bytes per second, at least the first second counted whole.
+    /// Returns the rate in bytes per second; the first second counts in full.
     fn rate(&self, now: Instant, bytes: u64) -> f64 {
         let (since, before) = self.mark;
         let current = || {
@@ -107,7 +107,7 @@ impl Pace {
 }
 
 impl Crowd {
-    /// As many as the user says.
+    /// Creates the configured number of slots.
     pub fn new(arguments: &ServeArguments) -> Self {
         Self {
             most: usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX),
@@ -119,7 +119,8 @@ impl Crowd {
         }
     }
 
-    /// Admits or queues an incoming sender; one that the user wants has precedence over those that only `--trust new` let in.
+    /// Admits or queues an incoming sender. Senders that the user wants have precedence over those admitted only by
+    /// `--trust new`.
     pub fn meet(&mut self, now: Instant, guest: Guest, is_wanted: bool) {
         let key = guest.key;
         self.look(now);
@@ -130,7 +131,7 @@ impl Crowd {
             let is_waiting = self.newcomers.iter().any(|newcomer| newcomer.key() == key);
             let is_full = self.newcomers.len() >= MOST_WAITING;
             if is_full && !is_waiting && is_wanted {
-                // Dropped, it hears that it is to come later.
+                // Dropping the newcomer asks the sender to retry later.
                 let unwanted = self.newcomers.iter().rposition(|newcomer| !self.wants(&newcomer.key()));
                 unwanted.map(|at| self.newcomers.remove(at));
             }
@@ -151,7 +152,7 @@ impl Crowd {
         self.free = Some(guest);
     }
 
-    /// The next sender that may begin a transfer now, with its connection.
+    /// Returns the next sender that may begin a transfer.
     pub fn next(&mut self, now: Instant) -> Option<Guest> {
         self.look(now);
         if let Some(free) = self.free.take() {
@@ -173,7 +174,7 @@ impl Crowd {
         None
     }
 
-    /// A transfer has begun.
+    /// Registers a transfer that has begun.
     pub fn enter(
         &mut self,
         now: Instant,
@@ -186,26 +187,26 @@ impl Crowd {
         self.transfers.push(Transfer { connection, key, is_wanted, progress, heard: 0, since: now, pace });
     }
 
-    /// A transfer of this sender goes on, and the user wants it.
+    /// Returns true if this sender has an active transfer that the user wants.
     fn wants(&self, key: &PublicKey) -> bool {
         self.transfers.iter().any(|transfer| transfer.key == *key && transfer.is_wanted)
     }
 
-    /// Ends the transfers of senders that are not let in any more.
+    /// Ends the transfers of senders that are no longer admitted.
     pub fn end_those(&self, is_out: impl Fn(&PublicKey) -> bool) {
         for transfer in self.transfers.iter().filter(|transfer| is_out(&transfer.key)) {
             transfer.connection.close(code::UNAUTHORIZED, REMOVED);
         }
     }
 
-    /// None goes on.
+    /// Returns true if there is no transfer.
     pub fn is_empty(&self) -> bool {
         let lingering = self.lingering.iter().map(|lingering| &lingering.progress);
         let all = self.transfers.iter().map(|transfer| &transfer.progress).chain(lingering);
         all.into_iter().all(|progress| progress.strong_count() == 0)
     }
 
-    /// Forgets those that have ended, and looks which of the others say something.
+    /// Removes ended transfers and updates the progress of the others.
     fn look(&mut self, now: Instant) {
         let Self { transfers, lingering, most, .. } = self;
         lingering.retain(|lingering| {
@@ -216,8 +217,8 @@ impl Crowd {
         });
         transfers.retain_mut(|transfer| {
             let Some(progress) = transfer.progress.upgrade() else { return false };
-            // Peers that come and go keep no more threads than twice the places: where as many linger, the longest there is closed, and
-            // those that are closed are waited for, as they have something to store.
+            // Bound the number of threads to twice the number of slots: beyond that, close the connection that has
+            // lingered longest, and wait for closed ones, which may still have data to store.
             let is_over = progress.is_over() || transfer.connection.closed().is_some();
             let has_room = |lingering: &[Lingering]| {
                 let open = lingering.iter().find(|lingering| lingering.connection.closed().is_none());
@@ -230,7 +231,7 @@ impl Crowd {
             }
             let heard = progress.heard();
             transfer.pace.see(now, progress.proved().get());
-            // One that is held back cannot say anything.
+            // A throttled transfer cannot send anything.
             if heard != transfer.heard || progress.is_held() {
                 (transfer.heard, transfer.since) = (heard, now);
             }
@@ -241,13 +242,13 @@ impl Crowd {
         });
     }
 
-    /// Ends a transfer for another sender, if one has to give way: for one that the user wants the slowest of those that he does not,
-    /// else the one that has been idle for longest.
+    /// Ends a transfer to free a slot, if one qualifies: for a sender that the user wants, the slowest of the unwanted
+    /// ones; else the one that has been idle longest.
     fn make_room(&mut self, now: Instant, is_wanted: bool) -> bool {
         let candidates = self.transfers.iter().map(|transfer| Candidate {
             is_wanted: transfer.is_wanted,
             rate: transfer.pace.rate(now, transfer.progress.upgrade().map_or(0, |it| it.proved().get())),
-            // Messages without contents are no progress of whoever was let in by chance.
+            // Messages without contents are no progress for senders that only `--trust new` admitted.
             idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
         });
         let candidates: Vec<_> = candidates.collect();
@@ -257,7 +258,7 @@ impl Crowd {
     }
 }
 
-/// The facts that decide whether a transfer gives way.
+/// The criteria for ending a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     is_wanted: bool,
@@ -269,7 +270,7 @@ struct Candidate {
 const SLOW: &str = "it brought nothing, or next to nothing, while others waited; try again later";
 const UNWANTED: &str = "its place is for a sender that the receiver knows; try again later";
 
-/// The transfer that gives way to a sender, and what it hears.
+/// Returns the transfer to end in favour of a sender, and its close reason.
 fn first_to_go(
     now: Instant,
     is_wanted: bool,
@@ -290,12 +291,12 @@ fn first_to_go(
 
 #[cfg(test)]
 mod tests {
-    //! Proves who gives way, at times of the tests' own.
+    //! Tests the choice of the transfer to end, with synthetic times.
     use super::*;
 
     const IDLE: Duration = Duration::from_secs(60);
 
-    /// Transfers that bring so many bytes each second, for so many seconds.
+    /// Builds transfers that deliver the given bytes per second for `seconds`.
     fn run(begun: Instant, seconds: u32, transfers: &[(bool, u64)]) -> (Instant, Vec<Candidate>) {
         let now = begun + Duration::from_secs(seconds.into());
         let candidates = transfers.iter().map(|&(is_wanted, rate)| {
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(first_to_go(now, false, IDLE, &transfers), Some((1, SLOW)));
     }
 
-    /// A byte each second, or a message without contents, holds no place for ever.
+    /// One byte per second, or a message without contents, does not keep a slot.
     #[test]
     fn a_trickle_is_no_progress() {
         let (now, transfers) = run(Instant::now(), 59, &[(false, 1), (false, 2000)]);

@@ -1,4 +1,5 @@
-//! Senders that were turned away: the first ones by name, of a crowd the number. Anybody can make keys without end.
+//! Rejected senders: the first ones individually, then only their number, because anybody can create any number of
+//! keys.
 
 use crate::console::Console;
 use crate::wall;
@@ -8,16 +9,16 @@ use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::transfer::printable;
 
-/// Of so many at once each is told.
+/// Burst size of individual reports.
 const BURST: u32 = 20;
-/// Then one in this time.
+/// Interval at which the burst allowance refills by one.
 const EACH: Duration = Duration::from_secs(1);
-/// So many are kept for those who ask.
+/// Maximum number of stored denials.
 const MOST: usize = 64;
-/// The others are counted, and told as often.
+/// Interval of the summary reports about all others.
 const REST: Duration = Duration::from_secs(10);
 
-/// A sender that was turned away.
+/// A rejected sender.
 #[derive(Debug, Serialize)]
 pub struct Denial {
     command: &'static str,
@@ -30,7 +31,7 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// Now.
+    /// Creates a denial with the current time.
     pub fn new(remote: SocketAddr, key: &PublicKey, why: &str) -> Self {
         Self {
             command: "serve",
@@ -38,14 +39,14 @@ impl Denial {
             ended: wall::now(),
             peer: remote.to_string(),
             key: key.to_string(),
-            // Some reasons quote what the sender said.
+            // Some reasons quote the sender's text.
             reason: printable(why.as_bytes()),
         }
     }
 
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn line(&self) -> String {
-        // Strings are always JSON.
+        // A struct of strings always serializes.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
@@ -54,27 +55,27 @@ impl Denial {
     }
 }
 
-/// All of them.
+/// All denials.
 #[derive(Debug)]
 pub struct Denials {
-    /// Of those that are told one by one.
+    /// Denials reported individually.
     list: Vec<Denial>,
-    /// The number that may be told one by one now.
+    /// Remaining allowance of individual reports.
     left: u32,
     since: Instant,
-    /// The number that was not told, and when the last was.
+    /// Number of unreported denials, and time of the last report.
     unreported: u64,
     told: Instant,
     all: u64,
 }
 
 impl Denials {
-    /// None yet.
+    /// Creates an empty record.
     pub fn new(now: Instant) -> Self {
         Self { list: Vec::new(), left: BURST, since: now, unreported: 0, told: now, all: 0 }
     }
 
-    /// One more.
+    /// Adds a denial.
     pub fn add(&mut self, now: Instant, denial: Denial, console: &Console) {
         self.all += 1;
         while self.left < BURST && now.saturating_duration_since(self.since) >= EACH {
@@ -95,13 +96,13 @@ impl Denials {
         }
     }
 
-    /// So many more of which nothing is known.
+    /// Adds `more` denials without details.
     pub fn count(&mut self, more: u64) {
         self.all += more;
         self.unreported += more;
     }
 
-    /// Tells the number of those that were not told, from time to time.
+    /// Reports the number of denials that were not reported individually, at intervals of [`REST`].
     pub fn report(&mut self, now: Instant, console: &Console) {
         if self.unreported > 0 && now.saturating_duration_since(self.told) >= REST {
             self.told = now;
@@ -110,12 +111,12 @@ impl Denials {
         }
     }
 
-    /// Those that were told since the last call.
+    /// Returns the individual denials since the last call.
     pub fn take(&mut self) -> Vec<Denial> {
         std::mem::take(&mut self.list)
     }
 
-    /// The number of all so far.
+    /// Returns the total number of denials.
     pub fn all(&self) -> u64 {
         self.all
     }
@@ -140,7 +141,7 @@ mod tests {
         assert!(!told[0].line().contains('\u{1b}') && told[0].sentence().contains("192.0.2.1:9"));
         denials.report(begun + REST, &console);
         assert_eq!(denials.unreported, 0);
-        // Five seconds are room for five.
+        // Five seconds refill the allowance by five.
         for _ in 0..10 {
             denials.add(begun + Duration::from_secs(5), denial(), &console);
         }

@@ -1,4 +1,4 @@
-//! The door by which senders come in.
+//! Admission of senders.
 
 use super::SERVICE;
 use super::arguments::{Listen, ListenArguments, Trusted};
@@ -26,51 +26,51 @@ use thalweg_net::live::{Connection, Socket};
 use thalweg_net::session::{SessionConfig, code};
 use thalweg_report::output::counted;
 
-/// The interval at which Ctrl-C and the end of transfers are looked for.
+/// Polling interval for Ctrl-C and finished transfers.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The interval at which the list of known senders is looked at.
+/// Polling interval for changes of `known-senders`.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The time for which the last words of a pairing are waited for.
+/// Timeout for the last message of a pairing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The door by which senders come in.
+/// Listener that admits senders.
 pub struct Door<'a> {
     socket: Socket,
     senders: Peers,
     trust: &'a [Trusted],
-    /// Strangers need a code.
+    /// Unknown senders need a pairing code.
     pairs: bool,
     invitation: Option<Invitation>,
-    /// The reason for which the code is not good any more, if it is not and nobody was let in by it.
+    /// Reason the pairing code expired unused, if it did.
     pub closed_for: Option<&'static str>,
-    /// The one sender that is let in, once there is one.
+    /// The only admitted sender, once there is one.
     owner: Option<PublicKey>,
-    /// Those that somebody at the terminal is asked about.
+    /// Senders that wait for approval at the terminal.
     questions: Questions,
-    /// Those that are let in for one transfer.
+    /// Senders admitted for one transfer.
     once: HashSet<PublicKey>,
-    /// Those that `--trust new` lets in.
+    /// Senders admitted by `--trust new`.
     strangers: Strangers,
     denials: Denials,
-    /// Strangers come as far as the door; without, the socket turns them away.
+    /// Unknown keys pass the handshake and are decided here; otherwise the socket rejects them.
     is_open: bool,
     looked: Instant,
-    /// Somebody may have been taken off the list.
+    /// A sender may have been removed from the list.
     is_changed: bool,
-    /// Set when the list of known senders is to be read again.
+    /// Set to request a re-read of the known senders.
     reload: Arc<AtomicBool>,
-    /// The counters of all transfers, where they are wanted.
+    /// Counters of all transfers, if enabled.
     pub metrics: Option<Arc<Metrics>>,
     console: &'a Console,
-    /// Set when the user wants to stop.
+    /// Set when the user requests a stop.
     pub stop: Arc<AtomicBool>,
 }
 
 impl<'a> Door<'a> {
-    /// Listens, on so many threads. What is received goes to `folder`, if to one; nothing else is written from now on, but whom
-    /// one knows.
+    /// Listens, with the configured number of threads. Files go to `folder`, if given. From now on the process can
+    /// write only there and to the list of known peers.
     pub fn open(
         arguments: &'a ListenArguments,
         threads: usize,
@@ -83,11 +83,12 @@ impl<'a> Door<'a> {
         let keys = Keys::find()?;
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
         senders.complain(console);
-        // Before the threads begin that hear from others. Where the kernel cannot, the checks of names must do.
+        // Confine the process before starting threads that read from the network. Where the kernel cannot, name checks
+        // are the only protection.
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
         confine(&folders);
         let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::may_ask(console);
-        // Strangers are turned away before they cost anything, unless somebody may let them in.
+        // Reject unknown keys in the handshake, where they are cheap, unless they may be admitted later.
         let trust = if is_open { Trust::Anyone } else { known(&arguments.trust, &senders) };
         if trust == Trust::Keys([].into()) {
             let path = senders.path().display();
@@ -104,7 +105,7 @@ impl<'a> Door<'a> {
         };
         let memory = arguments.memory.get();
         let client = EndpointConfig::client(identity.clone());
-        // All together have at least so much that the first can have what it is to have.
+        // The shared limit must let the first connection reach its own limit.
         let all = client.limits.memory.max(memory.saturating_mul(4));
         let limits = endpoint::Limits { memory: all, ..client.limits };
         let first = client.session.memory.min(memory);
@@ -151,7 +152,7 @@ impl<'a> Door<'a> {
         })
     }
 
-    /// The next sender that may come in, if one comes soon.
+    /// Returns the next admitted sender, if one arrives soon.
     pub fn next(&mut self) -> Result<Option<Guest>, Error> {
         if self.is_stopped() {
             std::thread::sleep(TICK);
@@ -173,7 +174,7 @@ impl<'a> Door<'a> {
         if let Some((guest, answer)) = self.questions.look(now, self.console) {
             match answer {
                 Answer::Always => {
-                    // A full disk is no matter of the other senders.
+                    // A full disk must not stop the other senders.
                     if let Err(error) = self.senders.remember(&name_for(&guest.key), guest.key) {
                         self.console.complain(&format!("{error}; the sender is let in this once"));
                         self.once.insert(guest.key);
@@ -199,7 +200,7 @@ impl<'a> Door<'a> {
             }
             return Ok(None);
         }
-        // Who was paired comes back at once, and may be here before the end of the other connection is known.
+        // A paired peer reconnects at once, possibly before the end of the pairing connection is known.
         let begun = Instant::now();
         while self.invitation.as_ref().is_some_and(|invitation| invitation.meets(&key))
             && begun.elapsed() < PATIENCE
@@ -224,18 +225,18 @@ impl<'a> Door<'a> {
         Ok(None)
     }
 
-    /// The sender with this key is one that is let in.
+    /// Returns true if the sender with this key is admitted.
     pub fn lets_in(&self, key: &PublicKey) -> bool {
         let is_known = self.trust.contains(&Trusted::Key(*key)) || self.senders.name_of(key).is_some();
         is_known || self.once.contains(key) || self.strangers.contains(key)
     }
 
-    /// This end's user wants this sender: it is named, or was approved. Others are let in by `--trust new`.
+    /// Returns true if the user named or approved this sender, as opposed to admission by `--trust new`.
     pub fn wants(&self, key: &PublicKey) -> bool {
         self.trust.contains(&Trusted::Key(*key)) || self.senders.is_chosen(key) || self.once.contains(key)
     }
 
-    /// There is room for one more that `--trust new` lets in; if not, it is turned away.
+    /// Returns true if `--trust new` has room for this sender; rejects the sender otherwise.
     fn has_place_for(&mut self, guest: &Guest) -> bool {
         let has_room = self.strangers.have_room(self.senders.unnamed());
         if !has_room {
@@ -246,8 +247,8 @@ impl<'a> Door<'a> {
         has_room
     }
 
-    /// A transfer of this sender is about to begin. False if it was turned away: since it came in it may have been taken off the
-    /// list, or others may have taken the places of those whom nobody knows.
+    /// Registers the start of a transfer. Returns false if the sender was rejected: since its admission it may have
+    /// been removed from the list, or other unknown senders may have used up the limit.
     pub fn begin(&mut self, guest: &Guest) -> bool {
         let key = guest.key;
         if !self.strangers.contains(&key) {
@@ -268,8 +269,8 @@ impl<'a> Door<'a> {
         true
     }
 
-    /// A transfer that was begun has ended, and does not go on later if that `is_final`. A sender that `--trust new` let in, and that
-    /// has no other transfer, is known from now on if there is `something` of it.
+    /// Registers the end of a transfer, which cannot resume if `is_final`. A sender that `--trust new` admitted,
+    /// without another transfer, becomes known if `something` of it is stored.
     pub fn end(&mut self, key: &PublicKey, is_final: bool, something: impl FnOnce() -> bool) {
         if is_final {
             self.once.remove(key);
@@ -283,12 +284,12 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// True if some may have been taken off the list of those that are let in, since the last call.
+    /// Returns true if senders may have been removed from the list since the last call.
     pub fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_changed)
     }
 
-    /// Only this sender is let in from now on; `None` for any again.
+    /// Restricts admission to this sender; `None` lifts the restriction.
     pub fn own(&mut self, key: Option<PublicKey>) {
         self.owner = key;
         if key.is_some() {
@@ -296,7 +297,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// The senders that were turned away since the last call, as far as they are told one by one.
+    /// Returns the rejected senders since the last call, as far as they are listed individually.
     pub fn denied(&mut self) -> Vec<Denial> {
         self.denials.take()
     }
@@ -305,7 +306,7 @@ impl<'a> Door<'a> {
         self.denials.add(now, Denial::new(remote, key, why), self.console);
     }
 
-    /// Reads the list of known senders again when it has changed, or when somebody wants it.
+    /// Re-reads the known senders when the file has changed or on request.
     fn look_at_list(&mut self) {
         let is_wanted = self.reload.swap(false, Ordering::Relaxed);
         if !is_wanted && self.looked.elapsed() < LOOK {
@@ -356,17 +357,17 @@ impl<'a> Door<'a> {
         Ok(())
     }
 
-    /// The user wants to stop.
+    /// Returns true if the user requested a stop.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The name and address of a sender, for people.
+    /// Returns the name and address of a sender, for display.
     pub fn name(&self, key: &PublicKey, connection: &Connection) -> String {
         format!("{} at {}", self.folder_name(key), connection.remote())
     }
 
-    /// The name of a sender if it can be that of a folder.
+    /// Returns the name of a sender, if it is valid as a folder name.
     pub fn folder_name(&self, key: &PublicKey) -> String {
         let is_plain = |name: &&str| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
@@ -376,17 +377,17 @@ impl<'a> Door<'a> {
     }
 }
 
-/// Whom a receiver hears that takes another one's files.
+/// Close reason from a receiver that is busy with another sender.
 const ANOTHER: &str = "it receives from another sender; `thalweg serve` takes several";
 
-/// The reason for which `--trust new` lets in nobody any more, in the log.
+/// Log message when the limit of `--trust new` is reached.
 const CROWDED: &str = "there are as many senders without a name as --strangers allows; known-senders is where to name or remove some";
 
-/// Nobody is told which of them it was.
+/// The message does not reveal which of the causes applies.
 const WORTHLESS: &str =
     "its code is not valid any more: it was used, guessed wrong three times or is older than ten minutes";
 
-/// Those that are trusted by the command line and the list.
+/// Returns the keys trusted by the command line and the list.
 fn known(trust: &[Trusted], senders: &Peers) -> Trust {
     let given = trust.iter().filter_map(|trusted| match trusted {
         Trusted::Key(key) => Some(*key),
@@ -396,7 +397,7 @@ fn known(trust: &[Trusted], senders: &Peers) -> Trust {
 }
 
 impl Drop for Door<'_> {
-    /// Tells those that came too late that the receiver has ended.
+    /// Notifies late senders that the receiver has ended.
     fn drop(&mut self) {
         while let Ok(Some(connection)) = self.socket.accept_within(Duration::ZERO) {
             connection.close(code::BUSY, "the receiver has ended");

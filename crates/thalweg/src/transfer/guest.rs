@@ -1,10 +1,10 @@
-//! A sender at the door, with what has been read of its stream already.
+//! An accepted sender, with the bytes already read from its stream.
 
 use std::io::{Chain, Cursor, Read as _};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, RecvStream, SendStream};
 
-/// A sender that may come in.
+/// An admitted sender.
 pub struct Guest {
     /// Its connection.
     pub connection: Connection,
@@ -13,21 +13,21 @@ pub struct Guest {
     begun: Option<Begun>,
 }
 
-/// The streams of a sender about which somebody was asked, and what was read meanwhile.
+/// The streams of a sender that awaited approval, and the bytes read from them meanwhile.
 pub type Begun = (SendStream, RecvStream, Vec<u8>);
 
 impl Guest {
-    /// One of which nothing was read.
+    /// Creates a sender without bytes read.
     pub fn new(connection: Connection) -> Self {
         Self { key: connection.peer(), connection, begun: None }
     }
 
-    /// One about which somebody was asked.
+    /// Creates a sender that was approved at the terminal.
     pub fn asked(connection: Connection, begun: Begun) -> Self {
         Self { key: connection.peer(), connection, begun: Some(begun) }
     }
 
-    /// Deals with it: the stream to it, and what it sends, from its beginning.
+    /// Returns the stream to the sender, and the stream from it including the bytes already read.
     pub fn enter(self) -> (SendStream, Chain<Cursor<Vec<u8>>, RecvStream>) {
         let (to_peer, from_peer, kept) = match self.begun {
             Some(begun) => {

@@ -1,4 +1,4 @@
-//! The progress of a transfer, on a terminal, and Ctrl-C.
+//! Progress display of a transfer on a terminal, and Ctrl-C.
 
 use super::ENDED;
 use super::metrics::Counted;
@@ -22,41 +22,41 @@ use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};
 
-/// The interval at which the bar changes.
+/// Update interval of the progress bar.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// The rate that is shown is that of so many intervals.
+/// Number of intervals over which the displayed rate is averaged.
 const RECENT: usize = 15;
 
-/// The columns of a terminal that does not say.
+/// Default terminal width, in columns.
 const COLUMNS: u16 = 80;
 
-/// Watches a transfer: shows how far it is, and closes its connection when somebody presses Ctrl-C.
+/// Monitors a transfer: shows its progress, and closes its connection on Ctrl-C.
 pub struct Meter {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The handles through which a transfer is watched.
+/// The handles through which a transfer is monitored.
 pub struct Watched {
     /// The progress of the transfer.
     pub progress: Arc<Progress>,
-    /// The connection that it goes over.
+    /// Connection of the transfer.
     pub connection: Connection,
-    /// Its place in the metrics, if it is counted at all.
+    /// The transfer's entry in the metrics, if enabled.
     pub counted: Option<Counted>,
-    /// The pace that the sender is held to, if this end sends files.
+    /// Pacing state, if this endpoint sends files.
     pub pace: Option<Pace>,
-    /// The watcher that learns of the path, and the scheme, if this end sends files.
+    /// Advisor that observes the path, and the scheme, if this endpoint sends files.
     pub advisor: Option<(Arc<Mutex<Advisor>>, Scheme)>,
-    /// Set when the user wants to stop.
+    /// Set when the user requests a stop.
     pub stop: Arc<AtomicBool>,
 }
 
-/// So many looks are between two times that it is thought about what would be faster.
+/// Number of updates between two evaluations of faster settings.
 const THOUGHTS: u32 = 25;
 
 impl Meter {
-    /// Watches in a thread of its own; shows nothing if `console` is quiet or `is_shown` is false.
+    /// Monitors in a thread of its own; shows nothing if `console` is quiet or `is_shown` is false.
     pub fn begin(watched: Watched, console: &Console, is_shown: bool) -> Self {
         let is_drawn = is_shown && !console.is_quiet();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -64,14 +64,14 @@ impl Meter {
         let over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&over);
         let watch = move || watched.watch(&bar, &ended);
-        // Without a thread there is nothing to see, but the transfer goes on.
+        // Without the thread the transfer runs without a display.
         let thread = std::thread::Builder::new().name("transfer-meter".to_owned()).spawn(watch).ok();
         Self { over, thread }
     }
 }
 
 impl Drop for Meter {
-    /// Takes the bar away.
+    /// Removes the progress bar.
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -86,7 +86,7 @@ impl Watched {
         let begun = Instant::now();
         let clock = Clock::new();
         let (mut looks, mut is_told) = (0, false);
-        // What was at the receiver before is no rate of this path.
+        // Bytes already at the receiver must not count in the rate.
         let mut recent = VecDeque::from([(begun, self.progress.fresh().get())]);
         while !over.load(Ordering::Relaxed) {
             if self.stop.load(Ordering::Relaxed) {
@@ -151,7 +151,7 @@ impl Watched {
     }
 }
 
-/// The time that it takes to move so many bytes, in words; `None` at a rate of zero.
+/// Returns the remaining time as text; `None` at a rate of zero.
 fn left(bytes: Bytes, rate: Rate) -> Option<String> {
     if rate.is_zero() {
         return None;
@@ -166,7 +166,7 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
     })
 }
 
-/// The reason for which a transfer is no faster, in words: long and short ones.
+/// Returns the limiting factor of a transfer, as a long and a short text.
 fn state(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Option<[String; 2]> {
     let both = |text: &str| Some([text.to_owned(), text.to_owned()]);
     if progress.is_asked() {
@@ -176,27 +176,27 @@ fn state(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Opti
         return Some(["held back for more urgent ones".to_owned(), "held back".to_owned()]);
     }
     let (limit, pace) = stats.limit.zip(pace)?;
-    // The engine knows only that nothing is written.
+    // The engine only sees that nothing is written.
     let is_paced = limit == Limit::Application && pace.holds();
     let name = if is_paced { "--rate" } else { limit.name() };
     Some([format!("limited by {name}"), name.to_owned()])
 }
 
-/// The things that are known about a transfer that goes on.
+/// State of a running transfer, for display.
 struct Line {
     current: String,
     files: u64,
     bytes: Bytes,
     total: Option<Total>,
-    /// `None` while nothing can go: what it waits for then stays in its place.
+    /// `None` while nothing can be sent; the reason takes its place.
     rate: Option<Rate>,
     state: Option<[String; 2]>,
     rtt: Option<thalweg_proto::units::Duration>,
-    /// The share of packets that were sent again, at a sender.
+    /// Share of retransmitted packets, at a sender.
     again: Option<f64>,
 }
 
-/// The parts that are left out, one after the other, where a line is too narrow.
+/// Parts that are omitted one after the other if the terminal is too narrow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Room {
     All,
@@ -231,7 +231,7 @@ impl Room {
 }
 
 impl Line {
-    /// As much as has room in so many columns.
+    /// Renders as much as fits into `columns`.
     fn fit(&self, columns: usize) -> String {
         let fits = |text: &String| text.chars().count() <= columns;
         let text = Room::ORDER.into_iter().map(|room| self.text(room)).find(fits);
@@ -277,7 +277,7 @@ impl Line {
         parts.join(", ")
     }
 
-    /// The bytes that are at the receiver, of all.
+    /// Returns the bytes at the receiver, and the total.
     fn amount(&self, is_short: bool) -> String {
         let have = DecimalBytes(self.bytes.get()).to_string();
         let Some(total) = self.total else { return have };
@@ -291,7 +291,7 @@ impl Line {
     }
 }
 
-/// The columns of a bar.
+/// Width of the bar, in columns.
 const BAR: usize = 20;
 
 fn bar(share: f64) -> String {
@@ -299,7 +299,7 @@ fn bar(share: f64) -> String {
     format!("{}{}", "=".repeat(full.min(BAR)), "-".repeat(BAR - full.min(BAR)))
 }
 
-/// The end of a path, which tells most.
+/// Returns the end of a path, its most specific part.
 fn short(path: &str) -> String {
     const MOST: usize = 24;
     let name = path.rsplit('/').next().unwrap_or(path);

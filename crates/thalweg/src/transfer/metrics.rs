@@ -13,7 +13,7 @@ use thalweg_net::endpoint::EndpointStats;
 use thalweg_net::session::{COUNTERS, EcnState, SessionStats};
 use thalweg_net::transfer::{FaultKind, Outcome, Progress};
 
-/// The address to listen at: a port of this host alone, or an address with a port.
+/// Parses the listening address: a port of this host alone, or an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
@@ -29,12 +29,12 @@ pub struct Metrics(Mutex<State>);
 struct State {
     begun: u64,
     open: BTreeMap<u64, Sample>,
-    /// Of those that have ended.
+    /// Totals of ended transfers.
     ended: Sample,
     endpoint: EndpointStats,
-    /// Transfers that have ended, by their result.
+    /// Number of ended transfers, by result.
     results: BTreeMap<&'static str, u64>,
-    /// Files that failed, by the kind of their failure.
+    /// Number of failed files, by kind of failure.
     failures: BTreeMap<&'static str, u64>,
     denied: u64,
 }
@@ -45,7 +45,7 @@ struct Sample {
     moved: u64,
 }
 
-/// A transfer that is counted; when it is dropped, as ended.
+/// A counted transfer; dropping it counts it as ended.
 #[derive(Debug)]
 pub struct Counted {
     metrics: Arc<Metrics>,
@@ -53,7 +53,7 @@ pub struct Counted {
 }
 
 impl Metrics {
-    /// Answers at this address from now on; nothing without.
+    /// Starts serving metrics at this address; does nothing without one.
     pub fn begin(address: Option<SocketAddr>, console: &Console) -> Result<Option<Arc<Self>>, Error> {
         let Some(address) = address else { return Ok(None) };
         let cannot = |error| Error::Failed(format!("cannot use {address}: {error}"));
@@ -76,38 +76,38 @@ impl Metrics {
         Counted { metrics: Arc::clone(self), number }
     }
 
-    /// Takes the counts of the socket for all of them.
+    /// Updates the socket's counters.
     pub fn endpoint(&self, stats: EndpointStats) {
         self.lock().endpoint = stats;
     }
 
-    /// A transfer has ended.
+    /// Counts an ended transfer.
     pub fn end(&self, outcome: &Outcome) {
         let mut state = self.lock();
         *state.results.entry(super::summary::result(outcome)).or_default() += 1;
         for failure in &outcome.report.failures {
             *state.failures.entry(failure.fault.kind.name()).or_default() += 1;
         }
-        // Beyond the first thousand nothing is known but the number.
+        // Beyond the first thousand failures only the number is known.
         let others = outcome.report.failed - outcome.report.failures.len() as u64;
         if others > 0 {
             *state.failures.entry("other").or_default() += others;
         }
     }
 
-    /// So many senders were turned away so far.
+    /// Updates the number of rejected senders.
     pub fn denied(&self, count: u64) {
         self.lock().denied = count;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Numbers are sound one by one.
+        // Each number is consistent by itself, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Counted {
-    /// Takes the counts of the transfer as they are now.
+    /// Updates the counters of the transfer.
     pub fn update(&self, stats: SessionStats, progress: &Progress) {
         let sample = Sample { stats, moved: progress.moved().get() };
         self.metrics.lock().open.insert(self.number, sample);

@@ -38,10 +38,10 @@ use thalweg_net::session::code;
 /// The service that a sender asks a receiver for.
 const SERVICE: &str = "transfer";
 
-/// The transfer was ended by one side's user or program, for the reason that is said.
+/// Close code for a transfer that one side's user or program ended; the close reason says why.
 const ENDED: u16 = code::APPLICATION;
 
-/// The time that a connection may take to close.
+/// Timeout for closing a connection.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
@@ -55,7 +55,7 @@ fn bind(address: SocketAddr, endpoint: EndpointConfig, threads: usize) -> Result
         .map_err(|error| Error::Failed(format!("cannot use {address}: {error}")))
 }
 
-/// Closes a connection whose streams are done with, and waits until the socket's thread knows.
+/// Closes a connection with finished streams, and waits until the socket's thread has processed it.
 pub fn close(connection: &Connection, code: u16, reason: &str) {
     connection.close(code, reason);
     await_close(connection);
@@ -69,14 +69,14 @@ pub fn await_close(connection: &Connection) {
     }
 }
 
-/// A stream that somebody else holds, and that one can wait for being let go.
+/// A stream on loan to another owner; its release can be awaited.
 struct Lent<S> {
     stream: S,
     /// After the stream: fields are dropped in order.
     _held: Sender<()>,
 }
 
-/// Waits for a stream that was lent.
+/// Handle that waits for the release of a [`Lent`] stream.
 struct Return(Receiver<()>);
 
 fn lend<S>(stream: S) -> (Lent<S>, Return) {
@@ -85,7 +85,7 @@ fn lend<S>(stream: S) -> (Lent<S>, Return) {
 }
 
 impl Return {
-    /// Waits until nobody holds the stream any more, for some time.
+    /// Waits until the stream is released, up to a timeout.
     fn wait(&self) {
         let _ = self.0.recv_timeout(CLOSING);
     }

@@ -1,7 +1,8 @@
-//! A sender that comes while as many transfers of its key go on as may.
+//! A sender that arrives while its key already has the maximum number of transfers.
 //!
-//! It may be a second one, which is told to wait; or the same that was killed or lost its connection, and takes its old
-//! place. The old connection tells: a live peer acknowledges what the receiver says at least twice a second.
+//! It is either a second transfer, which has to wait, or a restart of a killed or disconnected sender, which takes over
+//! the old transfer's slot. The old connection shows which: a live peer acknowledges the receiver's messages at least
+//! twice a second.
 
 use super::guest::Guest;
 use std::time::{Duration, Instant};
@@ -9,43 +10,43 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::code;
 
-/// The time after which what was on its way when a sender died has come, on most paths.
+/// Time after which packets in flight from a dead sender have arrived, on most paths.
 const SETTLED: Duration = Duration::from_secs(1);
-/// The time after which an earlier sender of which nothing has come is not there any more.
+/// Silence after which an earlier sender counts as gone.
 const SILENT: Duration = Duration::from_millis(2500);
 
-/// One that waits for its place.
+/// A sender that waits for a transfer slot.
 pub struct Newcomer {
     guest: Option<Guest>,
     key: PublicKey,
     earlier: Connection,
     since: Instant,
-    /// Packets of the earlier connection, when all was settled.
+    /// Packets received on the earlier connection when [`SETTLED`] had passed.
     heard: Option<u64>,
 }
 
 /// The decision about a newcomer.
 pub enum Turn {
-    /// It waits.
+    /// Keep waiting.
     Wait,
-    /// It takes the place of the earlier one.
+    /// Take over the earlier sender's slot.
     Enter(Guest),
-    /// It was told to come later, or has gone.
+    /// Turned away with a request to retry later, or disconnected.
     Gone,
 }
 
 impl Newcomer {
-    /// Comes at `now`, while the transfer of `earlier` goes on.
+    /// Creates an entry at `now` for a sender that arrived during the transfer of `earlier`.
     pub fn new(now: Instant, guest: Guest, earlier: Connection) -> Self {
         Self { key: guest.key, guest: Some(guest), earlier, since: now, heard: None }
     }
 
-    /// The key of the newcomer.
+    /// Returns the sender's key.
     pub fn key(&self) -> PublicKey {
         self.key
     }
 
-    /// The decision about it now.
+    /// Returns the decision at `now`.
     pub fn look(&mut self, now: Instant) -> Turn {
         let Some(guest) = &self.guest else { return Turn::Gone };
         if guest.connection.closed().is_some() {
@@ -58,7 +59,7 @@ impl Newcomer {
                 return Turn::Wait;
             }
             if packets > *self.heard.get_or_insert(packets) {
-                // Dropped, it hears so.
+                // Dropping the guest notifies the sender.
                 return Turn::Gone;
             }
             if now.saturating_duration_since(self.since) < SILENT {

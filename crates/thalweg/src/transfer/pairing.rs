@@ -1,4 +1,4 @@
-//! `--pair`: a sender and a receiver that do not know each other yet learn each other's keys by a code.
+//! `--pair`: a sender and a receiver exchange their keys, authenticated by a code.
 
 use super::{close, peers};
 use crate::console::{Error, prompt};
@@ -10,16 +10,16 @@ use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
 use thalweg_net::pairing::{self, Code, Ends, Guesses, PairingError, Verdict};
 use thalweg_net::session::{Closed, code};
 
-/// The service that a sender that knows a code asks for.
+/// Service requested by a sender with a code.
 pub const PAIRING: &str = "pair";
 
-/// The time for which a code is good.
+/// Lifetime of a code.
 const LIFE: Duration = Duration::from_secs(600);
 
-/// One attempt takes no longer: two round trips.
+/// Timeout of one attempt, which needs two round trips.
 const ATTEMPT: Duration = Duration::from_secs(15);
 
-/// A code that waits for a sender that knows it.
+/// A code that awaits a sender.
 pub struct Invitation {
     code: Code,
     own: PublicKey,
@@ -36,29 +36,29 @@ struct Attempt {
 
 /// An event of an invitation.
 pub enum PairingEvent {
-    /// Nothing yet.
+    /// No event.
     None,
-    /// Somebody guessed wrong, and so many guesses are left.
+    /// A wrong guess, with the number of guesses left.
     Wrong(String, u32),
-    /// This peer knows the code, which is used up by that.
+    /// This peer proved the code, which is thereby used up.
     Paired(PublicKey, String),
-    /// The code is not good any more.
+    /// The code has expired.
     Over(&'static str),
 }
 
 impl Invitation {
-    /// With a new code, to the end with this key.
+    /// Creates a new code for the endpoint with this key.
     pub fn new(now: Instant, own: PublicKey) -> Self {
         let code = Code::generate(&mut SystemEntropy::new());
         Self { code, own, guesses: Guesses::default(), until: now + LIFE, attempt: None }
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> &Code {
         &self.code
     }
 
-    /// Somebody wants to show that he knows the code. There is one attempt at a time.
+    /// Starts an attempt of a peer to prove the code. There is one attempt at a time.
     pub fn meet(&mut self, now: Instant, connection: Connection) {
         if self.attempt.is_some() {
             connection.close(code::BUSY, "somebody else is being paired");
@@ -71,22 +71,22 @@ impl Invitation {
             let (mut to, mut from) = connection.split_untrusted();
             let paired = pairing::serve(&code, &ends, &mut from, &mut to);
             if paired.is_ok() {
-                // The proof is to arrive before the connection is closed. If it does not, the peer tries again in vain.
+                // The proof has to arrive before the close. Otherwise the peer retries in vain.
                 let _ = to.finish();
             }
             let _ = told.send(paired);
         };
-        // Where there is no thread the channel's end is gone, which counts as nothing.
+        // If the thread cannot start, its end of the channel is dropped, which counts as no event.
         let _ = std::thread::Builder::new().name("pairing".to_owned()).spawn(pair);
         self.attempt = Some(Attempt { connection: watch, result, until: now + ATTEMPT });
     }
 
-    /// True while an attempt of this peer is going on.
+    /// Returns true during an attempt of this peer.
     pub fn meets(&self, key: &PublicKey) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.connection.peer() == *key)
     }
 
-    /// The event since the last look.
+    /// Returns the event since the last call.
     pub fn look(&mut self, now: Instant) -> PairingEvent {
         let Some(attempt) = &self.attempt else {
             let is_late = now >= self.until;
@@ -127,10 +127,10 @@ impl Invitation {
     }
 }
 
-/// The variable that may hold a code.
+/// Environment variable for the code.
 const VARIABLE: &str = "THALWEG_PAIR";
 
-/// The code that the user gives: on the command line, in the environment, or when asked.
+/// Returns the user's code: from the command line, the environment, or a prompt.
 pub fn given(code: Option<&Code>) -> Result<Code, Error> {
     let from_variable = std::env::var(VARIABLE).ok();
     let text = match (code, from_variable) {
@@ -151,7 +151,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
     text.trim().parse().map_err(|error| Error::Usage(format!("--pair: {error}")))
 }
 
-/// Shows the receiver that answered as `name` that this end, which has the key `own`, knows the code.
+/// Proves to the receiver that answered as `name` that this endpoint, with the key `own`, has the code.
 pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
     let ends = Ends { client: own, server: connection.peer(), binding: *connection.binding() };
     let watch = connection.another();
@@ -209,7 +209,7 @@ mod tests {
         assert!(why.contains("ten minutes"), "{why}");
     }
 
-    /// Somebody came in time and says nothing: that does not keep the code alive.
+    /// A silent peer that connected in time does not extend the code's lifetime.
     #[test]
     fn an_attempt_outlives_the_code_by_seconds_at_most() {
         let bind = |secret, listen| {
@@ -232,7 +232,7 @@ mod tests {
         let last = begun + LIFE - Duration::from_secs(1);
         invitation.meet(last, server.accept().unwrap());
         assert!(matches!(invitation.look(begun + LIFE), PairingEvent::None), "the attempt may go on");
-        // The attempt is closed when its time is over. Then nobody is left who could use the code.
+        // The attempt times out and is closed. After that nobody can use the code.
         let late = last + ATTEMPT;
         while !matches!(invitation.look(late), PairingEvent::Over(_)) {
             std::thread::sleep(Duration::from_millis(5));

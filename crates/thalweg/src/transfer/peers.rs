@@ -1,7 +1,7 @@
-//! The identity of this user to others, and the peers that it knows.
+//! This user's identity and known peers.
 //!
-//! Both are small text files in the user's configuration: `identity` holds the secret key, `known-receivers` and
-//! `known-senders` a name and a public key a line.
+//! They are small text files in the user's configuration folder: `identity` holds the secret key, `known-receivers` and
+//! `known-senders` a name and a public key per line.
 
 use crate::console::{Console, Error, prompt};
 use crate::whole;
@@ -18,14 +18,14 @@ pub struct Keys {
     folder: PathBuf,
 }
 
-/// Peers of one kind that are known.
+/// Known peers of one kind.
 #[derive(Debug)]
 pub struct Peers {
     path: PathBuf,
     known: Vec<Peer>,
-    /// Lines that say nothing, with their places, which nobody was told of yet.
+    /// Invalid lines with their positions, not reported yet.
     wrong: Vec<String>,
-    /// The file as it was read, and as it was at the last look.
+    /// File stamps when it was last parsed, and at the last check.
     read: Option<Stamp>,
     seen: Option<Stamp>,
 }
@@ -35,14 +35,14 @@ pub struct Peers {
 struct Peer {
     name: String,
     key: PublicKey,
-    /// It was let in by `--trust new`, and nobody has said anything about it since.
+    /// Admitted by `--trust new`, and not confirmed by the user since.
     is_by_new: bool,
 }
 
-/// The comment on the line of a peer that `--trust new` let in.
+/// Comment on the line of a peer that `--trust new` admitted.
 const BY_NEW: &str = "by --trust new";
 
-/// The marks by which a file is known to be the same: its device and number, size and time of change.
+/// Change detection of a file: device, inode, size and modification time.
 type Stamp = (u64, u64, u64, i64, i64);
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -51,7 +51,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 impl Keys {
-    /// In `$XDG_CONFIG_HOME/thalweg`, or `~/.config/thalweg`.
+    /// Locates the folder: `$XDG_CONFIG_HOME/thalweg`, or `~/.config/thalweg`.
     pub fn find() -> Result<Self, Error> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
@@ -61,12 +61,12 @@ impl Keys {
         Ok(Self { folder: config.join("thalweg") })
     }
 
-    /// The folder that holds them.
+    /// Returns the folder of the keys.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// This user's key pair, made when first needed.
+    /// Returns this user's key pair, created on first use.
     pub fn identity(&self) -> Result<Identity, Error> {
         let path = self.folder.join("identity");
         let cannot = |error: io::Error| Error::Failed(format!("{}: {error}", path.display()));
@@ -77,7 +77,8 @@ impl Keys {
         Identity::from_text(&text).ok_or_else(|| Error::Failed(format!("{} holds no key", path.display())))
     }
 
-    /// Under its name at once, so that nobody reads half of it; a process that comes second finds the first one's.
+    /// Creates the file atomically, so that no process reads a partial one; a concurrent second process uses the first
+    /// one's.
     fn make_identity(&self, path: &Path) -> io::Result<()> {
         make_private(&self.folder)?;
         let identity = Identity::generate(&mut SystemEntropy::new());
@@ -90,31 +91,31 @@ impl Keys {
         linked
     }
 
-    /// Receivers, by the name with which they were called.
+    /// Reads the known receivers, by the host names used for them.
     pub fn receivers(&self) -> Result<Peers, Error> {
         Peers::read(self.folder.join("known-receivers"))
     }
 
-    /// Senders.
+    /// Reads the known senders.
     pub fn senders(&self) -> Result<Peers, Error> {
         Peers::read(self.folder.join("known-senders"))
     }
 }
 
-/// Makes a folder for this user alone, whatever the mask of the process, in folders that may be others' to read.
+/// Creates a folder private to this user, regardless of the umask; its parents may be readable by others.
 fn make_private(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent() {
         fs::create_dir_all(above)?;
     }
     match DirBuilder::new().mode(0o700).create(folder) {
-        // A mask may have taken permissions of the user, too.
+        // The umask may have removed the user's own permissions, too.
         Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(0o700)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Checks that something is this user's, and gives others none of the permissions in `forbidden`.
+/// Checks that the file belongs to this user and grants others none of the permissions in `forbidden`.
 fn check_private(metadata: &fs::Metadata, forbidden: u32, why: &str) -> io::Result<()> {
     let owner = metadata.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
@@ -128,7 +129,8 @@ fn check_private(metadata: &fs::Metadata, forbidden: u32, why: &str) -> io::Resu
     Ok(())
 }
 
-/// Reads a file of this user's, which gives others none of the permissions in `forbidden`, in a folder where others write nothing.
+/// Reads a file of this user that grants others none of the permissions in `forbidden`, from a folder that others
+/// cannot write.
 fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
     let file = fs::File::open(path)?;
     check_private(&file.metadata()?, forbidden, why)?;
@@ -137,7 +139,7 @@ fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
         checked.map_err(|error| io::Error::other(format!("its folder: {error}")))?;
     }
     let bytes = Reader::default().all_of(file)?;
-    // What is no text is no key either.
+    // Invalid UTF-8 cannot be a key and becomes an invalid line.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -168,7 +170,7 @@ impl Peers {
             };
             match line.split_once(char::is_whitespace).and_then(read) {
                 Some(entry) => known.push(entry),
-                // A disk may have been full: the others are known all the same.
+                // A line may be truncated by a full disk; the other peers stay known.
                 None => wrong.push(format!(
                     "{}:{}: expected a name and a key of 64 hexadecimal digits; nobody is known by this line",
                     path.display(),
@@ -179,7 +181,7 @@ impl Peers {
         Self { path, known, wrong, read: None, seen: None }
     }
 
-    /// Says which lines say nothing, once each time that the file is read.
+    /// Reports invalid lines, once per read of the file.
     pub fn complain(&mut self, console: &Console) {
         const SHOWN: usize = 5;
         let more = self.wrong.len().saturating_sub(SHOWN);
@@ -189,11 +191,11 @@ impl Peers {
         }
     }
 
-    /// Reads the file again if it has changed since it was read and has not since the last look, so that nobody who is
-    /// writing it is disturbed; or if it `is_wanted`. True if it was read.
+    /// Re-reads the file if it has changed since it was read but not since the last check, to avoid reading during a
+    /// write; or if `is_wanted`. Returns true if it was read.
     ///
     /// # Errors
-    /// It cannot be read: all stays as it was until it changes.
+    /// If it cannot be read: the state stays unchanged until the file changes.
     pub fn reload(&mut self, is_wanted: bool) -> Result<bool, Error> {
         let now = stamp(&self.path);
         let is_settled = now == std::mem::replace(&mut self.seen, now);
@@ -206,42 +208,42 @@ impl Peers {
         Ok(true)
     }
 
-    /// The key of the peer with this name: the last one that was written.
+    /// Returns the key of the peer with this name; the last entry in the file counts.
     pub fn key_of(&self, name: &str) -> Option<PublicKey> {
         self.known.iter().rev().find(|known| known.name == name).map(|known| known.key)
     }
 
-    /// The name of the peer with this key.
+    /// Returns the name of the peer with this key.
     pub fn name_of(&self, key: &PublicKey) -> Option<&str> {
         self.known.iter().rev().find(|known| known.key == *key).map(|known| &*known.name)
     }
 
-    /// The user has named the peer with this key, or approved it: not only `--trust new` let it in.
+    /// Returns true if the user named or approved the peer with this key, as opposed to admission by `--trust new`.
     pub fn is_chosen(&self, key: &PublicKey) -> bool {
         self.known.iter().any(|known| known.key == *key && !known.is_by_new)
     }
 
-    /// The number of peers that are called by their keys, as nobody gave them a name.
+    /// Returns the number of peers without a user-assigned name.
     pub fn unnamed(&self) -> usize {
         self.known.iter().filter(|known| is_unnamed(&known.name, &known.key)).count()
     }
 
-    /// All keys.
+    /// Returns all keys.
     pub fn keys(&self) -> impl Iterator<Item = PublicKey> {
         self.known.iter().map(|known| known.key)
     }
 
-    /// The file, for people.
+    /// Returns the path of the file, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Knows a peer from now on.
+    /// Adds a peer.
     pub fn remember(&mut self, name: &str, key: PublicKey) -> Result<(), Error> {
         self.add(name, key, false)
     }
 
-    /// Knows a sender from now on that `--trust new` let in.
+    /// Adds a sender that `--trust new` admitted.
     pub fn remember_new(&mut self, key: PublicKey) -> Result<(), Error> {
         self.add(&name_for(&key), key, true)
     }
@@ -254,7 +256,7 @@ impl Peers {
         };
         add().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
         self.known.push(Peer { name: name.to_owned(), key, is_by_new });
-        // What others have written meanwhile is still to be read.
+        // Concurrent changes by others still have to be read.
         if self.read == self.seen {
             (self.read, self.seen) = (stamp(&self.path), stamp(&self.path));
         }
@@ -262,7 +264,7 @@ impl Peers {
     }
 }
 
-/// The name of a sender that nobody gave one: by 128 bits of its key, so that nobody makes one for another's name.
+/// Returns the name of an unnamed sender: 128 bits of its key, to rule out collisions by forged keys.
 pub fn name_for(key: &PublicKey) -> String {
     format!("{UNNAMED}{}", &key.to_string()[..32])
 }
@@ -273,17 +275,17 @@ fn is_unnamed(name: &str, key: &PublicKey) -> bool {
     name.starts_with(UNNAMED) && name == name_for(key)
 }
 
-/// Somebody can be asked.
+/// Returns true if there is a terminal to prompt at.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// The same for a command, which asks nobody where another program called it.
+/// Returns true if a command may prompt: not if another program called it.
 pub fn may_ask(console: &Console) -> bool {
     console.stop().is_none() && can_ask()
 }
 
-/// Asks a question that only "yes" answers.
+/// Prompts with a question that only "yes" confirms.
 pub fn ask(question: &str) -> bool {
     prompt(&format!("{question} [yes/no] "));
     let mut answer = String::new();
@@ -322,7 +324,7 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// A line that was half written, or glued to the next one, costs nobody else his place.
+    /// A truncated line, or one joined to the next, does not affect other peers.
     #[test]
     fn lines_that_say_nothing_are_named_and_passed_over() {
         let folder = std::env::temp_dir().join(format!("thalweg-peers-lines-{}", std::process::id()));

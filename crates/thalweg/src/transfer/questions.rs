@@ -1,4 +1,5 @@
-//! Senders whom nobody knows: somebody at the terminal is asked about them, one after the other, while all else goes on.
+//! Approval prompt for unknown senders: asks the user at the terminal about one at a time, without blocking anything
+//! else.
 
 use super::guest::{Begun, Guest};
 use super::turns::{Full, Turns};
@@ -18,34 +19,34 @@ use thalweg_net::session::code;
 use thalweg_net::transfer::{Preview, ThingKind, preview};
 use thalweg_report::output::counted;
 
-/// Nobody waits longer for an answer.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A sender that has not counted what it has by then is asked about without.
+/// Time for a sender to announce the size of its transfer; afterwards the prompt appears without it.
 const COUNTING: Duration = Duration::from_secs(3);
-/// Lines that are typed so soon were not meant for the question that has just appeared.
+/// Minimum age of a prompt for an answer; earlier lines were typed before the user read it.
 const READING: Duration = Duration::from_millis(400);
-/// The interval at which a thread that reads looks whether it was decided.
+/// Polling interval of a reader thread for the decision.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Those hear it for whom there is no place.
+/// Close reason when the approval queue is full.
 const OTHERS: &str = "others wait for approval; try again later";
 
 /// The decision about a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Whenever it comes.
+    /// Admit all transfers of the sender.
     Always,
-    /// This transfer.
+    /// Admit this transfer.
     Once,
 }
 
-/// Those that wait, and the terminal.
+/// The senders that wait for approval, and the terminal.
 #[derive(Default)]
 pub struct Questions {
     turns: Turns<Question>,
-    /// Lines that are typed, once somebody was asked; the end of the channel is that of the input.
+    /// Typed lines, once a prompt was shown; the channel closes with the input.
     lines: Option<Receiver<String>>,
-    /// Those that were turned away: nobody is asked twice.
+    /// Rejected senders, about whom the user is not asked again.
     denied: HashSet<PublicKey>,
 }
 
@@ -55,12 +56,12 @@ struct Question {
     since: Instant,
     seen: Arc<Mutex<Preview>>,
     is_decided: Arc<AtomicBool>,
-    /// Its streams, when nobody reads them any more.
+    /// The sender's streams, returned when their reader stops.
     begun: Receiver<Result<Begun, String>>,
 }
 
 impl Questions {
-    /// A sender comes about whom nobody has decided.
+    /// Queues an undecided sender for approval.
     pub fn ask(&mut self, now: Instant, connection: &Connection) {
         let key = connection.peer();
         if self.denied.contains(&key) {
@@ -81,7 +82,7 @@ impl Questions {
         }
     }
 
-    /// Nobody else is let in.
+    /// Rejects all waiting senders.
     pub fn withdraw(&mut self, console: &Console, reason: &str) {
         self.hide(console, reason);
         for question in self.turns.drain() {
@@ -89,7 +90,7 @@ impl Questions {
         }
     }
 
-    /// Asks about the next one, and gives one that was decided about.
+    /// Prompts for the next sender, and returns a decided one.
     pub fn look(&mut self, now: Instant, console: &Console) -> Option<(Guest, Answer)> {
         self.tidy(now, console);
         let (at, next) = self.turns.next()?;
@@ -99,7 +100,7 @@ impl Questions {
                 return None;
             }
             let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
-            // Whoever typed them meant something else.
+            // These lines were typed before the prompt.
             while lines.try_recv().is_ok() {}
             prompt(&question(&next.connection, &seen));
             self.turns.show(at, now);
@@ -113,7 +114,7 @@ impl Questions {
             }
             Ok(line) => Some(line),
             Err(TryRecvError::Empty) => None,
-            // Nobody can answer any more.
+            // Input has ended: no answer can come.
             Err(TryRecvError::Disconnected) => Some("no".to_owned()),
         }?;
         match answer(&line) {
@@ -134,12 +135,12 @@ impl Questions {
         };
         let question = self.turns.take()?;
         question.is_decided.store(true, Ordering::Relaxed);
-        // Who reads looks often.
+        // The reader polls the decision often, so that this wait is short.
         let begun = question.begun.recv().ok()?.ok()?;
         Some((Guest::asked(question.connection, begun), answer))
     }
 
-    /// Forgets those that have gone, or wait for too long.
+    /// Removes senders that disconnected or timed out.
     fn tidy(&mut self, now: Instant, console: &Console) {
         let mut at = 0;
         while let Some(question) = self.turns.get(at) {
@@ -189,7 +190,7 @@ impl Question {
             let result = match result {
                 Err(error) if !is_over(&decided) => Err(error.to_string()),
                 _ => {
-                    // What comes now stays where it is until somebody decides.
+                    // Leave further data in the stream until the decision.
                     while !is_over(&decided) {
                         thread::sleep(TICK);
                     }
@@ -211,10 +212,10 @@ fn deny(connection: &Connection) {
     connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
 }
 
-/// The lines that somebody types, from a thread of their own: whoever waits for one waits for nothing else.
+/// Reads typed lines in a thread of its own, because reads of a terminal block.
 fn lines(input: impl Read + Send + 'static) -> Receiver<String> {
     let (typed, lines) = channel();
-    // Without a thread nobody answers.
+    // Without the thread there are no answers.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
         for line in io::BufReader::new(input).lines() {
             let Ok(line) = line else { break };
@@ -226,7 +227,7 @@ fn lines(input: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// The decision that a line is; `Some(None)` for no, `None` for none.
+/// Parses an answer; `Some(None)` for no, `None` for an unrecognised line.
 fn answer(line: &str) -> Option<Option<Answer>> {
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Some(Some(Answer::Always)),
@@ -245,10 +246,10 @@ fn question(connection: &Connection, seen: &Preview) -> String {
     )
 }
 
-/// The words for what is offered.
+/// Describes the offered transfer.
 fn words(seen: &Preview) -> String {
     let named = seen.things.iter().map(|thing| {
-        // A name with a line end would go on as a question of its own.
+        // A line break in a name could forge a prompt.
         let name = one_line(&thing.name);
         match thing.kind {
             ThingKind::File(size) => format!("{name} ({})", DecimalBytes(size)),
@@ -275,7 +276,7 @@ fn words(seen: &Preview) -> String {
     }
 }
 
-/// A stream that is read until it is decided what becomes of it.
+/// A stream that can be read until its sender is decided.
 struct Patient<'a> {
     stream: &'a mut RecvStream,
     is_decided: &'a Arc<AtomicBool>,
@@ -292,7 +293,7 @@ impl Read for Patient<'_> {
     }
 }
 
-/// It was decided, or nobody asks any more: then nobody else holds the flag.
+/// Returns true after a decision, or when the prompt was dropped: then nobody else holds the flag.
 fn is_over(is_decided: &Arc<AtomicBool>) -> bool {
     is_decided.load(Ordering::Relaxed) || Arc::strong_count(is_decided) == 1
 }
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// A sender's name for a file makes no line of its own, and turns no text around.
+    /// A file name from a sender cannot add lines or reverse the direction of text.
     #[test]
     fn a_name_that_is_offered_stays_a_name() {
         let thing = Thing { name: "a\nTrust it? \u{202e}\u{9b}2J".to_owned(), kind: ThingKind::Folder };

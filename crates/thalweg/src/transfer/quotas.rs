@@ -1,5 +1,5 @@
-//! The quotas of senders' folders. To look at a folder takes as long as it has files, and meanwhile nobody else is let in: one that
-//! was looked at lately is not looked at again, however often its sender comes.
+//! Quotas of senders' folders. Measuring a folder takes time in proportion to its files, and meanwhile no other sender
+//! is admitted. Therefore a recent measurement is reused, however often its sender reconnects.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_net::transfer::{Limits, Quota};
 
-/// A folder that nobody sends to is looked at again after this time, as its owner may have made room.
+/// Lifetime of a measurement of an idle folder; its owner may have freed space since.
 const LATELY: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub struct Quotas(HashMap<PathBuf, (Arc<Quota>, Instant)>);
 
 impl Quotas {
-    /// The quota of a folder: the one that transfers have, the one that was made lately, or else what `make` gives.
+    /// Returns the quota of a folder: the one in use by transfers, a recent one, or else the result of `make`.
     pub fn of(
         &mut self,
         now: Instant,
@@ -34,26 +34,26 @@ impl Quotas {
     }
 }
 
-/// The quota that all senders share.
+/// Quota shared by all senders.
 pub struct Total {
     folder: PathBuf,
     quota: Arc<Quota>,
-    /// The folder is looked at again from then on.
+    /// Earliest time of the next measurement.
     next: Instant,
 }
 
-/// To look at the folder of all takes at most one part in so many of the time.
+/// Inverse of the maximum share of time spent on measuring the shared folder.
 const PARTS: u32 = 100;
 
 impl Total {
-    /// Of this folder.
+    /// Measures this folder.
     pub fn of(now: Instant, folder: &Path, limits: Limits) -> io::Result<Self> {
         let begun = Instant::now();
         let quota = Arc::new(Quota::of(folder, limits)?);
         Ok(Self { folder: folder.to_owned(), quota, next: now + after(begun.elapsed()) })
     }
 
-    /// The quota, which is counted again if that was not done lately: its owner may have made room.
+    /// Returns the quota, measured again unless that was done recently: the owner may have freed space.
     pub fn quota(&mut self, now: Instant) -> io::Result<Arc<Quota>> {
         if now >= self.next {
             let begun = Instant::now();
@@ -64,7 +64,7 @@ impl Total {
     }
 }
 
-/// The time from one look to the next, where one takes so long.
+/// Returns the time until the next measurement after one of this duration.
 fn after(look: Duration) -> Duration {
     LATELY.max(look.saturating_mul(PARTS))
 }

@@ -1,4 +1,4 @@
-//! Connecting, for no longer than somebody may answer.
+//! Connection establishment, with early detection of unreachable hosts.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::Connect;
 use thalweg_net::live::{Connection, NetError, Socket};
 
-/// The interval at which Ctrl-C and refusals are looked for.
+/// Polling interval for Ctrl-C and refusals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Whoever answers does so sooner, mostly; then the host is asked, so often.
+/// Time after which a silent host is probed, and interval of the probes. Most hosts answer sooner.
 const DOUBT: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// After so many refusals and so long a time nobody is waited for any more. Anybody can forge a refusal: this is what
-/// that can do, and a receiver that is there has answered by then.
+/// Number of refusals after which to give up. Anybody can forge a refusal: this limits the effect, and a live receiver
+/// has answered by then.
 const REFUSALS: u32 = 2;
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The reason for which there is no connection.
+/// Reason for a failed connection attempt.
 #[derive(Debug)]
 pub enum Unreached {
     /// The error of the handshake.
     Net(NetError),
-    /// The host says that nothing listens there, and nobody answered.
+    /// The host reports a closed port, and nobody answered.
     Refused,
-    /// The user does not want it any more.
+    /// The user cancelled.
     Stopped,
 }
 
@@ -48,7 +48,7 @@ pub fn reach(socket: &Socket, connect: Connect, stop: &AtomicBool) -> Result<Con
             return Err(Unreached::Stopped);
         }
         if begun.elapsed() >= DOUBT {
-            // Where there can be no probe there are no refusals.
+            // Without a probe there are no refusals.
             let probe = probe.get_or_insert_with(|| Probe::new(remote).ok());
             let refusals = probe.as_mut().map_or(0, Probe::refusals);
             if refusals >= REFUSALS && begun.elapsed() >= PATIENCE {
@@ -67,8 +67,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Empty datagrams from a connected socket, which hears of ICMP's "port unreachable" (RFC 1122, section 4.1.3.3). Receivers
-/// pay no attention to them.
+/// Probe with empty datagrams from a connected socket, which receives ICMP's "port unreachable" (RFC 1122, section
+/// 4.1.3.3). Receivers ignore them.
 struct Probe {
     socket: UdpSocket,
     sent: Option<Instant>,
@@ -84,7 +84,7 @@ impl Probe {
         Ok(Self { socket, sent: None, refusals: 0 })
     }
 
-    /// Refusals so far.
+    /// Returns the number of refusals so far.
     fn refusals(&mut self) -> u32 {
         let mut count = |result: io::Result<usize>| {
             self.refusals +=

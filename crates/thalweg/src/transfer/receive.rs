@@ -38,7 +38,7 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
     }
 }
 
-/// Waits for one sender, and gives what came of its transfer.
+/// Waits for one sender, and returns the outcome of its transfer.
 fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stopped> {
     let is_output = arguments.folder.as_os_str() == "-";
     if !is_output {
@@ -56,7 +56,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         if let Some(guest) = arrived.take_if(|_| open.is_some() || newcomer.is_some()) {
             let connection = &guest.connection;
             match &open {
-                // An output cannot be begun anew.
+                // A stream to standard output cannot be restarted.
                 Some(_) if is_output => connection.close(code::BUSY, "another transfer is being received"),
                 Some(open) if newcomer.is_none() => {
                     let earlier = open.connection.another();
@@ -70,7 +70,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         {
             open.connection.close(code::UNAUTHORIZED, REMOVED);
         }
-        // What an earlier one that has ended comes to is known in a moment: it may be all that was to be received.
+        // An earlier connection has closed: its outcome follows shortly, and may complete the transfer.
         let is_ending = open.as_ref().is_some_and(|open| open.connection.closed().is_some());
         match newcomer.as_mut().filter(|_| !is_ending).map(|newcomer| newcomer.look(Instant::now())) {
             Some(Turn::Enter(guest)) => {
@@ -110,7 +110,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
             if let Some(key) = end.key {
                 door.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
             }
-            // Who closes the connection has given up, and does not come back by itself.
+            // A peer that closes the connection has given up and does not reconnect by itself.
             let has_given_up =
                 matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
             let goes_on = !is_output && report.cut.is_none() && !has_given_up;
@@ -142,22 +142,22 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
     }
 }
 
-/// The transfer that `recv` is about.
+/// Transfer of `recv`.
 struct Open {
     connection: Connection,
     ends: Receiver<Facts>,
 }
 
 impl Open {
-    /// The outcome of the transfer, and the reason for which its connection ended, if it has.
+    /// Returns the outcome of the transfer if it has ended, and its close reason, if any.
     fn end(&self) -> Option<(Facts, Option<Closed>)> {
         self.ends.try_recv().ok().map(|facts| (facts, self.connection.closed()))
     }
 }
 
-/// Receives from many.
+/// Receives from several senders.
 pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
-    // It runs for long, and what it says is a log.
+    // The process is long-lived; its messages form a log.
     let console = &console.with_times();
     make_folder(&arguments.folder)?;
     let mut door =
@@ -240,7 +240,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     }
 }
 
-/// The quota that all senders share, if that is limited.
+/// Returns the quota shared by all senders, if configured.
 fn total_quota(arguments: &ServeArguments) -> Result<Option<Total>, Error> {
     let Some(bytes) = arguments.total else { return Ok(None) };
     let limits = Limits { bytes, entries: u64::MAX };
@@ -248,7 +248,7 @@ fn total_quota(arguments: &ServeArguments) -> Result<Option<Total>, Error> {
     Total::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(cannot)
 }
 
-/// The folder of one sender, with what it may have there.
+/// Returns a sender's folder with its quota.
 fn sender_folder(
     folder: &Path,
     limits: Limits,
@@ -270,17 +270,17 @@ fn sender_folder(
             None => quota,
         })
     })?;
-    // Nothing else is in it.
+    // The folder holds only this sender's files, therefore hidden names are safe.
     let target = destination()?.with_hidden().with_quota(Arc::clone(&quota));
     Ok((Target::Folder(target), quota))
 }
 
-/// Something of a sender is stored in its folder; if not, the folder is removed.
+/// Returns true if data of a sender is stored in its folder; removes the folder otherwise.
 fn has_something(folder: &Path) -> bool {
     fs::remove_dir(folder).is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
 }
 
-/// The destination of the files of the sender with this key.
+/// Returns the destination for the files of the sender with this key.
 fn destination(
     folder: &Path,
     arguments: &ListenArguments,
@@ -293,7 +293,7 @@ fn destination(
     Ok(if arguments.perms { destination.with_permissions() } else { destination })
 }
 
-/// In a home folder names have meanings for programs.
+/// Names in a home folder are read by programs as configuration.
 fn warn_of_home(folder: &Path, console: &Console) {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| fs::canonicalize(home).ok());
     if home.is_some() && fs::canonicalize(folder).ok() == home {
@@ -322,7 +322,7 @@ fn reason(outcome: &Outcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
 
-/// A transfer that is being received.
+/// A transfer in progress.
 struct Session {
     guest: Guest,
     target: Target,
@@ -334,7 +334,7 @@ struct Session {
 }
 
 impl Session {
-    /// Receives in a thread of its own, which tells how it ended. Until then it holds what this gives.
+    /// Receives in a thread of its own, which reports the outcome. The returned handles stay valid until then.
     fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
         let given = Arc::clone(&progress);
@@ -361,7 +361,8 @@ impl Session {
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),
                 Err(error) => {
-                    // A sender that has received the reason closes. A close of this end could overtake it.
+                    // A sender closes when it has received the reason. A close from this endpoint could overtake the
+                    // reason.
                     if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
                         await_close(&watch);
                     }

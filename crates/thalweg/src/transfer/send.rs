@@ -30,10 +30,10 @@ use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
 
-/// The times to wait before the next attempt, at first and at most.
+/// Initial and maximum delay before a reconnect.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
-/// The things that are to be sent.
+/// The data to send.
 enum What {
     Paths(Roots),
     Input(Vec<u8>),
@@ -50,7 +50,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
         Ok(facts) => Summary::new(facts, arguments.accept_loss).report(console, arguments.json),
         Err(stopped) => stopped.report("send", console, arguments.json),
     };
-    // A transfer that failed was recorded, too.
+    // Failed transfers are recorded, too.
     let written = record.map_or(Ok(()), |record| record.finish(console));
     done.and(written)
 }
@@ -144,7 +144,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     }
 }
 
-/// `--strict`: everything comes through, or nothing is sent.
+/// Implements `--strict`: fails if anything could not be carried.
 fn refuse_loss(roots: &Roots, console: &Console) -> Done {
     let (audit, parts) = roots.audit(summary::SHOWN);
     if audit.is_whole() {
@@ -162,7 +162,7 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
     Err(Error::Failed(format!("--strict: nothing was sent, as {}", why.join(", and "))))
 }
 
-/// The receiver, which comes last, and what is sent.
+/// Splits the arguments into the receiver, which comes last, and the files.
 fn words(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>), Error> {
     let Some((host, paths)) = arguments.words.split_last() else {
         return Err(Error::Usage("expected files and a receiver".to_owned()));
@@ -195,19 +195,19 @@ struct Sender<'a> {
     name: String,
     scheme: Scheme,
     metrics: Option<Arc<Metrics>>,
-    /// The code by which the receiver becomes known, until it is used: each use lets somebody in between guess once.
+    /// Pairing code, until its first use: each use gives a man in the middle one guess.
     code: Option<Code>,
     recorder: Option<Recorder>,
-    /// The advice that the last connection is good for.
+    /// Advice from the last connection.
     advice: Option<String>,
-    /// The time for which this end's user was asked.
+    /// Time spent waiting for the user's answers.
     asked: Duration,
     arguments: &'a SendArguments,
     console: &'a Console,
 }
 
 impl Sender<'_> {
-    /// Connects and sends, once; gives how it ended, what the connection did, and when.
+    /// Connects and sends once; returns the outcome, the connection's statistics, and the time.
     fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Stopped> {
         let source = match what {
             What::Paths(roots) => Source::Paths(roots.clone()),
@@ -235,7 +235,7 @@ impl Sender<'_> {
         let mut outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
         summary::by_wish(&mut outcome, &self.stop);
         drop(meter);
-        // What did not go through for other reasons is no sign of a scheme that does not fit.
+        // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
         self.advice = outcome.result.is_ok().then(|| advice::words(&advisor, &self.scheme)).flatten();
         if let Some(metrics) = &self.metrics {
@@ -245,7 +245,7 @@ impl Sender<'_> {
             return Err(refused);
         }
         if outcome.result.is_ok() {
-            // The receiver closes when it has heard this; then there is nothing to wait for.
+            // The receiver closes the connection when it has received the end of the stream.
             let _ = to_peer.stream().finish();
         }
         let ended = Instant::now();
@@ -277,7 +277,7 @@ impl Sender<'_> {
         Ok((socket, connection))
     }
 
-    /// A connection to the first of these addresses that answers.
+    /// Connects to the first address that answers.
     fn reach(
         &self,
         addresses: &[SocketAddr],
@@ -311,7 +311,7 @@ impl Sender<'_> {
         Err(why)
     }
 
-    /// The keys that the receiver may have.
+    /// Returns the keys accepted for the receiver.
     fn trust(&self) -> Result<Trust, Stopped> {
         let given: Vec<_> = self
             .arguments
@@ -338,7 +338,7 @@ impl Sender<'_> {
         )))
     }
 
-    /// Remembers the receiver that answered, if that is new and wanted.
+    /// Stores the key of a new receiver, if the user wants it.
     fn know(&mut self, connection: &Connection) -> Result<(), Stopped> {
         let key = connection.peer();
         let known = self.receivers.key_of(&self.name);
@@ -368,7 +368,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// The receiver turned this sender away before anything was sent.
+    /// Returns the failure if the receiver rejected this sender before any data.
     fn refused(&self, connection: &Connection) -> Option<Stopped> {
         let Some(Closed::Peer { code, reason }) = connection.closed() else { return None };
         let name = &self.name;

@@ -1,16 +1,16 @@
-//! Transfers that end before anything is transferred: why, for people and programs.
+//! Transfers that fail before any data is transferred: the reason, for people and programs.
 
 use crate::console::{Console, Done, Error};
 use serde::Serialize;
 
-/// The reason for which there was no transfer.
+/// Reason for the failure.
 #[derive(Debug)]
 pub struct Stopped {
     result: &'static str,
     error: Error,
 }
 
-/// The document about it.
+/// The JSON document about the failure.
 #[derive(Serialize)]
 struct Document<'a> {
     command: &'a str,
@@ -20,22 +20,22 @@ struct Document<'a> {
 }
 
 impl Stopped {
-    /// One side does not take the other's key or code.
+    /// Returns the failure for a key or code that one side does not trust.
     pub fn untrusted(why: String) -> Self {
         Self { result: "untrusted", error: Error::Failed(why) }
     }
 
-    /// The peer does not want this transfer.
+    /// Returns the failure for a transfer that the peer refused.
     pub fn refused(error: Error) -> Self {
         Self { result: "refused", error }
     }
 
-    /// The peer was not reached.
+    /// Returns the failure for an unreachable peer.
     pub fn unreachable(why: String) -> Self {
         Self { result: "unreachable", error: Error::Lost(why) }
     }
 
-    /// The reason for which another attempt may have success, if one may.
+    /// Returns why a retry may succeed, if it may.
     pub fn passes(&self) -> Option<&str> {
         match &self.error {
             Error::Lost(why) => Some(why),

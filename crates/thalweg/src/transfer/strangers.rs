@@ -1,39 +1,39 @@
-//! Senders that `--trust new` lets in. Keys cost nothing: one is known, and has a folder, once something of its sender is stored, and
-//! there are only so many that nobody gave a name.
+//! Senders admitted by `--trust new`. Keys cost nothing, therefore a key becomes known, with a folder, only when data
+//! of its sender is stored, and the number of unnamed senders is limited.
 
 use std::collections::HashMap;
 use thalweg_net::identity::PublicKey;
 
-/// Those of which nothing is stored yet.
+/// Senders admitted by `--trust new` without stored data.
 #[derive(Debug)]
 pub struct Strangers {
     most: usize,
-    /// Their transfers that go on.
+    /// Number of active transfers per key.
     here: HashMap<PublicKey, usize>,
 }
 
 impl Strangers {
-    /// So many at most, together with those that were strangers and are known by now.
+    /// Creates an empty set with a limit, which also counts former members that are known by now.
     pub fn new(most: usize) -> Self {
         Self { most, here: HashMap::new() }
     }
 
-    /// One more may come, where so many of them are `known`.
+    /// Returns true if one more may be admitted when `known` of them are known.
     pub fn have_room(&self, known: usize) -> bool {
         known + self.here.len() < self.most
     }
 
-    /// A transfer of this one goes on.
+    /// Returns true if the key has an active transfer.
     pub fn contains(&self, key: &PublicKey) -> bool {
         self.here.contains_key(key)
     }
 
-    /// A transfer of this one begins.
+    /// Records the start of a transfer.
     pub fn begin(&mut self, key: PublicKey) {
         *self.here.entry(key).or_default() += 1;
     }
 
-    /// A transfer of this one has ended. True if it was one of them, and has no other.
+    /// Records the end of a transfer. Returns true if it was the last one of a key in this set.
     pub fn end(&mut self, key: &PublicKey) -> bool {
         let Some(transfers) = self.here.get_mut(key) else { return false };
         *transfers -= 1;

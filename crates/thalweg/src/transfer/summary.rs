@@ -12,7 +12,7 @@ use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};
 
-/// Failures, and things that are not sent, that are shown one by one.
+/// Maximum number of failures, and of unsent entries, that are listed individually.
 pub const SHOWN: usize = 20;
 
 /// The summary of a transfer.
@@ -21,7 +21,7 @@ pub struct Summary {
     command: &'static str,
     /// `complete`, `failures`, `interrupted`, `refused` or `broken`.
     result: &'static str,
-    /// The reason, where the transfer did not come to its end.
+    /// Reason, if the transfer is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     exit_code: u8,
@@ -29,51 +29,51 @@ pub struct Summary {
     /// The peer's key, at a receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// The time at which it ended (RFC 3339, UTC).
+    /// End of the transfer (RFC 3339, UTC).
     ended: String,
     files: u64,
-    /// Of them, those that took the place of another, as the receiver knows.
+    /// Of these, files that replaced another, as reported by the receiver.
     replaced: u64,
     folders: u64,
     unchanged: u64,
     links: u64,
     passed_by: u64,
     failed: u64,
-    /// The properties that files have at the sender, and that were not carried.
+    /// Properties of the sender's files that were not carried.
     lost: Lost,
-    /// Through the connection.
+    /// Bytes moved over the connection.
     moved_bytes: u64,
     resumed_bytes: u64,
     skipped_bytes: u64,
-    /// Zeros that are not stored.
+    /// Zero bytes that are not stored (sparse files).
     hole_bytes: u64,
     seconds: f64,
-    /// Of them, those in which the receiver held it back for more urgent ones.
+    /// Of these, time in which the receiver held the transfer back for more urgent ones.
     held_seconds: f64,
-    /// Of them, those in which it waited for somebody to decide whether to take it. The rate is that of the others.
+    /// Of these, time waiting for the receiver's approval; excluded from the rate.
     asked_seconds: f64,
     rate_bps: u64,
     connections: u32,
-    /// The change that would have made it faster, where the sender is sure.
+    /// Change that would have made the transfer faster, if the sender is sure.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Path>,
     failures: Vec<Failure>,
-    /// Links and other things that are not meant to be sent.
+    /// Links and other entries that are not sent by design.
     not_sent: Vec<Failure>,
-    /// The path of what has come of a stream that cannot be resumed.
+    /// Path of the received part of a stream, which cannot be resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<String>,
-    /// A stream has not come to its end.
+    /// True if a stream is incomplete.
     #[serde(skip)]
     is_cut: bool,
-    /// The words for what was lost, for people.
+    /// Description of the lost properties, for display.
     #[serde(skip)]
     lost_words: Option<String>,
 }
 
-/// The measurements of the connection.
+/// Connection statistics.
 #[derive(Debug, Serialize)]
 struct Path {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,15 +84,15 @@ struct Path {
     packets_sent_again: u64,
     timeouts: u64,
     datagram_bytes: u16,
-    /// `capable`, `untested`, `failed` or `off`: whether this end's data may be marked, and why not.
+    /// `capable`, `untested`, `failed` or `off`: ECN state of this endpoint's sending direction.
     ecn: &'static str,
-    /// Packets that came with the network's mark.
+    /// Packets received with a CE mark.
     packets_marked: u64,
-    /// The number of times that this end sent less because of marks.
+    /// Number of rate reductions because of marks.
     mark_cuts: u64,
 }
 
-/// The numbers of files and folders that have something that was not carried.
+/// Number of files and folders per property that was not carried.
 #[derive(Debug, Serialize)]
 struct Lost {
     owners: u64,
@@ -109,7 +109,7 @@ struct Failure {
     message: String,
 }
 
-/// The facts that a summary is made of.
+/// Input of a summary.
 pub struct Facts {
     /// `send`, `recv` or `serve`.
     pub command: &'static str,
@@ -119,29 +119,29 @@ pub struct Facts {
     pub key: Option<PublicKey>,
     /// The outcome of the transfer.
     pub outcome: Outcome,
-    /// The time that it took.
+    /// Duration of the transfer.
     pub span: Duration,
-    /// Connections that were made for it.
+    /// Number of connections made.
     pub connections: u32,
-    /// The counts of the last connection.
+    /// Statistics of the last connection.
     pub stats: Option<SessionStats>,
-    /// The scheme by which the sender sent, if this is it.
+    /// Sending scheme, at a sender.
     pub scheme: Option<String>,
-    /// The advice that a sender has for its user.
+    /// Advice to the sender's user.
     pub advice: Option<String>,
 }
 
-/// Adds what an earlier connection brought to the report of a later one. What the later one found unchanged, the earlier
-/// had stored.
+/// Adds the report of an earlier connection to that of a later one. Files that the later one found unchanged were
+/// stored by the earlier one.
 pub fn add(report: &mut Report, earlier: &Report) {
     report.moved += earlier.moved;
-    // What an earlier connection of this call left is none that was there before it.
+    // Data from an earlier connection of this call does not count as resumed.
     report.resumed -= earlier.moved;
     report.held += earlier.held;
     report.asked += earlier.asked;
 }
 
-/// A connection that ended because a user wanted to `stop` was not lost.
+/// Corrects the outcome: a connection that ended because a user requested a `stop` was not lost.
 pub fn by_wish(outcome: &mut Outcome, stop: &AtomicBool) {
     if stop.load(Ordering::Relaxed)
         && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
@@ -151,7 +151,8 @@ pub fn by_wish(outcome: &mut Outcome, stop: &AtomicBool) {
 }
 
 impl Summary {
-    /// Of a transfer. What files have besides contents, names, times and permissions may be lost if it `accepts_loss`.
+    /// Summarises a transfer. With `accepts_loss`, losing file attributes other than contents, names, times and
+    /// permissions is not a failure.
     pub fn new(facts: Facts, accepts_loss: bool) -> Self {
         let Facts { command, peer, key, outcome, span, connections, stats, scheme, advice } = facts;
         let Outcome { report, result } = outcome;
@@ -213,13 +214,13 @@ impl Summary {
         }
     }
 
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn line(&self) -> String {
-        // Numbers, strings and lists are always JSON.
+        // Numbers, strings and lists always serialize.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// The things that did not come through, with the reasons, for people; many are only counted.
+    /// Returns the failures with reasons, for display; beyond a limit only their number.
     pub fn troubles(&self) -> Vec<String> {
         let failed = self.failures.iter().take(SHOWN);
         let mut all: Vec<String> =
@@ -234,10 +235,10 @@ impl Summary {
         all
     }
 
-    /// Shows it, as JSON on standard output if asked for; the command ends as it says.
+    /// Shows the summary, as JSON on standard output if requested, and returns the command's result.
     pub fn report(&self, console: &Console, json: bool) -> Done {
         self.troubles().iter().for_each(|trouble| console.complain(trouble));
-        // It was accepted.
+        // The user accepted the loss.
         self.lost_words.iter().filter(|_| self.result == COMPLETE).for_each(|lost| console.note(lost));
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
@@ -267,7 +268,7 @@ impl Summary {
         }
     }
 
-    /// The words for what another attempt will find.
+    /// Describes what another attempt will find.
     fn again(&self) -> Option<String> {
         if self.is_cut {
             let left = self.left.iter().map(|left| format!("; what came of it is in {left}"));
@@ -279,7 +280,7 @@ impl Summary {
         self.failures.iter().any(is_full).then(|| again.to_owned())
     }
 
-    /// For people.
+    /// Returns the summary as a sentence.
     pub fn sentence(&self) -> String {
         let verb = if self.command == "send" { "Sent" } else { "Received" };
         let bytes = |count: u64| indicatif::DecimalBytes(count);
@@ -292,7 +293,7 @@ impl Summary {
             format!("{verb} {}, {} in {took}", counted(self.files, "file"), bytes(self.moved_bytes));
         let is_broken_off = self.result != COMPLETE && self.result != FAILURES;
         if self.moved_bytes > 0 && self.command == "send" && is_broken_off {
-            // How much of it arrived is not known, and so no rate.
+            // The amount that arrived is unknown, and therefore the rate.
             text.push_str(", with what was still on its way");
         } else if self.moved_bytes > 0 {
             let rate = output::rate(self.rate_bps as f64);
@@ -361,7 +362,7 @@ impl Path {
     }
 }
 
-/// So many things that are no files.
+/// Formats a number of entries that are not files.
 pub fn things(count: u64) -> String {
     if count == 1 {
         "1 thing that is no whole file is".to_owned()
@@ -370,7 +371,7 @@ pub fn things(count: u64) -> String {
     }
 }
 
-/// The words for what is not carried, if anything is not.
+/// Describes what was not carried, if anything.
 pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
@@ -381,10 +382,10 @@ pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
 const COMPLETE: &str = "complete";
 const FAILURES: &str = "failures";
 
-/// The results that a transfer may have.
+/// All results of a transfer.
 pub const RESULTS: [&str; 5] = [COMPLETE, FAILURES, "interrupted", "refused", "broken"];
 
-/// The result of a transfer in which nothing may be lost.
+/// Returns the result of a transfer without accepted losses.
 pub fn result(outcome: &Outcome) -> &'static str {
     match &outcome.result {
         Ok(()) if outcome.report.is_whole() => COMPLETE,
@@ -401,7 +402,7 @@ fn name(error: &transfer::Error) -> &'static str {
     }
 }
 
-/// Bytes in a span of time.
+/// Returns the average rate over a time span.
 pub fn rate(bytes: u64, span: Duration) -> Rate {
     let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
     Rate::from_transfer(Bytes::new(bytes), span)

@@ -1,4 +1,4 @@
-//! A stream that takes bytes no faster than told.
+//! A rate-limited stream.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,37 +6,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_proto::units::{Bytes, Rate};
 
-/// Writes to another stream, at most at a rate.
+/// Writes to another stream, at a limited rate.
 #[derive(Debug)]
 pub struct Throttle<W> {
     stream: W,
     rate: Option<Rate>,
-    /// The time at which what has been written is paid for.
+    /// Time at which the rate covers all bytes written so far.
     paid: Instant,
     pace: Pace,
 }
 
-/// A flag for those who watch a stream: true while a rate holds it back.
+/// Shared flag: true while the rate limit delays a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Pace(Arc<AtomicBool>);
 
 impl Pace {
-    /// The last write had to wait.
+    /// Returns true if the last write had to wait.
     pub fn holds(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The most that may be written at once after a pause, in time at the rate.
+/// Maximum burst after a pause, as time at the rate.
 const BURST: Duration = Duration::from_millis(50);
 
 impl<W> Throttle<W> {
-    /// A stream; without `rate` as fast as it is.
+    /// Wraps a stream; without `rate` it is not limited.
     pub fn new(stream: W, rate: Option<Rate>, pace: Pace) -> Self {
         Self { stream, rate, paid: Instant::now(), pace }
     }
 
-    /// The stream itself.
+    /// Returns the underlying stream.
     pub fn stream(&mut self) -> &mut W {
         &mut self.stream
     }
@@ -52,7 +52,7 @@ impl<W: Write> Write for Throttle<W> {
             std::thread::sleep(self.paid - now - BURST);
         }
         self.paid = self.paid.max(now);
-        // At least a packet, so that small rates make no small packets.
+        // Allow at least one packet, to avoid small packets at low rates.
         let most = (rate.as_f64() / 8.0 * BURST.as_secs_f64()).max(1200.0) as usize;
         let count = self.stream.write(&bytes[..bytes.len().min(most)])?;
         let time = rate.transmission_time(Bytes::new(count as u64));

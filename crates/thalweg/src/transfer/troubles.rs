@@ -1,16 +1,16 @@
-//! The failures of a server's transfers in its log: the first ones by name, of many the number. Whoever may send can make files fail
-//! without end.
+//! Rate-limited log of a server's transfer failures: the first ones individually, then only their number. Any sender
+//! can cause failures without end.
 
 use std::time::{Duration, Instant};
 
-/// Of so many at once each is told.
+/// Burst size of individual reports.
 const BURST: u32 = 20;
-/// Then one in this time.
+/// Interval at which the burst allowance refills by one.
 const EACH: Duration = Duration::from_secs(1);
-/// The longest line, in bytes: longer ones are cut in their middle.
+/// Maximum line length, in bytes; longer lines are cut in the middle.
 const LONGEST: usize = 400;
 
-/// The failures that may be told, and how many were not.
+/// Allowance of individual reports, and the number of suppressed ones.
 #[derive(Debug)]
 pub struct Troubles {
     left: u32,
@@ -19,12 +19,12 @@ pub struct Troubles {
 }
 
 impl Troubles {
-    /// None yet.
+    /// Creates a full allowance.
     pub fn new(now: Instant) -> Self {
         Self { left: BURST, since: now, unreported: 0 }
     }
 
-    /// The lines to be told now of what failed in a transfer of `peer`.
+    /// Returns the log lines for the failures of a transfer of `peer`.
     pub fn lines(&mut self, now: Instant, peer: &str, troubles: &[String]) -> Vec<String> {
         let turns = now.saturating_duration_since(self.since).as_millis() / EACH.as_millis();
         self.left = BURST.min(self.left.saturating_add(u32::try_from(turns).unwrap_or(BURST)));
@@ -47,7 +47,7 @@ impl Troubles {
     }
 }
 
-/// The text, cut in its middle where it is long.
+/// Cuts a long text in the middle.
 fn shortened(text: &str) -> String {
     const CUT: &str = "[...]";
     if text.len() <= LONGEST {
@@ -71,7 +71,7 @@ mod tests {
         let told: Vec<String> = (0..1000).flat_map(|_| troubles.lines(begun, "192.0.2.1:9", &long)).collect();
         assert_eq!((told.len(), troubles.unreported), (20, 19_980));
         assert!(told.iter().map(String::len).sum::<usize>() < 10_000, "{told:?}");
-        // Five seconds are room for five, and the first says how many were left out.
+        // Five seconds refill the allowance by five, and the first line reports the number of suppressed ones.
         let later = troubles.lines(begun + 5 * EACH, "192.0.2.1:9", &long);
         assert_eq!((later.len(), troubles.unreported), (6, 15));
         assert_eq!(later[0], "19980 more failures are not told");

@@ -1,23 +1,23 @@
-//! Those that wait until somebody has time for them, one after the other. Places and turns are shared out by address.
+//! Fair queue of items that wait for service one at a time. Places and turns are shared by address.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 use thalweg_net::endpoint::Host;
 
-/// Those that wait at a time.
+/// Maximum number of waiting items.
 const MOST: usize = 4;
-/// Addresses that are remembered at a time; of so many no order helps anybody.
+/// Maximum number of remembered addresses; with more, fairness by address is lost anyway.
 const MOST_REMEMBERED: usize = 1024;
 
-/// Those that wait, in the order in which they came, but for the one that is shown, which is the first.
+/// Waiting items in order of arrival, except that the item in service comes first.
 pub struct Turns<T> {
     waiting: VecDeque<(Host, T)>,
     shown: Option<Instant>,
-    /// The turns of an address that came to nothing.
+    /// Number of unsuccessful turns per address.
     in_vain: HashMap<Host, usize>,
 }
 
-/// Nobody who waits has more than whoever comes.
+/// No waiting address has more places than the address of the new item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -28,8 +28,8 @@ impl<T> Default for Turns<T> {
 }
 
 impl<T> Turns<T> {
-    /// Makes a place for one of this address. If there is none, the newest of the address that has most goes, which is
-    /// given back; the turns that an address has had in vain count as if it had them still.
+    /// Makes room for an item of this address. If the queue is full, evicts and returns the newest item of the address
+    /// with the most places; unsuccessful turns of an address count as places.
     pub fn make_room(&mut self, host: Host) -> Result<Option<T>, Full> {
         if self.waiting.len() < MOST {
             return Ok(None);
@@ -37,19 +37,20 @@ impl<T> Turns<T> {
         let is_first_shown = usize::from(self.shown.is_some());
         let others = (is_first_shown..self.waiting.len()).map(|at| (self.weight(self.waiting[at].0), at));
         let (most, newest) = others.max().ok_or(Full)?;
-        // Equals do not drive each other out.
+        // Equal weights must not evict each other.
         if most <= self.weight(host) + 1 {
             return Err(Full);
         }
         Ok(self.waiting.remove(newest).map(|(_, item)| item))
     }
 
-    /// Waits from now on, as the last.
+    /// Appends an item.
     pub fn add(&mut self, host: Host, item: T) {
         self.waiting.push_back((host, item));
     }
 
-    /// The one that is shown, or whose turn it is: the first that came of the address that had fewest in vain.
+    /// Returns the item in service, or else the next one: the first to arrive from the address with the fewest
+    /// unsuccessful turns.
     pub fn next(&self) -> Option<(usize, &T)> {
         let mut candidates = self.waiting.iter().enumerate();
         let (at, (_, item)) = match self.shown {
@@ -59,7 +60,7 @@ impl<T> Turns<T> {
         Some((at, item))
     }
 
-    /// Shows this one from now on.
+    /// Puts this item in service.
     pub fn show(&mut self, at: usize, now: Instant) {
         if let Some(item) = self.waiting.remove(at) {
             self.waiting.push_front(item);
@@ -67,12 +68,12 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Since when the first is shown, if it is.
+    /// Returns the start of the current item's service, if there is one.
     pub fn shown(&self) -> Option<Instant> {
         self.shown
     }
 
-    /// This one waits no more. If it was shown its turn was in vain.
+    /// Removes an item. If it was in service, its turn counts as unsuccessful.
     pub fn remove(&mut self, at: usize) -> Option<T> {
         let (host, item) = self.waiting.remove(at)?;
         if at == 0 && self.shown.take().is_some() {
@@ -84,24 +85,24 @@ impl<T> Turns<T> {
         Some(item)
     }
 
-    /// The one that is shown has had what it waited for.
+    /// Removes the item in service after a successful turn.
     pub fn take(&mut self) -> Option<T> {
         self.shown.take()?;
         self.waiting.pop_front().map(|(_, item)| item)
     }
 
-    /// Nobody waits any more.
+    /// Removes all items.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.shown = None;
         self.waiting.drain(..).map(|(_, item)| item)
     }
 
-    /// Those that wait.
+    /// Returns all waiting items.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.waiting.iter().map(|(_, item)| item)
     }
 
-    /// The one at this place.
+    /// Returns the item at this index.
     pub fn get(&self, at: usize) -> Option<&T> {
         self.waiting.get(at).map(|(_, item)| item)
     }
@@ -134,7 +135,7 @@ mod tests {
         Ok(gone)
     }
 
-    /// Shows the next, and says which it is.
+    /// Puts the next item in service and returns it.
     fn show(turns: &mut Turns<&'static str>) -> &'static str {
         let (at, name) = turns.next().map(|(at, name)| (at, *name)).unwrap();
         turns.show(at, Instant::now());
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!(come(&mut turns, 2, "b1"), Ok(Some("a4")), "the newest");
         assert_eq!(come(&mut turns, 3, "c1"), Ok(Some("a3")));
         assert_eq!(come(&mut turns, 1, "a6"), Err(Full));
-        // One of the first two is shown, and the other is as many as each of the others have.
+        // One of the first two is in service; the other gives its address as many places as each other address has.
         assert_eq!(come(&mut turns, 4, "d1"), Ok(Some("a2")));
         assert_eq!(come(&mut turns, 5, "e1"), Err(Full), "one each, and one has it on the screen");
         assert_eq!(turns.iter().copied().collect::<Vec<_>>(), ["a1", "b1", "c1", "d1"]);
@@ -173,9 +174,9 @@ mod tests {
         assert_eq!(come(&mut turns, 2, "b2"), Ok(None));
         assert_eq!(show(&mut turns), "b2", "it was let in, which does not count");
         turns.remove(0);
-        // Both had one turn in vain: whoever came first.
+        // Both addresses had one unsuccessful turn: order of arrival decides.
         assert_eq!(show(&mut turns), "a2");
-        // A turn in vain counts where places are scarce too.
+        // An unsuccessful turn also counts when places are scarce.
         turns.remove(0);
         for (number, name) in [(3, "c1"), (4, "d1")] {
             assert_eq!(come(&mut turns, number, name), Ok(None));
