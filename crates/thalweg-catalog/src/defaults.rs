@@ -1,7 +1,7 @@
-//! Options that several schemes share and whose defaults differ between them.
+//! Options shared by several schemes with different defaults.
 //!
-//! A comparison of two schemes is one of their transports too where these differ. [`default_differences`] finds what differs between
-//! schemes because nobody set it, and the value that makes it the same; [`defaults_reference`] lists all such options.
+//! Such differences turn a comparison of two schemes into one of their transports too. [`default_differences`] finds
+//! differences caused by unset options, and the value that removes each; [`defaults_reference`] lists all such options.
 
 use crate::describe::{Key, Live, Place};
 use crate::scheme::SchemeDescription;
@@ -33,13 +33,13 @@ pub struct DefaultDifference {
 }
 
 impl DefaultDifference {
-    /// True where all window schemes have the option, so that a scenario can set it for all at once.
+    /// Returns true if all window schemes have the option, and a scenario can set it for all at once.
     pub fn is_common(&self) -> bool {
         window::keys(&[], &[]).find(self.option).is_some()
     }
 }
 
-/// The options that these schemes share, that nobody set, and whose defaults differ. What belongs to a scheme itself does not count.
+/// Returns the unset options shared by these schemes whose defaults differ, except those inherent to a scheme.
 pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     let mut seen: Vec<&Key> = Vec::new();
     let mut levelled: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
@@ -115,7 +115,7 @@ impl Key {
     }
 }
 
-/// The reason for which schemes have a default of their own.
+/// The reason for a scheme's own default.
 struct Reason {
     option: &'static str,
     /// The schemes; empty for all that no other reason names.

@@ -21,7 +21,7 @@ macro_rules! ends {
         }
 
         impl Ends {
-            /// The properties of the family, as configured.
+            /// Returns the properties of the configured family.
             pub fn properties(&self) -> &dyn Properties {
                 match self {
                     Self::Window(config) => config,
@@ -30,7 +30,7 @@ macro_rules! ends {
                 }
             }
 
-            /// The same, to be changed.
+            /// Returns the properties of the family mutably.
             pub fn properties_mut(&mut self) -> &mut dyn Properties {
                 match self {
                     Self::Window(config) => config,
@@ -69,12 +69,12 @@ impl From<OwnFamily> for Ends {
 }
 
 impl Ends {
-    /// The way in which simulated connections open and close, where they do. On real paths all have the same.
+    /// Returns the handshake of simulated connections, if they have one. On real paths all have the same.
     pub fn handshake(&self) -> Option<handshake::Config> {
         if let Self::Window(config) = self { config.handshake } else { None }
     }
 
-    /// The name of what is in no list here: a family, or the controller of a window sender.
+    /// Returns the name of a component that is not built in: a family, or the controller of a window sender.
     pub fn foreign_name(&self) -> Option<&'static str> {
         match self {
             Self::Window(config) => config.controller.foreign().map(window::CustomController::name),

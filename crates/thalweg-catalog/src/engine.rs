@@ -1,4 +1,4 @@
-//! An engine of any family, as the simulator and the network drive them.
+//! Type-erased protocol engines, as driven by the simulator and the network.
 
 use crate::ends::Ends;
 use crate::families::families;
@@ -16,7 +16,7 @@ use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_proto::{Ecn, Engine, Output};
 
-/// An engine's output without what only people read.
+/// An engine's output without trace-only details.
 pub type AnyOutput<P> = Output<AnyPdu<P>, Event<P>, ()>;
 
 fn unify<P: Payload, U, V, R>(
@@ -31,31 +31,30 @@ fn unify<P: Payload, U, V, R>(
     }
 }
 
-/// The end of no connection.
+/// The placeholder end, without a connection.
 #[derive(Debug)]
 struct Nobody;
 
 impl End for Nobody {}
 
-/// Something that is done with an engine, whatever its type.
+/// A visitor of an engine of any type.
 pub trait Visit {
-    /// Does it.
+    /// Visits the engine.
     fn visit<T>(&self, engine: &T);
 }
 
 macro_rules! engines {
     ($($Family:ident: $Config:ty, $Sender:ident, $Receiver:ident;)+) => {
-        /// Any engine. Engines are boxed, so that tables of them stay dense.
+        /// An engine of any family. Engines are boxed to keep tables of them dense.
         #[derive(Debug)]
         pub enum AnyEngine<P: Payload> {
-            /// None: takes nothing, wants nothing.
+            /// No engine: ignores input and produces no output.
             Vacant,
-            /// A window sender with a controller of the list.
+            /// A window sender with a built-in controller.
             WindowSender(Box<window::Sender<P, Any>>),
             /// A window receiver.
             WindowReceiver(Box<window::Receiver<P>>),
-            /// A window sender with a controller of any type; behind two pointers, the outer of which is as thin as those of the
-            /// others.
+            /// A window sender with a controller of any type. Double boxing keeps the variant as thin as the others.
             CustomSender(Box<Box<dyn window::AnySender<P>>>),
             $(
                 #[doc = concat!("The sending end of the family `", stringify!($Family), "`.")]
@@ -65,14 +64,15 @@ macro_rules! engines {
             )+
             /// Either end of a family of another crate.
             Own(Box<OwnEnd<P>>),
-            /// A sending end of any family, in a connection that opens and closes.
+            /// A sender of any family with connection establishment and teardown.
             Opener(Box<Opener<AnyEngine<P>>>),
-            /// The receiving end of such a connection.
+            /// The receiver of such a connection.
             Listener(Box<Listener<AnyEngine<P>>>),
         }
 
         impl<P: Carries> AnyEngine<P> {
-            /// The sender of a new connection, which draws from `stream` what it [draws](crate::Properties::draws).
+            /// Creates the sender of a new connection, with `stream` as the source of its
+            /// [draws](crate::Properties::draws).
             pub fn sender(ends: &Ends, stream: Option<Stream>) -> Self {
                 let mut sender = match ends {
                     Ends::Window(config) => {
@@ -90,7 +90,7 @@ macro_rules! engines {
                 sender
             }
 
-            /// The receiver of a new connection.
+            /// Creates the receiver of a new connection.
             pub fn receiver(ends: &Ends) -> Self {
                 match ends {
                     Ends::Window(config) => {
@@ -103,8 +103,8 @@ macro_rules! engines {
         }
 
         impl<P: Payload> AnyEngine<P> {
-            // Other families are in functions of their own: inlined, they would crowd out the window transport, which most
-            // packets are of.
+            // Other families are in functions of their own: inlining them would slow down the window transport, the
+            // most frequent case.
 
             #[inline(never)]
             fn receive_other(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {
@@ -132,7 +132,7 @@ macro_rules! engines {
                 }
             }
 
-            /// Takes an input of the application or a gate.
+            /// Processes an input from the application or a gate.
             #[inline(never)]
             pub fn command(&mut self, now: Time, command: Command<P>) {
                 match self {
@@ -165,7 +165,7 @@ macro_rules! engines {
                 }
             }
 
-            /// The engine's answers to what drivers ask beside feeding and draining it.
+            /// Returns the engine's query interface, beside input and output.
             pub fn end(&self) -> &dyn End {
                 match self {
                     Self::Vacant => &Nobody,
@@ -182,7 +182,7 @@ macro_rules! engines {
                 }
             }
 
-            /// The same, to be changed; `None` where there is no engine.
+            /// Returns the query interface mutably; `None` if there is no engine.
             pub fn end_mut(&mut self) -> Option<&mut dyn End> {
                 Some(match self {
                     Self::Vacant => return None,
@@ -199,7 +199,7 @@ macro_rules! engines {
                 })
             }
 
-            /// Does something with the engine itself, where its type is known.
+            /// Applies a visitor to the engine with its concrete type.
             #[inline]
             pub fn visit(&self, visit: &impl Visit) {
                 match self {
@@ -219,7 +219,7 @@ macro_rules! engines {
         }
 
         impl AnyEngine<Slice> {
-            /// Reads a PDU that the engine's peer may have sent; `None` where the bytes are none.
+            /// Parses a PDU of the engine's peer; returns `None` if the bytes are not one.
             #[inline]
             pub fn decode(&self, bytes: Slice) -> Option<AnyPdu<Slice>> {
                 match self {
@@ -250,7 +250,7 @@ macro_rules! engines {
 }
 families!(engines);
 
-/// A PDU as the ends of a connection that opens and closes take it.
+/// Converts a PDU into the form used by ends with connection establishment.
 fn told_apart<P: Payload>(pdu: AnyPdu<P>) -> handshake::Pdu<AnyPdu<P>> {
     match pdu {
         AnyPdu::Handshake(control) => handshake::Pdu::Control(control),
@@ -293,10 +293,10 @@ impl<P: Payload> Carried for AnyEngine<P> {
     }
 }
 
-// Between bytes and engines, without a PDU that somebody else could look at: those of the window transport need not be made of
-// any family then.
+// Conversion between bytes and engines without an intermediate generic PDU: the window transport skips the conversion
+// to [`AnyPdu`].
 impl AnyEngine<Slice> {
-    /// A PDU came, as these bytes. False where they are none.
+    /// Processes a received PDU from its bytes. Returns false if they do not parse.
     #[inline]
     pub fn receive_bytes(&mut self, now: Time, bytes: Slice, ecn: Ecn) -> bool {
         match self {
@@ -310,7 +310,7 @@ impl AnyEngine<Slice> {
         }
     }
 
-    /// The next thing to do at `now`. A PDU that is to be sent is appended to `to`.
+    /// Returns the next output at `now`. Appends a PDU to send to `to`.
     #[inline]
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll_bytes(&mut self, now: Time, to: &mut Vec<u8>) -> Output<(), Event<Slice>, ()> {
@@ -323,34 +323,35 @@ impl AnyEngine<Slice> {
 }
 
 impl<P: Payload> AnyEngine<P> {
-    /// The same sender, which opens its connection and closes it.
+    /// Adds connection establishment and teardown to the sender.
     #[must_use]
     pub fn opener(self, config: handshake::Config) -> Self {
         Self::Opener(Box::new(Opener::new(config, self)))
     }
 
-    /// The same receiver, which answers that.
+    /// Adds connection establishment and teardown to the receiver.
     #[must_use]
     pub fn listener(self, config: handshake::Config) -> Self {
         Self::Listener(Box::new(Listener::new(config, self)))
     }
 
-    /// True for an end that has to see to the closing of its connection, although its peer may know that everything arrived.
+    /// Returns true if the end must still complete its connection's teardown, although its peer may know that
+    /// everything arrived.
     pub fn lingers(&self) -> bool {
         matches!(self, Self::Listener(engine) if engine.lingers())
     }
 
-    /// True for a sender that has nothing left to do but to close its connection.
+    /// Returns true for a sender with only the teardown left to do.
     pub fn is_closing(&self) -> bool {
         matches!(self, Self::Opener(engine) if engine.has_finished())
     }
 
-    /// True for an end of a connection that opens and closes.
+    /// Returns true for an end with connection establishment and teardown.
     pub const fn has_handshake(&self) -> bool {
         matches!(self, Self::Opener(_) | Self::Listener(_))
     }
 
-    /// A PDU arrived. One that the engine does not speak is dropped.
+    /// Processes a received PDU. Drops a PDU of another family.
     #[inline(always)]
     pub fn receive(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {
         match (self, pdu) {
@@ -364,7 +365,7 @@ impl<P: Payload> AnyEngine<P> {
         }
     }
 
-    /// The next thing to do at `now`.
+    /// Returns the next output at `now`.
     #[inline(always)]
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll(&mut self, now: Time) -> AnyOutput<P> {
@@ -375,20 +376,20 @@ impl<P: Payload> AnyEngine<P> {
         }
     }
 
-    /// The bytes that wait to be sent ([`End::backlog`]).
+    /// Returns the unsent backlog in bytes ([`End::backlog`]).
     #[inline]
     pub fn backlog(&self) -> u64 {
         if let Self::WindowSender(engine) = self { engine.backlog() } else { self.end().backlog() }
     }
 
-    /// The places in memory that the next input will probably need, beside the engine itself.
+    /// Returns the addresses that the next input will probably access, beside the engine itself, for prefetching.
     #[inline]
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {
         if let Self::WindowSender(engine) = self { engine.next_needed() } else { None }
     }
 
-    /// A PDU of the engine cannot be sent: an engine of another crate fails with its next output. False for those of this project,
-    /// which are trusted.
+    /// Reports a PDU that cannot be sent: an engine of another crate fails with its next output. Returns false for
+    /// built-in engines, which are trusted.
     pub fn blame(&self, kind: BreachKind) -> bool {
         if let Self::Own(engine) = self {
             engine.blame(kind);
@@ -396,8 +397,7 @@ impl<P: Payload> AnyEngine<P> {
         matches!(self, Self::Own(_))
     }
 
-    /// The peer is reached over another path from now on: what was learnt of congestion and round trips is forgotten. A listed
-    /// controller is made anew as `ends` says.
+    /// Resets congestion and round-trip state after a path change. Recreates a built-in controller from `ends`.
     pub fn renew(&mut self, now: Time, ends: &Ends) {
         match (self, ends) {
             (Self::WindowSender(engine), Ends::Window(config)) => {

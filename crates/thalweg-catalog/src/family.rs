@@ -1,4 +1,4 @@
-//! The interface of protocol families: what makes a pair of engines usable in simulations and on real paths.
+//! The interface of protocol families, for use in simulations and on real paths.
 
 use core::fmt::Debug;
 use thalweg_proto::congestion::FeedbackKind;
@@ -10,7 +10,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::{Misbehaviour, PauseConfig};
 use thalweg_proto::{Ecn, Engine};
 
-/// An engine that is one end of a connection, with these PDUs and payloads.
+/// An engine for one end of a connection, with these PDUs and payloads.
 pub trait Endpoint<P: Payload, U: DataUnit<P>>:
     Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + End + Debug
 {
@@ -24,40 +24,40 @@ where
 {
 }
 
-/// A protocol family, by the configuration of both ends of a connection.
+/// A protocol family, represented by the configuration of both ends of a connection.
 ///
-/// Engines are generic over what they carry, so that one description makes them for simulations, where data is a length, and
-/// for real paths. A family of another crate becomes usable by [`OwnFamily`](crate::OwnFamily).
+/// Engines are generic over their payload: one description serves simulations, where data is only a length, and real
+/// paths. [`OwnFamily`](crate::OwnFamily) makes a family of another crate usable.
 pub trait Family: Properties + Clone + PartialEq + 'static {
     /// The name, for errors.
     const NAME: &'static str;
 
-    /// Bytes that a live data packet has beside its payload.
+    /// Overhead of a live data packet beside its payload, in bytes.
     const OVERHEAD: u32;
 
     /// The PDUs that the ends exchange.
     type Pdu<P: Payload>: DataUnit<P>;
 
-    /// The end at which the application writes.
+    /// The sending engine.
     type Sender<P: Payload>: Endpoint<P, Self::Pdu<P>>;
 
-    /// The end at which it reads.
+    /// The receiving engine.
     type Receiver<P: Payload>: Endpoint<P, Self::Pdu<P>>;
 
-    /// The sender of a new connection.
+    /// Creates the sender of a new connection.
     fn sender<P: Payload>(&self) -> Self::Sender<P>;
 
-    /// The receiver of a new connection.
+    /// Creates the receiver of a new connection.
     fn receiver<P: Payload>(&self) -> Self::Receiver<P>;
 }
 
-/// The properties of a family with its configuration that simulator, network, lints and explanations rely on. Those that a
-/// family says nothing about are as most have them.
+/// The properties of a configured family, as used by simulator, network, lints and explanations. Defaults suit most
+/// families.
 pub trait Properties: Debug + Send + Sync {
-    /// The largest payload of a packet in bytes, at least 1.
+    /// Returns the maximum payload of a packet in bytes, at least 1.
     fn segment(&self) -> u32;
 
-    /// Checks what engines rely on.
+    /// Checks the invariants of the engines.
     ///
     /// # Errors
     ///
@@ -66,163 +66,165 @@ pub trait Properties: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The text that explains the configuration, behind the scheme's name: `, segments of 1448 B`.
+    /// Describes the configuration, as printed after the scheme's name: `, segments of 1448 B`.
     fn words(&self) -> String {
         format!(", packets of {} B", self.segment())
     }
 
-    /// True if nothing is lost, nothing comes twice, and the sender learns when everything has arrived.
+    /// Returns true if delivery is without loss and duplicates and the sender learns when everything has arrived.
     fn is_reliable(&self) -> bool {
         true
     }
 
-    /// The most full packets that a flow has outstanding; `None` where no window bounds them.
+    /// Returns the maximum number of full packets in flight; `None` if no window bounds them.
     fn window(&self) -> Option<u64>;
 
-    /// Full packets that a flow sends at once when it starts.
+    /// Returns the initial window, in full packets.
     fn first_window(&self) -> f64 {
         self.window().map_or(1.0, |window| window as f64)
     }
 
-    /// True if neither losses nor routers make the window smaller.
+    /// Returns true if neither losses nor router feedback shrink the window.
     fn never_shrinks(&self) -> bool {
         false
     }
 
-    /// The rate of bytes on the wire above which the sender never sends, where the configuration says one.
+    /// Returns the configured maximum sending rate in bytes on the wire, if any.
     fn rate(&self) -> Option<Rate> {
         None
     }
 
-    /// The key of the rate that holds the sender back, where it follows one that it is given.
+    /// Returns the key of the rate that limits the sender, if it follows a configured rate.
     fn rate_key(&self) -> Option<&'static str> {
         None
     }
 
-    /// True if neither a window nor a rate of its own holds the sender back: it sends all that is written at once.
+    /// Returns true if neither a window nor a rate limits the sender: it sends all written data at once.
     fn is_unbounded(&self) -> bool {
         self.window().is_none() && self.rate().is_none()
     }
 
-    /// The average rate on the wire upon which both ends agree, whatever the network does; `None` for those that find theirs.
+    /// Returns the average rate on the wire agreed by both ends, independent of the network; `None` for schemes that
+    /// find their rate.
     fn agreed_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Bytes on the wire of a data packet with so much payload, beside that and the header that all have.
+    /// Returns the overhead in bytes on the wire of a data packet with this payload, beyond the common header.
     fn framing(&self, payload: u32) -> u32 {
         let _ = payload;
         0
     }
 
-    /// Bytes on the wire of an answer to data, beside the header that all control PDUs have.
+    /// Returns the size in bytes on the wire of an acknowledgement, without the header common to control PDUs.
     fn answer(&self) -> u32 {
         0
     }
 
-    /// The codepoint with which data leaves: ECN-capable only where senders react to CE.
+    /// Returns the ECN codepoint of data packets: ECN-capable only if senders react to CE.
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
 
-    /// True if senders miss something on a path where no queue marks.
+    /// Returns true if senders need a marking queue on the path to work as intended.
     fn needs_marks(&self) -> bool {
         self.ecn() != Ecn::NotEct
     }
 
-    /// The messages of routers that senders understand.
+    /// Returns the kind of router feedback that senders understand.
     fn feedback(&self) -> Option<FeedbackKind> {
         None
     }
 
-    /// True if senders miss something on a path where no router sends such messages.
+    /// Returns true if senders need router feedback on the path to work as intended.
     fn needs_feedback(&self) -> bool {
         self.feedback().is_some()
     }
 
-    /// The messages of routers that senders need; none where they can do without.
+    /// Returns the kind of router feedback that senders need, if any.
     fn needed_feedback(&self) -> Option<FeedbackKind> {
         self.feedback().filter(|_| self.needs_feedback())
     }
 
-    /// The window that a receiver grants before its application has read anything.
+    /// Returns the initial receive window.
     fn receive_window(&self) -> ReceiveWindow {
         ReceiveWindow::Other
     }
 
-    /// The reason for which a slow application at the receiver cannot hold back the sender; `None` where it can.
+    /// Explains the lack of flow control, if a slow receiving application cannot hold back the sender.
     fn no_slow_reader(&self) -> Option<&'static str> {
         None
     }
 
-    /// True if ends take a gap for a loss, and a copy for an error: what a path does not keep in order must be put there before.
+    /// Returns true if ends treat a gap as loss and a duplicate as an error, and so need reordering undone before
+    /// delivery to them.
     fn needs_order(&self) -> bool {
         false
     }
 
-    /// True if ends learn of the network from the spacing of the packets that come, so that their hosts are to take each as it comes.
+    /// Returns true if ends measure packet arrival spacing, and so need hosts to process each packet on arrival.
     fn times_packets(&self) -> bool {
         false
     }
 
-    /// True if senders draw random numbers, for which they are given a stream
+    /// Returns true if senders draw random numbers and need a stream
     /// ([`draw_from`](thalweg_proto::end::End::draw_from)).
     fn draws(&self) -> bool {
         false
     }
 
-    /// Makes the allowance for hosts that are late which live flows make.
+    /// Applies the live flows' allowance for host lateness.
     fn expect_lateness(&mut self) {}
 
-    /// From now on delivered data takes room at the receiver until the application has read it, where it can.
+    /// Makes delivered data occupy the receive buffer until the application has read it, where supported.
     fn wait_for_reading(&mut self) {}
 
-    /// Says what a pause by a gate does to the sender's timer, where it has one.
+    /// Sets the effect of a gate's pause on the sender's timer, if it has one.
     fn set_pause(&mut self, pause: PauseConfig) {
         let _ = pause;
     }
 
-    /// Has the receiver act against the rules; false where it cannot.
+    /// Makes the receiver violate the protocol; returns false if unsupported.
     fn misbehave(&mut self, how: Misbehaviour) -> bool {
         let _ = how;
         false
     }
 
-    /// Values that are probably not meant on a path.
+    /// Returns warnings about values that are probably unintended on this path.
     fn doubts(&self, path: &OnPath) -> Vec<Doubt> {
         let _ = path;
         Vec::new()
     }
 }
 
-/// The window of a receiver, in what it counts.
+/// A receive window, in the receiver's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveWindow {
     /// Bytes.
     Bytes(u64),
     /// Messages.
     Messages(u32),
-    /// Something else, or there is none.
+    /// Another unit, or no window.
     Other,
 }
 
 /// The path of a simulated flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnPath {
-    /// The rate of its bottleneck.
+    /// The bottleneck rate.
     pub rate: Rate,
-    /// The round-trip time without queues.
+    /// The round-trip time without queueing.
     pub rtt: Duration,
     /// A full data packet on the wire.
     pub packet: Bytes,
 }
 
-/// A value that is probably not meant.
+/// A warning about a value that is probably unintended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
     /// The code of the diagnostic: `scenario.window`.
     pub code: &'static str,
-    /// The doubt, in words that follow the flow's name.
+    /// The warning, phrased to follow the flow's name.
     pub what: String,
     /// A remedy or a reason.
     pub help: String,

@@ -1,15 +1,16 @@
-//! The list of transport schemes and of queue disciplines.
+//! Descriptions of the transport schemes and queue disciplines.
 //!
-//! Each is described once: its name, its keys with their kinds, ranges and usual values, what must hold between keys, and
-//! how it is made from values. Scenario files, the text of the command line, the JSON Schema, the references, written-out
-//! scenarios and what peers exchange are all read from these descriptions.
+//! Each scheme and discipline has one description: its name, its keys with their kinds, ranges and defaults, the
+//! constraints between keys, and its constructor. Scenario files, command-line text, the JSON Schema, the references,
+//! expanded scenarios and the parameters exchanged by peers all derive from these descriptions.
 //!
-//! - [`Key`], [`Keys`], [`Kind`], [`Range`]: what a description is made of.
-//! - [`Values`]: what was said for keys, and what holds for those of which nothing was said.
-//! - [`SchemeDescription`]: a transport scheme, and [`Ends`] the configurations that are made of its values.
-//! - [`Family`]: a protocol family, and [`AnyEngine`] and [`AnyPdu`] the engines and PDUs of whichever it is; [`OwnFamily`] one of
-//!   another crate.
-//! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all there are, also those of other crates.
+//! - [`Key`], [`Keys`], [`Kind`], [`Range`]: the elements of a description.
+//! - [`Values`]: explicit values of keys, and the defaults of all others.
+//! - [`SchemeDescription`]: a transport scheme; [`Ends`]: the endpoint configurations built from its values.
+//! - [`Family`]: a protocol family; [`AnyEngine`] and [`AnyPdu`]: engines and PDUs of any family; [`OwnFamily`]: a
+//!   family of another crate.
+//! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all schemes and disciplines, including those of other
+//!   crates.
 
 mod defaults;
 pub mod describe;

@@ -1,10 +1,11 @@
 //! Families of other crates.
 //!
-//! An [`OwnFamily`] holds the configuration of any [`Family`], without its type. Its PDUs and engines are behind pointers, so that
-//! those of the list pay nothing.
+//! An [`OwnFamily`] holds the type-erased configuration of any [`Family`]. Its PDUs and engines are boxed, at no cost
+//! to built-in families.
 //!
-//! Such engines are not trusted. One that panics, asks to be polled at a time that is over, wants something done without end at
-//! one instant, or delivers more than came ends its own connection, by [`Failure::Breach`] with its name, and nothing else.
+//! Such engines are not trusted. An engine violates its contract if it panics, requests a poll in the past, produces
+//! endless output at one instant, or delivers more than arrived. The violation ends only its own connection, by
+//! [`Failure::Breach`] with its name.
 
 use crate::family::{Endpoint, Family, Properties};
 use core::any::Any;
@@ -24,10 +25,10 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::Carried;
 use thalweg_proto::{Ecn, Output};
 
-/// Outputs of an engine at one instant that are taken for no end of them.
+/// Maximum number of outputs of an engine at one instant; more count as an endless loop.
 const MOST_AT_ONCE: u32 = 1 << 17;
 
-/// A family of another crate, by the configuration of both ends.
+/// A family of another crate, represented by the configuration of both ends.
 pub struct OwnFamily(Box<dyn Configured>);
 
 impl fmt::Debug for OwnFamily {
@@ -48,7 +49,7 @@ impl PartialEq for OwnFamily {
     }
 }
 
-/// A family whose engines can be moved between threads, and whose PDUs have a format: every one whose parts are plain data.
+/// A family with `Send` engines and PDUs with a wire format: any family made of plain data.
 pub trait Open:
     Family<
         Pdu<Length>: Send + Sync + 'static,
@@ -74,33 +75,33 @@ impl<F> Open for F where
 }
 
 impl OwnFamily {
-    /// The family of `config`.
+    /// Wraps the family of `config`.
     pub fn new(config: impl Open) -> Self {
         Self(Box::new(config))
     }
 
-    /// The configuration, if it is one of type `F`.
+    /// Returns the configuration, if it is of type `F`.
     pub fn config<F: Family>(&self) -> Option<&F> {
         self.0.as_any().downcast_ref()
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.0.name()
     }
 
-    /// The properties, as configured.
+    /// Returns the properties of the configured family.
     pub fn properties(&self) -> &dyn Properties {
         self.0.properties()
     }
 
-    /// The same, to be changed.
+    /// Returns the properties mutably.
     pub fn properties_mut(&mut self) -> &mut dyn Properties {
         self.0.properties_mut()
     }
 }
 
-/// [`Family`] without its types.
+/// Type-erased [`Family`].
 trait Configured: Properties {
     fn name(&self) -> &'static str;
     fn boxed(&self) -> Box<dyn Configured>;
@@ -112,7 +113,7 @@ trait Configured: Properties {
     fn ends_of_bytes(&self) -> Makers<'_, Slice>;
 }
 
-/// The makers of a sender, a receiver, and a PDU of bytes.
+/// Constructors of a sender, a receiver, and a PDU from bytes.
 type Makers<'a, P> =
     (Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Decode<P>);
 
@@ -153,7 +154,7 @@ impl<F: Open> Configured for F {
     }
 }
 
-/// A payload that engines of other crates carry: lengths in simulations, bytes on real paths.
+/// A payload supported by engines of other crates: lengths in simulations, bytes on real paths.
 pub trait Carries: Carried {
     #[doc(hidden)]
     fn own_sender(of: &OwnFamily) -> OwnEnd<Self>;
@@ -178,7 +179,7 @@ macro_rules! carries {
 carries!(Length: ends_of_lengths);
 carries!(Slice: ends_of_bytes);
 
-/// A PDU of a family of another crate. Copies share it.
+/// A PDU of a family of another crate. Clones share it.
 pub struct OwnPdu<P: Payload> {
     unit: Arc<dyn AnyUnit<P>>,
     /// Asked for once, while the engine that made it was being watched.
@@ -186,13 +187,13 @@ pub struct OwnPdu<P: Payload> {
     step: Option<SegmentStep>,
 }
 
-/// Appends the bytes of a PDU; `None` where it carries no bytes.
+/// Appends the bytes of a PDU; `None` if its payload has no bytes.
 type Encode<U> = Option<fn(&U, &mut Vec<u8>)>;
 
-/// A PDU with its format, where it has one.
+/// A PDU with its wire format, if any.
 struct Unit<U>(U, Encode<U>);
 
-/// [`DataUnit`] without its type.
+/// Type-erased [`DataUnit`].
 trait AnyUnit<P: Payload>: fmt::Debug + Send + Sync {
     fn equals(&self, other: &dyn AnyUnit<P>) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -277,7 +278,7 @@ impl<P: Payload> PartialEq for OwnPdu<P> {
     }
 }
 
-/// The answer of something that may panic, or else `otherwise`.
+/// Returns the result of `ask`, or that of `otherwise` if it panics.
 fn caught<R>(otherwise: impl FnOnce() -> R, ask: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| otherwise())
 }
@@ -288,14 +289,14 @@ impl<P: Payload> OwnPdu<P> {
         Self { unit: Arc::new(Unit(unit, encode)), framing, step }
     }
 
-    /// The PDU, if it is one of type `U`.
+    /// Returns the PDU, if it is of type `U`.
     pub fn unit<U: 'static>(&self) -> Option<&U> {
         self.unit.as_any().downcast_ref::<Unit<U>>().map(|unit| &unit.0)
     }
 }
 
 impl Wire for OwnPdu<Slice> {
-    /// Appends nothing where that panics: the peer then sees bytes that are no PDU.
+    /// Appends nothing if the encoder panics: the peer then receives bytes that do not parse.
     fn encode(&self, to: &mut Vec<u8>) {
         let start = to.len();
         if !caught(
@@ -352,7 +353,7 @@ impl<P: Payload> DataUnit<P> for OwnPdu<P> {
     }
 }
 
-/// An end of a family without its types.
+/// Type-erased end of a family.
 trait AnyEnd<P: Payload>: fmt::Debug + Send {
     fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn);
     fn command(&mut self, now: Time, command: Command<P>);
@@ -361,7 +362,7 @@ trait AnyEnd<P: Payload>: fmt::Debug + Send {
     fn as_end_mut(&mut self) -> &mut dyn End;
 }
 
-/// An engine with the format of its PDUs.
+/// An engine with the wire format of its PDUs.
 #[derive(Debug)]
 struct Typed<E, U>(E, Encode<U>);
 
@@ -397,19 +398,19 @@ where
     }
 }
 
-/// An end of a family of another crate, which may do anything.
+/// An untrusted end of a family of another crate.
 #[derive(Debug)]
 pub struct OwnEnd<P: Payload> {
     name: &'static str,
-    /// `None` where no engine could be made.
+    /// `None` if the engine's constructor failed.
     end: Option<Box<dyn AnyEnd<P>>>,
     decode: Decode<P>,
     breach: Cell<Option<BreachKind>>,
     told: bool,
-    /// The instant of the newest output, and how many outputs there were at it.
+    /// The instant of the latest output, and the number of outputs at it.
     instant: Time,
     outputs: u32,
-    /// Bytes of payload that came, and that were delivered.
+    /// Payload bytes received and delivered.
     arrived: u64,
     delivered: u64,
 }
@@ -431,8 +432,8 @@ impl<P: Payload> OwnEnd<P> {
         }
     }
 
-    /// Does something with the engine, unless it broke its contract before. What it left half done after a panic is not looked
-    /// at any more.
+    /// Runs `act` on the engine, unless it broke its contract before. The engine's state after a panic is not used
+    /// again.
     fn guard<R>(&mut self, act: impl FnOnce(&mut dyn AnyEnd<P>) -> R) -> Option<R> {
         let end = self.end.as_mut().filter(|_| self.breach.get().is_none())?;
         let done = catch_unwind(AssertUnwindSafe(|| act(end.as_mut())));
@@ -442,7 +443,7 @@ impl<P: Payload> OwnEnd<P> {
         done.ok()
     }
 
-    /// Asks the engine something, unless it panicked before.
+    /// Queries the engine, unless it panicked before.
     fn ask<R>(&self, otherwise: R, ask: impl FnOnce(&dyn End) -> R) -> R {
         let sound = self.end.as_ref().filter(|_| self.breach.get() != Some(BreachKind::Panicked));
         let Some(end) = sound else { return otherwise };
@@ -452,7 +453,7 @@ impl<P: Payload> OwnEnd<P> {
         })
     }
 
-    /// Reads a PDU of its peer.
+    /// Parses a PDU of its peer.
     pub(crate) fn decode(&self, bytes: Slice) -> Option<OwnPdu<P>> {
         catch_unwind(AssertUnwindSafe(|| (self.decode)(bytes))).unwrap_or_else(|_| {
             self.breach.set(Some(BreachKind::Panicked));
@@ -460,23 +461,23 @@ impl<P: Payload> OwnEnd<P> {
         })
     }
 
-    /// A PDU of it cannot be sent, which it is blamed for with the next output.
+    /// Records a PDU that cannot be sent; the next output reports the breach.
     pub(crate) fn blame(&self, kind: BreachKind) {
         self.breach.set(self.breach.get().or(Some(kind)));
     }
 
-    /// A PDU arrived.
+    /// Processes a received PDU.
     pub(crate) fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn) {
         self.arrived = self.arrived.saturating_add(pdu.payload().map_or(0, |data| data.len().into()));
         let _ = self.guard(|end| end.receive(now, pdu, ecn));
     }
 
-    /// The application or a gate wants something.
+    /// Processes an input from the application or a gate.
     pub(crate) fn command(&mut self, now: Time, command: Command<P>) {
         let _ = self.guard(|end| end.command(now, command));
     }
 
-    /// The next thing to do.
+    /// Returns the next output.
     pub(crate) fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()> {
         if now > self.instant {
             (self.instant, self.outputs) = (now, 0);
@@ -492,7 +493,7 @@ impl<P: Payload> OwnEnd<P> {
         Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Engine, by: self.name, kind })))
     }
 
-    /// The reason for which no driver can do what an engine wants; `None` for what can be done.
+    /// Returns the contract violation in an output; `None` if the output is valid.
     fn fault(&mut self, now: Time, output: &Output<OwnPdu<P>, Event<P>, ()>) -> Option<BreachKind> {
         match output {
             Output::Idle => return None,

@@ -1,4 +1,4 @@
-//! The registry of schemes and disciplines: the lists of this project, and what others add to them.
+//! The registry of schemes and disciplines: built-in descriptions and those added by other crates.
 
 use crate::describe::Place;
 use crate::discipline::DisciplineDescription;
@@ -10,7 +10,7 @@ use crate::text::{TextError, read_options, split_name};
 use crate::values::Values;
 use thalweg_queue::{DisciplineSpec, Limit};
 
-/// Descriptions by name. Of two with one name the one added last counts.
+/// Descriptions by name. A later addition replaces an earlier one of the same name.
 #[derive(Clone, Debug)]
 pub struct Registry {
     schemes: Vec<&'static SchemeDescription>,
@@ -33,54 +33,55 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a scheme as the last, and takes away the one that has its name.
+    /// Appends a scheme and removes any earlier one of the same name.
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
         self.schemes.retain(|other| other.name != description.name);
         self.schemes.push(description);
         self.has_more = true;
     }
 
-    /// Tells what was added from what else may have its name, such as an earlier text of the same controller: results that are kept are
-    /// those of one stamp.
+    /// Sets the stamp that distinguishes the added schemes from others of the same name, such as an earlier version of
+    /// a controller. Stored results are valid for one stamp only.
     pub fn set_stamp(&mut self, stamp: impl Into<String>) {
         self.stamp = Some(stamp.into());
     }
 
-    /// Has scenarios take numbers without a unit, as programs write them, for bit/s, seconds and bytes.
+    /// Makes scenarios accept numbers without a unit, as programs write them: bit/s, seconds and bytes.
     pub const fn take_plain_numbers(&mut self) {
         self.plain_numbers = true;
     }
 
-    /// True if scenarios take numbers without a unit.
+    /// Returns true if scenarios accept numbers without a unit.
     pub const fn takes_plain_numbers(&self) -> bool {
         self.plain_numbers
     }
 
-    /// The stamp; none where nobody set it.
+    /// Returns the stamp, if one was set.
     pub fn stamp(&self) -> Option<&str> {
         self.stamp.as_deref()
     }
 
-    /// Something was added that no stamp tells from what else has its name: only the program itself does.
+    /// Returns true if something was added without a stamp, and is thus identified only by the running program.
     pub fn is_of_its_program(&self) -> bool {
         self.has_more && self.stamp.is_none()
     }
 
-    /// All schemes, in the order of references.
+    /// Returns all schemes, in reference order.
     pub fn schemes(&self) -> &[&'static SchemeDescription] {
         &self.schemes
     }
 
-    /// The scheme of that name.
+    /// Returns the scheme named `name`.
     pub fn scheme(&self, name: &str) -> Option<&'static SchemeDescription> {
         self.schemes.iter().find(|description| description.name == name).copied()
     }
 
-    /// Reads a scheme from text: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`. Its values are in range, and go together.
+    /// Parses a scheme: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`. The returned values are in range and mutually
+    /// consistent.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text.
+    /// The mistake in the text.
     pub fn read_scheme(
         &self,
         text: &str,
@@ -99,7 +100,7 @@ impl Registry {
         }
     }
 
-    /// The description of simulated ends, with their values.
+    /// Returns the description and values of simulated endpoint configurations.
     pub fn scheme_of(&self, ends: &Ends) -> Option<(&'static SchemeDescription, Values)> {
         self.schemes.iter().find_map(|&description| {
             let mut values = description.values(Place::Simulated);
@@ -107,28 +108,28 @@ impl Registry {
         })
     }
 
-    /// Adds a discipline as the last, and takes away the one that has its name.
+    /// Appends a discipline and removes any earlier one of the same name.
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
         self.disciplines.retain(|other| other.name != description.name);
         self.disciplines.push(description);
         self.has_more = true;
     }
 
-    /// All disciplines, in the order of references.
+    /// Returns all disciplines, in reference order.
     pub fn disciplines(&self) -> &[&'static DisciplineDescription] {
         &self.disciplines
     }
 
-    /// The discipline of that name.
+    /// Returns the discipline named `name`.
     pub fn discipline(&self, name: &str) -> Option<&'static DisciplineDescription> {
         self.disciplines.iter().find(|description| description.name == name).copied()
     }
 
-    /// Reads a discipline from text: `codel`, or `codel:target=20ms,interval=200ms`.
+    /// Parses a discipline: `codel`, or `codel:target=20ms,interval=200ms`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text.
+    /// The mistake in the text.
     pub fn read_discipline(&self, text: &str, limit: Limit) -> Result<DisciplineSpec, TextError> {
         let (name, options) = split_name(text);
         let description = self.discipline(name).ok_or_else(|| TextError::Unknown {
@@ -140,7 +141,7 @@ impl Registry {
         Ok(description.make(&values, limit)?)
     }
 
-    /// The description of a discipline, with its values.
+    /// Returns the description and values of a discipline.
     pub fn discipline_of(&self, spec: &DisciplineSpec) -> Option<(&'static DisciplineDescription, Values)> {
         self.disciplines.iter().find_map(|&description| Some((description, description.values_of(spec)?)))
     }
@@ -162,7 +163,7 @@ mod tests {
         assert!(!registry.is_of_its_program() && registry.stamp() == Some(""));
     }
 
-    /// Usual values of a description are those of the code, and text tells all there is to tell.
+    /// Defaults of a description equal those of the code, and the text form is lossless.
     #[test]
     fn every_discipline_is_told_and_read_back() {
         let (registry, limit) = (Registry::default(), Limit::Packets(7));

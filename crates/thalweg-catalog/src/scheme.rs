@@ -9,58 +9,59 @@ use crate::values::{Bound, Values};
 use core::fmt;
 use thalweg_proto::units::Bytes;
 
-/// Properties of a scheme that others rely on, whatever its values.
+/// Properties of a scheme that do not depend on its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchemeTraits {
-    /// Nothing is lost, and nothing comes twice.
+    /// Reliable delivery: no loss and no duplicates.
     pub is_reliable: bool,
-    /// It numbers the bytes of a stream, and its packets follow the largest that the path takes.
+    /// Window transport: numbers the bytes of a stream and adapts its packet size to the path MTU.
     pub is_window: bool,
-    /// It keeps to a rate that both ends agree on, and does not look for one.
+    /// Fixed rate: both ends agree on a rate, and the scheme does not probe for one.
     pub keeps_rate: bool,
-    /// Its simulated configuration depends on the path too.
+    /// Simulated configuration that also depends on the path.
     pub follows_path: bool,
-    /// Bytes that a live packet has beside its payload.
+    /// Overhead of a live packet beside its payload, in bytes.
     pub overhead: u32,
 }
 
 impl SchemeTraits {
-    /// Those of a reliable scheme that finds its own rate, and assumes no more of a path than that it may lose.
+    /// Properties of a reliable scheme that finds its own rate and assumes only that the path may lose packets.
     pub const RELIABLE: Self =
         Self { is_reliable: true, is_window: false, keeps_rate: false, follows_path: false, overhead: 0 };
 }
 
-/// Makes both ends of a scheme of its values. In simulations the path is what is known of the flow's, or nothing before that is known.
+/// Builds both endpoint configurations from a scheme's values. In simulations the path holds the known hints of the
+/// flow's path; it is empty before any are known.
 pub type MakeEnds = &'static (dyn Fn(&Values, &PathHints) -> Result<Ends, Fault> + Send + Sync);
-/// Says the values of both ends; false where they are another scheme's.
+/// Writes the values of both endpoint configurations; returns false if they belong to another scheme.
 pub type WriteEnds = &'static (dyn Fn(&Ends, &mut Values) -> bool + Send + Sync);
 
-/// Finds faults between values that are each in range.
+/// Finds conflicts between values that are each in range.
 pub type CheckValues = &'static (dyn Fn(&Values) -> Vec<Fault> + Send + Sync);
 
-/// A transport scheme: its name, its keys, and how both ends are made of their values.
+/// A transport scheme: its name, its keys, and the constructor of its endpoint configurations.
 pub struct SchemeDescription {
     /// The name in scenario files and on command lines.
     pub name: &'static str,
-    /// The name of the scheme under which references have its keys: its own, or that of another with the same keys.
+    /// The scheme under which references list the keys: this one, or another with the same keys.
     pub keys_of: &'static str,
     /// A description, with its source, in sentences.
     pub about: &'static str,
     /// Its keys.
     pub keys: Keys,
-    /// Properties that others rely on.
+    /// Properties that do not depend on the values.
     pub traits: SchemeTraits,
-    /// Finds faults between values that are each in range, by the rules of its family.
+    /// Check for conflicts between values that are each in range, by the rules of the family.
     pub check: CheckValues,
-    /// The same by rules of its own.
+    /// Check for conflicts by the rules of the scheme itself.
     pub own_check: fn(&Values) -> Vec<Fault>,
-    /// Finds values that are probably not meant on a simulated path.
+    /// Check for values that are probably unintended on a simulated path.
     pub doubts: fn(&Values, &PathHints) -> Vec<Fault>,
-    /// Says what follows from a real path, and on which both ends must agree.
+    /// Setter of the values that follow from a real path and on which both ends must agree.
     pub settle: fn(&mut Values, &PathHints),
-    /// Makes both ends.
+    /// Constructor of both endpoint configurations.
     pub ends: MakeEnds,
-    /// Says the values of both ends.
+    /// Writer of the values of both endpoint configurations.
     pub write: WriteEnds,
 }
 
@@ -71,13 +72,13 @@ impl fmt::Debug for SchemeDescription {
 }
 
 impl SchemeDescription {
-    /// The title of the table of its keys in references.
+    /// Returns the title of its key table in references.
     pub fn title(&self) -> String {
         format!("{} scheme", self.keys_of)
     }
 
-    /// The scheme of a family of another crate: its configuration is bound to the keys. Its name is that of the family. What both
-    /// live ends must agree on, beside the keys, is the size of packets.
+    /// Describes the scheme of a family of another crate, whose configuration is bound to the keys. The scheme takes
+    /// the name of the family. Beside the keys, both live ends must agree on the packet size.
     pub const fn of_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
     where
         F: Open + Bound,
@@ -108,26 +109,26 @@ impl SchemeDescription {
         }
     }
 
-    /// The same with a check of its own before that of its family.
+    /// Adds a check of the scheme's own, run before that of its family.
     #[must_use]
     pub const fn checked(self, own: fn(&Values) -> Vec<Fault>) -> Self {
         Self { own_check: own, ..self }
     }
 
-    /// The faults between values that are each in range.
+    /// Returns the conflicts between values that are each in range.
     pub fn faults(&self, values: &Values) -> Vec<Fault> {
         let mut faults = (self.own_check)(values);
         faults.extend((self.check)(values));
         faults
     }
 
-    /// The scheme with nothing said.
+    /// Returns the scheme's values with no key set.
     pub const fn values(&self, place: Place) -> Values {
         Values::new(self.keys, place)
     }
 
-    /// Live values as a simulation can be told them, in full: those said, and what real ends make of the rest. What
-    /// they take from a path that nobody tells of is left out.
+    /// Converts live values into complete simulated values: the explicit ones, and the live defaults of the rest. Omits
+    /// values that depend on an unknown path.
     pub fn simulated(&self, live: &Values) -> Values {
         let path = PathHints { maximum: 65_535, memory: u64::MAX, ..PathHints::default() };
         let mut made = self.values(Place::Simulated);
@@ -144,14 +145,14 @@ impl SchemeDescription {
     }
 }
 
-/// Says the size of the packets of a family of another crate, which both ends must agree on.
+/// Sets the packet size of a family of another crate, on which both ends must agree.
 fn settle_own<F: Open>(values: &mut Values, path: &PathHints) {
     if values.keys().find("segment").is_some() {
         settle_segment(values, path, F::OVERHEAD);
     }
 }
 
-/// Says the payload of live packets, in whole words where there is room, as SSCOP pads to them.
+/// Sets the payload of live packets, in whole words where it is large enough, because SSCOP pads to words.
 pub(crate) fn settle_segment(values: &mut Values, path: &PathHints, overhead: u32) {
     let segment = path.segment(overhead);
     let segment = if segment > 4 { segment & !3 } else { segment };

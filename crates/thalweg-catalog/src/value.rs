@@ -8,9 +8,9 @@ use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Segments, Share, Unit
 /// The kind of values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A number of packets, perhaps with a fraction, or `unlimited`.
+    /// A number of packets, fractions allowed, or `unlimited`.
     Packets,
-    /// A number of segments, or a multiple of those that are sent in one round trip.
+    /// A number of segments, or a multiple of the segments sent in one round trip.
     Segments,
     /// A real number without a unit.
     Number,
@@ -66,16 +66,16 @@ pub enum Value {
 }
 
 impl Kind {
-    /// Reads a value from text.
+    /// Parses a value.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, or what is expected in its place.
+    /// The mistake in the text, or the expected form.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         match self {
             Self::Packets => quantity(text).map(|Packets(packets)| Value::Packets(packets)),
-            // On command lines a bare number is one of segments.
+            // On command lines a bare number counts segments.
             Self::Segments => match text.parse::<Segments>() {
                 Err(UnitError::NoUnit { .. }) => quantity(&format!("{text} seg")).map(Value::Segments),
                 read => read.map(Value::Segments).map_err(|error| error.to_string()),
@@ -102,7 +102,7 @@ impl Kind {
                 "false" => Ok(Value::Switch(false)),
                 _ => Err("expected `true` or `false`".to_owned()),
             },
-            // As a whole it can only be switched.
+            // A whole table can only be enabled or disabled.
             Self::Table(_) => Self::Switch.read(text),
             Self::Word(words) => self
                 .word(text)
@@ -111,13 +111,13 @@ impl Kind {
         }
     }
 
-    /// The word that `text` is, if it is one of the kind's.
+    /// Returns the word equal to `text`, if the kind has it.
     pub fn word(&self, text: &str) -> Option<&'static str> {
         let Self::Word(words) = self else { return None };
         words.iter().find(|word| **word == text).copied()
     }
 
-    /// A bound of a range in the unit of the kind.
+    /// Formats a bound of a range in the unit of the kind.
     fn bound(&self, bound: f64, like: &Value) -> String {
         match (self, like) {
             (Self::Time | Self::Interval, _) => Duration::from_secs_f64(bound).to_string(),
@@ -140,7 +140,8 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 impl Value {
-    /// Its size in the base unit of its kind (packets, seconds, bits a second, bytes), for ranges; `None` for what has none.
+    /// Returns the magnitude in the base unit of the kind (packets, seconds, bit/s, bytes), for range checks; `None` if
+    /// it has none.
     pub fn measure(&self) -> Option<f64> {
         match self {
             Self::Packets(number) | Self::Number(number) | Self::Share(number) => Some(*number),
@@ -153,19 +154,19 @@ impl Value {
         }
     }
 
-    /// True if scenario files write it without quotation marks.
+    /// Returns true if scenario files write the value without quotation marks.
     pub const fn is_bare(&self) -> bool {
         matches!(self, Self::Number(_) | Self::Count(_) | Self::Share(_) | Self::Switch(_))
     }
 
-    /// The value as scenario files write it.
+    /// Formats the value for scenario files.
     pub fn to_toml(&self) -> String {
         if self.is_bare() { self.to_string() } else { format!("\"{self}\"") }
     }
 }
 
 impl fmt::Display for Value {
-    /// Exactly: what is written is read back as the same value.
+    /// Lossless: the text parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packets(packets) => Packets(*packets).fmt(f),
@@ -187,48 +188,48 @@ impl fmt::Display for Value {
 pub struct Range {
     least: f64,
     most: f64,
-    /// The least value is not in it.
+    /// Exclusive lower bound.
     above: bool,
-    /// The largest value is not in it.
+    /// Exclusive upper bound.
     below: bool,
 }
 
 impl Range {
-    /// Everything.
+    /// The unbounded range.
     pub const ANY: Self = Self { least: f64::NEG_INFINITY, most: f64::INFINITY, above: false, below: false };
-    /// All above zero.
+    /// All values above zero.
     pub const POSITIVE: Self = Self { least: 0.0, above: true, ..Self::ANY };
 
-    /// `least` and more.
+    /// Returns the range from `least`, inclusive, without an upper bound.
     pub const fn at_least(least: f64) -> Self {
         Self { least, ..Self::ANY }
     }
 
-    /// From `least` to `most`, both included.
+    /// Returns the range from `least` to `most`, both inclusive.
     pub const fn between(least: f64, most: f64) -> Self {
         Self { least, most, above: false, below: false }
     }
 
-    /// The same without the least.
+    /// Makes the lower bound exclusive.
     #[must_use]
     pub const fn above(self) -> Self {
         Self { above: true, ..self }
     }
 
-    /// The same without the largest.
+    /// Makes the upper bound exclusive.
     #[must_use]
     pub const fn below(self) -> Self {
         Self { below: true, ..self }
     }
 
-    /// True if it has the value.
+    /// Returns true if the range contains the value.
     pub fn contains(&self, value: f64) -> bool {
         let low = if self.above { value > self.least } else { value >= self.least };
         let high = if self.below { value < self.most } else { value <= self.most };
         low && high
     }
 
-    /// The range in words that follow the name of a key, in the unit of `like`.
+    /// Describes the range, phrased to follow the name of a key, in the unit of `like`.
     pub fn in_words(&self, kind: &Kind, like: &Value) -> String {
         let (least, most) = (kind.bound(self.least, like), kind.bound(self.most, like));
         match (self.least.is_finite(), self.most.is_finite()) {

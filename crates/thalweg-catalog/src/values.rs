@@ -1,22 +1,22 @@
-//! Values that were said for keys, and configurations made of them.
+//! Explicit values of keys, and configurations built from them.
 
 use crate::describe::{Key, Keys, PRESET, Place};
 use crate::value::{Kind, Value};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// The values of a scheme or a discipline: those that were said, and what holds for all others.
+/// The values of a scheme or a discipline: the explicit ones, and the defaults of all others.
 #[derive(Clone, Debug)]
 pub struct Values {
     keys: Keys,
     place: Place,
-    /// In the order of the keys, each key once.
+    /// Explicit values in key order, without duplicates.
     said: Vec<(&'static Key, Value)>,
-    /// The places of what was said among all keys.
+    /// Positions of the explicit values among all keys.
     places: Vec<usize>,
 }
 
 impl PartialEq for Values {
-    /// True if the same was said. Keys are told apart by name.
+    /// Compares the explicit values. Keys are identified by name.
     fn eq(&self, other: &Self) -> bool {
         let said =
             |values: &Self| values.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
@@ -25,32 +25,32 @@ impl PartialEq for Values {
 }
 
 impl Values {
-    /// Nothing is said.
+    /// Creates values with no key set.
     pub const fn new(keys: Keys, place: Place) -> Self {
         Self { keys, place, said: Vec::new(), places: Vec::new() }
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub const fn keys(&self) -> Keys {
         self.keys
     }
 
-    /// The place that they are for: a simulation, or a real path.
+    /// Returns the target: a simulation, or a real path.
     pub const fn place(&self) -> Place {
         self.place
     }
 
-    /// The values that were said, in the order of the keys.
+    /// Returns the explicit values, in key order.
     pub fn said(&self) -> &[(&'static Key, Value)] {
         &self.said
     }
 
-    /// The value that was said for a key; `None` where none was.
+    /// Returns the explicit value of a key, if it is set.
     pub fn said_for(&self, name: &str) -> Option<Value> {
         self.said.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
     }
 
-    /// Says a value. Nothing happens where there is no such key.
+    /// Sets a value. Ignores an unknown key.
     pub fn say(&mut self, name: &str, value: Value) {
         if let Some((place, key)) = self.keys.place(name) {
             self.put(place, key, value);
@@ -67,7 +67,7 @@ impl Values {
         }
     }
 
-    /// Says a value where none was said, if it is in range.
+    /// Sets a value if the key is unset and the value is in range.
     pub fn suggest(&mut self, name: &str, value: Value) {
         let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.place).is_ok());
         if fits && self.said_for(name).is_none() && self.preset_for(name).is_none() {
@@ -75,7 +75,7 @@ impl Values {
         }
     }
 
-    /// The value that the preset has for a key; `None` where none was chosen, or it has none.
+    /// Returns the preset's value of a key; `None` without a preset, or if the preset leaves it open.
     pub fn preset_for(&self, name: &str) -> Option<Value> {
         if self.keys.presets.is_empty() {
             return None;
@@ -86,33 +86,33 @@ impl Values {
         key.kind.read(text).ok()
     }
 
-    /// The value that was said for a key, or else that of the preset, or else the usual one; `None` where that follows from
-    /// something else, or there is no such key.
+    /// Returns the explicit value of a key, else that of the preset, else the default; `None` if the default is derived
+    /// from something else, or if the key is unknown.
     pub fn get(&self, name: &str) -> Option<Value> {
         let said = self.said_for(name).or_else(|| self.preset_for(name));
         said.or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
     }
 
-    /// The value of a key as a type of configurations; `None` where there is nothing.
+    /// Returns the value of a key converted to a configuration type, if there is one.
     pub fn take<T: Field>(&self, name: &str) -> Option<T> {
         self.get(name).map_or_else(T::without, T::take)
     }
 
-    /// The value of a key of which the description says that it always has one.
+    /// Returns the value of a key that always has one by its description.
     ///
     /// # Panics
     ///
-    /// If the key is of a kind that the type has no values of.
+    /// If the type cannot represent values of the key's kind.
     pub fn need<T: Field>(&self, name: &str) -> T {
         self.take(name).unwrap_or_else(|| {
             let kind = self.keys.find(name).map(|key| key.kind);
             let of = core::any::type_name::<T>();
-            // A mistake of the program that describes it; no file and no peer can make one.
+            // A bug in the description; no file and no peer can cause it.
             panic!("`{name}` is {kind:?} in the description, and `{of}` in the configuration")
         })
     }
 
-    /// Says a value of a configuration's type; one without an expression is left unsaid.
+    /// Sets a key from a configuration value; leaves it unset if the value has no textual form.
     pub fn give<T: Field>(&mut self, name: &str, value: &T) {
         if let Some((place, key)) = self.keys.place(name)
             && let Some(value) = value.give(&key.kind)
@@ -122,13 +122,13 @@ impl Values {
     }
 }
 
-/// A type of configurations that is a key's value.
+/// A configuration type that can be the value of a key.
 #[diagnostic::on_unimplemented(
     message = "no value of a key is a `{Self}`",
     note = "a word of several is bound by `words!`; numbers, times, rates and sizes have types of their own"
 )]
 pub trait Field: Sized {
-    /// The value in the configuration; `None` for one of another kind.
+    /// Converts the value; returns `None` for another kind.
     fn take(value: Value) -> Option<Self>;
 
     /// The configuration without a value; `None` where there must be one.

@@ -1,8 +1,8 @@
-//! Keys that are bound to fields of a specification, both ways: what a key says goes into its field, and what a field holds is
-//! written under its key.
+//! Two-way bindings between keys and fields of a specification: decoding sets the field from the key, expansion writes
+//! the key from the field.
 //!
-//! `table!` binds a key by `=> field` behind it, in a table that is `for` a structure or for one variant of an enumeration. A key
-//! with nothing else to it needs no other line in this crate.
+//! `table!` binds a key by `=> field` behind it, in a table that is `for` a structure or for one variant of an
+//! enumeration. A key without further logic needs no other line in this crate.
 
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -12,10 +12,10 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
     note = "a line of `plain!` in `bound.rs`, or an `impl FieldOf<{K}> for {Self}`, binds them"
 )]
 pub trait FieldOf<K>: Sized {
-    /// The field's value by what is given; `None` where nothing is and the field must have a value.
+    /// Returns the field's value from an optional key; `None` if the key is absent and the field is mandatory.
     fn of(given: Option<&K>) -> Option<Self>;
 
-    /// The key's value in TOML, which reads back as this one; `None` where a scenario says it without the key.
+    /// Returns the key's value in TOML, which parses back to the same value; `None` if the scenario omits the key.
     fn toml(&self) -> Option<String>;
 }
 
@@ -28,7 +28,7 @@ impl<T: FieldOf<K>, K> FieldOf<K> for Option<T> {
     }
 }
 
-/// Binds keys whose values are the fields' own, or differ by one step each way.
+/// Binds keys whose values equal those of the fields, or convert in one step each way.
 macro_rules! plain {
     ($($Key:ty, $Field:ty: $of:expr, $toml:expr;)+) => {$(
         impl $crate::bound::FieldOf<$Key> for $Field {

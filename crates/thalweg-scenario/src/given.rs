@@ -1,4 +1,4 @@
-//! Values of a described scheme or discipline as a file gives them, with their places.
+//! Explicit values of a scheme or discipline in a file, with their positions.
 
 use super::diagnostic::Report;
 use super::keys::{Interval, Threshold};
@@ -14,21 +14,21 @@ use thalweg_catalog::text::read_options;
 use thalweg_catalog::{Fault, Key, Keys, Kind, Place, TextError, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// The values that a table gives, with their places.
+/// The explicit values of a table, with their positions.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The values.
     pub values: Values,
-    /// The places of the values, by key.
+    /// The positions of the values, by key.
     pub spans: BTreeMap<&'static str, Span>,
-    /// Keys that another table gives, for all that do not say otherwise.
+    /// Keys inherited from the shared defaults of another table.
     pub shared: BTreeSet<&'static str>,
-    /// A key was given, but not understood; so nothing follows from its absence.
+    /// Presence of a key with an invalid value; its absence from the values implies nothing then.
     pub broken: bool,
 }
 
 impl Given {
-    /// Nothing is given.
+    /// Creates an empty set of values.
     pub const fn new(keys: Keys) -> Self {
         Self {
             values: Values::new(keys, Place::Simulated),
@@ -38,7 +38,7 @@ impl Given {
         }
     }
 
-    /// Decodes the keys of a table that is called `title`, apart from those in `beside`.
+    /// Decodes the keys of a table named `title`, except those in `beside`.
     pub fn decode(title: &str, keys: Keys, table: &Table, beside: &[&str], report: &mut Report) -> Self {
         let mut given = Self::new(keys);
         let top: Vec<&Key> = keys.top().filter(|key| key.is_simulated()).collect();
@@ -91,16 +91,16 @@ impl Given {
         self.spans.insert(key.name, value.span);
     }
 
-    /// Takes over what `options` of the scheme `of` say, as `KEY=VALUE,KEY=VALUE ...` that stands at `span`.
+    /// Applies `options` of the scheme `of`, written as `KEY=VALUE,KEY=VALUE ...` at `span`.
     ///
     /// # Errors
     ///
-    /// The first option that there is not, that is given twice, or that cannot have its value.
+    /// The first option that is unknown, duplicate or invalid.
     pub fn change(&mut self, of: &'static str, options: &str, span: Span) -> Result<(), TextError> {
         let keys = self.values.keys();
         let said = read_options(of, keys, Place::Simulated, Some(options))?;
         for (key, value) in said.said() {
-            // A key of a table that can be switched switches it on, as the table in a file does.
+            // A key of a switchable table enables it, as the table in a file does.
             let table = key.name.split_once('.').and_then(|(table, _)| keys.find(table));
             let switched = table.filter(|table| said.said_for(table.name).is_none());
             let switched = switched.map(|table| (table, catalog::Value::Switch(true)));
@@ -113,7 +113,7 @@ impl Given {
         Ok(())
     }
 
-    /// Takes from `other` what this one does not give itself. A table of keys that can be switched is taken as a whole.
+    /// Inherits from `other` the values that are not set here. A switchable table is inherited as a whole.
     pub fn inherit(&mut self, other: &Self) {
         let own: Vec<&str> = self.spans.keys().copied().collect();
         for (key, value) in other.values.said() {
@@ -131,13 +131,13 @@ impl Given {
         self.broken |= other.broken;
     }
 
-    /// Tells a fault at the key that it names, or else at `span`.
+    /// Reports a fault at its key's position, or else at `span`.
     pub fn report(&self, fault: &Fault, span: Span, report: &mut Report) {
-        // What follows from a value that was not understood is no fault of its own.
+        // Consequences of an invalid value are not reported.
         if self.broken && !self.spans.contains_key(fault.key) {
             return;
         }
-        // What is said for all schemes is for those that can.
+        // Shared defaults apply only to schemes that support them.
         if fault.is_of_own && self.shared.contains(fault.key) {
             return;
         }
@@ -154,7 +154,7 @@ impl Given {
     }
 }
 
-/// The values that keys of a kind expect, in words for messages and the reference.
+/// Describes the values that a kind of key accepts, for messages and the reference.
 pub fn expected(kind: &Kind) -> String {
     match kind {
         Kind::Packets => Packets::expected(),
@@ -178,7 +178,7 @@ pub fn expected(kind: &Kind) -> String {
     }
 }
 
-/// The JSON Schema of a kind.
+/// Returns the JSON Schema of a kind.
 pub fn schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Value {
     match kind {
         Kind::Packets => Packets::schema(definitions),
@@ -206,7 +206,7 @@ pub fn schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Value {
     }
 }
 
-/// Reads a value of a kind.
+/// Decodes a value of a kind.
 pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog::Value> {
     use catalog::Value as Of;
     Some(match kind {

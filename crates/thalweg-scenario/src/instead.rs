@@ -1,4 +1,4 @@
-//! Another scheme in the place of those that a scenario's flows have, and what becomes of their options.
+//! Scheme overrides for a scenario's flows, and their effect on the flows' options.
 
 use super::diagnostic::Report;
 use super::given::Given;
@@ -7,23 +7,23 @@ use super::table::{At, Decode as _};
 use super::tree::{Kind, Table, Value};
 use std::collections::BTreeMap;
 
-/// A scheme that some flows have instead of their own. Options that they give in place stay with a scheme of the same base, and those
-/// of all window schemes with every scheme that has them; what the scheme itself says comes first.
+/// A scheme override for some flows. A scheme of the same base keeps the flow's options. Any scheme keeps the options
+/// common to window schemes that it supports. Options of the override take precedence.
 #[derive(Clone, Copy, Debug)]
 pub struct Instead<'a> {
-    /// The scheme, perhaps with options.
+    /// The scheme, optionally with options.
     pub scheme: &'a str,
     /// The positions of the flows in the file, from 1.
     pub flows: &'a [usize],
 }
 
 impl Instead<'_> {
-    /// The changes of the scenario that it stands for.
+    /// Returns the equivalent `--set` changes.
     pub(crate) fn sets(&self) -> Vec<String> {
         self.flows.iter().map(|flow| format!("flow.{flow}.scheme={}", self.scheme)).collect()
     }
 
-    /// The schemes that these flows have, by their places from 0; none where they say none of their own.
+    /// Returns the schemes of these flows in the file, by position from 0; `None` for flows without an explicit one.
     pub(crate) fn former(&self, table: &Table) -> BTreeMap<usize, Option<Value>> {
         let flow = |place: usize| match table.get("flow").map(|flows| &flows.kind) {
             Some(Kind::Array(flows)) => flows.get(place),
@@ -38,7 +38,7 @@ impl Instead<'_> {
     }
 }
 
-/// The schemes of flows that were replaced, by the places of the flows.
+/// The replaced schemes, by position of the flow.
 pub(crate) type Replaced = BTreeMap<usize, Option<At<SchemeRef>>>;
 
 pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report) -> Replaced {
@@ -49,30 +49,30 @@ pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report
     former.into_iter().map(|(place, value)| (place, value.and_then(&mut read))).collect()
 }
 
-/// The fate of an option under another scheme.
+/// The outcome of an option under a scheme override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// It holds.
+    /// Kept: the option still applies.
     Kept,
-    /// The other scheme says something else, or has it as it is.
+    /// Overridden: the other scheme sets another value or fixes it.
     Overruled,
-    /// The other scheme has no such option, or one of another meaning.
+    /// Dropped: the other scheme has no such option, or one of another meaning.
     Left,
 }
 
-/// An option that a flow's scheme has in a file where another scheme is put in its place.
+/// An option of a scheme in a file that was replaced by an override.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FormerOption {
     /// The base of the flow's scheme.
     pub base: &'static str,
     /// The option as files write it: `initial-window = "40 pkt"`.
     pub text: String,
-    /// The fate that it has.
+    /// The outcome of the option.
     pub fate: Fate,
 }
 
 impl Given {
-    /// Takes over what holds of the options of a `former` scheme; tells what becomes of each.
+    /// Inherits the applicable options of a `former` scheme and returns the outcome of each.
     pub fn take_over(&mut self, base: &'static str, former: &Self, is_same: bool) -> Vec<FormerOption> {
         let mut offered = Self::new(former.values.keys());
         for (key, value) in former.values.said() {

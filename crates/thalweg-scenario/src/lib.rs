@@ -1,7 +1,7 @@
 //! Scenario files: a network and its traffic in TOML.
 //!
-//! [`load`] reads a file into a [`Scenario`], which holds what the simulator runs, and reports all mistakes at once,
-//! each with its place ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
+//! [`load`] parses a file into a [`Scenario`], the input of the simulator, and reports all mistakes at once, each with
+//! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
 mod bound;
 mod diagnostic;
@@ -58,7 +58,7 @@ use table::Decode as _;
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::Spec;
 
-/// A scenario that has been read.
+/// A parsed scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The title above results.
@@ -67,27 +67,27 @@ pub struct Scenario {
     pub description: String,
     /// The simulation to run.
     pub spec: Spec,
-    /// The schemes and disciplines that it may use.
+    /// The available schemes and disciplines.
     pub registry: Arc<Registry>,
 }
 
 impl Scenario {
-    /// The scenario as a file with everything written out, which needs no other file.
+    /// Writes the scenario as a self-contained file with all defaults expanded.
     pub fn expanded(&self) -> String {
         expand(self)
     }
 }
 
-/// A scenario that can run, and what there is to say about it.
+/// A valid scenario and its warnings.
 #[derive(Debug)]
 pub struct Loaded {
     /// The scenario.
     pub scenario: Scenario,
-    /// Warnings, in order of the file.
+    /// Warnings, in file order.
     pub warnings: Vec<Diagnostic>,
-    /// Options of the schemes in whose place [`Instead`] put another one, each once.
+    /// Options of the schemes replaced by [`Instead`], without duplicates.
     pub former: Vec<FormerOption>,
-    /// The schemes of the groups of flows, by their positions from 0.
+    /// The schemes of the flow groups, by position from 0.
     pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
     paths: Paths,
     origins: Origins,
@@ -95,13 +95,13 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The simulation to run.
+    /// Returns the simulation to run.
     pub fn spec(&self) -> &Spec {
         &self.scenario.spec
     }
 
-    /// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there is nothing
-    /// else.
+    /// Returns the positions (from 1) of the flows under comparison. Datagram flows are background traffic and
+    /// excluded, unless there are no others.
     pub fn compared_flows(&self) -> Vec<usize> {
         let groups = self.spec().groups.iter().zip(1..);
         let reliable: Vec<usize> = groups
@@ -112,11 +112,11 @@ impl Loaded {
         if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
     }
 
-    /// Returns the positions (from 1) of the groups of flows with these names.
+    /// Returns the positions (from 1) of the flow groups with these names.
     ///
     /// # Errors
     ///
-    /// A name that no group has, or that stands there twice: a sentence, with the names that there are.
+    /// An unknown or duplicate name: a sentence that lists the valid names.
     pub fn groups_named(&self, names: &[String]) -> Result<Vec<usize>, String> {
         let known: Vec<&str> = self.spec().groups.iter().map(|group| group.name.as_str()).collect();
         let mut found = Vec::new();
@@ -141,22 +141,22 @@ impl Loaded {
         Ok(found)
     }
 
-    /// Routes, round-trip times and bandwidth-delay products.
+    /// Returns routes, round-trip times and bandwidth-delay products.
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
 
-    /// The scenario as a file that needs no other and reads back to the same specification.
+    /// Writes the scenario as a self-contained file that parses to the same specification.
     pub fn expanded(&self) -> String {
         self.scenario.expanded()
     }
 
-    /// The scenario in words: paths, round-trip times, bandwidth-delay products, queues, memory.
+    /// Explains the scenario in text: paths, round-trip times, bandwidth-delay products, queues, memory.
     pub fn explain(&self) -> String {
         explain::explain(self)
     }
 
-    /// An error if a run takes more memory than there is.
+    /// Returns an error if a run needs more than `available` bytes of memory.
     pub fn check_memory(&self, available: u64) -> Option<Diagnostic> {
         let needed = memory(self.spec(), &self.paths);
         if needed.total() <= available {
@@ -193,7 +193,7 @@ impl Loaded {
         Some(self.diagnostic(Severity::Error, "scenario.memory", span, message, help))
     }
 
-    /// A warning if `replications` runs are asked for, but all are the same.
+    /// Returns a warning if `replications` runs are requested but all are identical.
     pub fn check_replications(&self, replications: u32) -> Option<Diagnostic> {
         (replications > 1 && !is_random(self.spec())).then(|| {
             let message =
@@ -218,15 +218,15 @@ impl Loaded {
     }
 }
 
-/// Reads the scenario file at `path`, changed by `sets` (each `KEY=VALUE`).
+/// Loads the scenario file at `path`, changed by `sets` (each `KEY=VALUE`).
 ///
 /// # Errors
-/// All that is wrong with it, with what there is to warn of.
+/// All errors and warnings.
 pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
     load_with(path, sets, &Arc::default())
 }
 
-/// The same for a scenario that may use what `registry` has.
+/// Loads a scenario file with the schemes and disciplines of `registry`.
 ///
 /// # Errors
 /// As [`load`].
@@ -234,10 +234,10 @@ pub fn load_with(path: &Path, sets: &[String], registry: &Arc<Registry>) -> Resu
     load_instead(path, sets, None, registry)
 }
 
-/// The same with another scheme for some flows.
+/// Loads a scenario file with a scheme override for some flows.
 ///
 /// # Errors
-/// As [`load`]; mistakes in the scheme are those of changes after `sets`.
+/// As [`load`]; mistakes in the scheme are numbered as changes after `sets`.
 pub fn load_instead(
     path: &Path,
     sets: &[String],
@@ -249,7 +249,7 @@ pub fn load_instead(
     finish(table, sets, instead, path.parent().unwrap_or(Path::new("")), report, loader)
 }
 
-/// Reads a scenario from a text; `name` is what messages call it, `directory` what its file names are relative to.
+/// Parses a scenario from a text. `name` identifies it in messages; file names in it are relative to `directory`.
 ///
 /// # Errors
 /// As [`load`].
@@ -262,7 +262,7 @@ pub fn load_text(
     load_text_with(name, text, directory, sets, &Arc::default())
 }
 
-/// The same for a scenario that may use what `registry` has.
+/// Parses a scenario from a text with the schemes and disciplines of `registry`.
 ///
 /// # Errors
 /// As [`load`].
@@ -276,7 +276,7 @@ pub fn load_text_with(
     load_text_instead(name, text, directory, sets, None, registry)
 }
 
-/// The same with another scheme for some flows.
+/// Parses a scenario from a text with a scheme override for some flows.
 ///
 /// # Errors
 /// As [`load_instead`].
@@ -293,7 +293,7 @@ pub fn load_text_instead(
     finish(table, sets, instead, directory, report, loader)
 }
 
-/// Reads the scenario `name` of `files`, which are part of the program and may include each other.
+/// Loads the built-in scenario `name` from `files`, which may include each other.
 ///
 /// # Errors
 /// As [`load`].
@@ -305,7 +305,7 @@ pub fn load_built_in(
     load_built_in_instead(name, files, sets, None, &Arc::default())
 }
 
-/// The same with another scheme for some flows, for a scenario that may use what `registry` has.
+/// Loads a built-in scenario with the schemes and disciplines of `registry` and a scheme override for some flows.
 ///
 /// # Errors
 /// As [`load_instead`].
@@ -321,10 +321,10 @@ pub fn load_built_in_instead(
     finish(table, sets, instead, Path::new(""), report, loader)
 }
 
-/// Checks a host that a command line names, written as the value of `host`; `name` is what messages call it.
+/// Checks a host from the command line, written as the value of `host`. `name` identifies it in messages.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All mistakes in it.
 pub fn check_host(name: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
     let mut report = Report::default();
     let source = report.add_source(Source::argument(name.to_owned(), text.to_owned()));
@@ -342,11 +342,11 @@ pub fn check_host(name: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
     if report.errors() == 0 { Ok(()) } else { Err(report.take()) }
 }
 
-/// TOML as JSON, for files that are not scenarios.
+/// Converts TOML to JSON, for files that are not scenarios.
 ///
 /// # Errors
 ///
-/// Text that is no TOML: the first mistake, drawn with its place.
+/// The first syntax error, rendered with its position.
 pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String> {
     let mut report = Report::default();
     let source = report.add_source(Source::new(name, text));
@@ -357,7 +357,7 @@ pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String>
     }
 }
 
-/// Names of groups that a message lists.
+/// Maximum number of group names in a message.
 const MAX_NAMES: usize = 20;
 
 fn finish(

@@ -14,44 +14,44 @@ pub struct Paths {
     pub groups: Vec<Option<GroupPath>>,
     /// The longest unloaded round-trip time among the groups that cross each link; zero where none does.
     link_rtt: Vec<Duration>,
-    /// The largest packet over each direction of each link; zero where no flow crosses it.
+    /// The largest packet over each direction of each link, in bytes; zero if no flow crosses it.
     packet: Vec<u32>,
-    /// The directions of links that some flow's data crosses, not its acknowledgements alone.
+    /// The link directions that carry data of some flow, not only acknowledgements.
     carries_data: Vec<bool>,
-    /// The directions that are the slowest on the way of some flow's data.
+    /// The link directions that are the bottleneck of some flow's data.
     bottleneck: Vec<bool>,
 }
 
-/// The path of the flows of a group; of those between several pairs of nodes, or with several paths, the one with the longest round-trip
-/// time.
+/// The path of a flow group. With several node pairs or several paths: the one with the longest round-trip time.
 #[derive(Clone, Debug)]
 pub struct GroupPath {
     /// The links that data crosses.
     pub forward: Arc<[DirectionId]>,
     /// The links that acknowledgements cross.
     pub backward: Arc<[DirectionId]>,
-    /// The unloaded round-trip time: of a full data packet and its acknowledgement when nothing else is on the way, with the mean of
-    /// delays that are distributions.
+    /// The unloaded round-trip time: of a full data packet and its acknowledgement on an idle path, with the mean of
+    /// random delays.
     pub rtt: Duration,
-    /// The lowest rate on the way of data.
+    /// The bottleneck rate of the data path.
     pub rate: Rate,
-    /// The line with that rate, as messages call it.
+    /// The name of the bottleneck link in messages.
     pub bottleneck: String,
-    /// The same as a direction of a link; `None` for a line of the flow's own.
+    /// The bottleneck as a link direction; `None` if it is the flow's access link.
     bottleneck_hop: Option<DirectionId>,
     /// All flows take this path.
     pub is_single: bool,
-    /// The number of flows whose data crosses each direction of a link, and of those whose acknowledgements do, where choices are even.
+    /// The number of flows with data on each link direction, and with acknowledgements on it, assuming even ECMP
+    /// choices.
     pub loads: [BTreeMap<DirectionId, f64>; 2],
 }
 
 impl GroupPath {
-    /// The bandwidth-delay product, which fills the path: its lowest rate for one round-trip time.
+    /// Returns the bandwidth-delay product: the bottleneck rate times the round-trip time.
     pub fn bdp(&self) -> Bytes {
         self.rate.bytes_in(self.rtt)
     }
 
-    /// The slowest direction of a link on the way, unless a line of the flow's own is slower.
+    /// Returns the slowest link direction on the path, unless the flow's access link is slower.
     pub const fn bottleneck_hop(&self) -> Option<DirectionId> {
         self.bottleneck_hop
     }
@@ -66,23 +66,23 @@ impl GroupPath {
     }
 }
 
-/// The direction that a hop crosses.
+/// Returns the direction of a hop.
 pub fn direction(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     let link = &spec.links[hop as usize / 2];
     if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
-/// The rate that a direction has in the long run.
+/// Returns the long-run rate of a direction.
 pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
     direction.nominal_rate()
 }
 
-/// The time that a direction takes to send a packet of `size` bytes, in the long run.
+/// Returns the long-run transmission time of a packet of `size` bytes.
 pub fn service_time(direction: &DirectionSpec, size: u32) -> Duration {
     nominal_rate(direction).transmission_time(Bytes::new(direction.framing.on_wire(size)))
 }
 
-/// Bytes on the wire of a full data packet and of what answers it.
+/// Returns the bytes on the wire of a full data packet and of its acknowledgement.
 pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
     (transport.data_packet(transport.properties().segment()), transport.answer_packet())
 }
@@ -105,7 +105,7 @@ impl Paths {
         paths
     }
 
-    /// Adds the flows of a group; `None` where some have no route.
+    /// Adds the flows of a group; returns `None` if some have no route.
     fn add(
         &mut self,
         spec: &Spec,
@@ -142,8 +142,8 @@ impl Paths {
         slowest.map(|path| GroupPath { is_single, loads: loads.map(sums), ..path })
     }
 
-    /// The bandwidth-delay product of a link's direction: its rate times the longest unloaded round-trip time of
-    /// the flows that cross the link; where none does, times twice the link's delay.
+    /// Returns the bandwidth-delay product of a link direction: its rate times the longest unloaded round-trip time of
+    /// the flows on the link, or twice the link's delay if there are none.
     pub fn link_bdp(&self, spec: &Spec, link: usize, backward: bool) -> Bytes {
         let Some(link_spec) = spec.links.get(link) else { return Bytes::ZERO };
         let direction = if backward { &link_spec.backward } else { &link_spec.forward };
@@ -154,7 +154,7 @@ impl Paths {
         nominal_rate(direction).bytes_in(rtt)
     }
 
-    /// The bandwidth-delay product of a line of a group's access: its rate times the group's round-trip time.
+    /// Returns the bandwidth-delay product of a group's access link: its rate times the group's round-trip time.
     pub fn access_bdp(&self, spec: &Spec, group: usize, line: usize) -> Bytes {
         let Some(access) = spec.groups.get(group).and_then(|group| group.access.as_ref()) else {
             return Bytes::ZERO;
@@ -166,23 +166,23 @@ impl Paths {
         nominal_rate(direction).bytes_in(rtt)
     }
 
-    /// The largest packet that crosses a link in a direction; zero where none does.
+    /// Returns the largest packet over a link direction, in bytes; zero if there is none.
     pub fn largest_packet(&self, link: usize, backward: bool) -> u32 {
         self.packet.get(link * 2 + usize::from(backward)).copied().unwrap_or(0)
     }
 
-    /// True if data crosses a link in a direction, not acknowledgements alone.
+    /// Returns true if a link direction carries data, not only acknowledgements.
     pub fn carries_data(&self, link: usize, backward: bool) -> bool {
         self.carries_data.get(link * 2 + usize::from(backward)).copied().unwrap_or(false)
     }
 
-    /// True if this is the slowest line on the way of some flow's data.
+    /// Returns true if the link direction is the bottleneck of some flow's data.
     pub fn is_bottleneck(&self, link: usize, backward: bool) -> bool {
         self.bottleneck.get(link * 2 + usize::from(backward)).copied().unwrap_or(false)
     }
 }
 
-/// The sum for each direction of what many pairs of nodes bring there.
+/// Sums the load of each direction over all node pairs.
 fn sums(mut loads: Vec<(DirectionId, f64)>) -> BTreeMap<DirectionId, f64> {
     loads.sort_by_key(|&(of, _)| of);
     let of_one = loads.chunk_by(|a, b| a.0 == b.0);
@@ -230,7 +230,8 @@ fn measure(
     }
 }
 
-/// The time that both hosts add: each handles the data packet and its acknowledgement once. A thread is woken for what comes.
+/// Returns the processing time of both hosts: each handles the data packet and its acknowledgement once. A thread is
+/// woken for each arrival.
 fn hosts(spec: &Spec, group: &GroupSpec, ends: [NodeId; 2], data: u32, ack: u32) -> Duration {
     if let Some(host) = &group.host {
         return (host.late + host.call + host.cost(data) + host.cost(ack)) * 2;

@@ -6,13 +6,13 @@ use super::source::{Source, Span};
 use super::tree::{self, Key, Kind, Table, Value};
 use std::path::Path;
 
-/// The most `--set` arguments.
+/// Maximum number of `--set` arguments.
 const MOST: usize = 1000;
 
 /// Applies arguments of the form `KEY=VALUE` to a scenario's tables.
 ///
-/// A key names tables and keys, separated by dots; a link or flow goes by its name or by its position from 1, and
-/// `*` means all of them. The value is TOML, or else text. Messages number them from `first` on.
+/// A key is a dotted path of tables and keys. It selects a link or flow by name or by position from 1; `*` selects all
+/// of them. The value is TOML, or else text. Messages number the arguments from `first`.
 pub fn apply(
     sets: &[String],
     first: usize,
@@ -59,7 +59,7 @@ fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
     }
 }
 
-/// The value of an argument: TOML where it is that, text otherwise. Its place is within the argument.
+/// Parses the value of an argument: TOML if valid, text otherwise. Its span is within the argument.
 fn value(text: &str, source: u32, offset: usize) -> Value {
     let trimmed = text.trim();
     let lead = offset + (text.len() - text.trim_start().len());
@@ -77,7 +77,7 @@ fn value(text: &str, source: u32, offset: usize) -> Value {
     }
 }
 
-/// Moves places from the value's own text into the argument.
+/// Shifts spans from the value's own text into the argument.
 fn relocate(value: &mut Value, source: u32, lead: usize) {
     let moved = |span: Span| Span::new(source, span.start as usize + lead..span.end as usize + lead);
     value.span = moved(value.span);
@@ -96,8 +96,8 @@ fn relocate(value: &mut Value, source: u32, lead: usize) {
 /// The keys of a scenario that are lists of tables.
 const LISTS: [&str; 3] = ["link", "flow", "failure"];
 
-/// Puts a value where the keys lead, making tables on the way, or lists of tables where keys are among `lists`. What a key may be
-/// is checked when it is decoded.
+/// Sets the value at the path `keys`. Creates missing tables, or lists of tables for keys in `lists`. Decoding
+/// validates the keys later.
 fn put(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &mut Report) {
     let Some((key, rest)) = keys.split_first() else { return };
     let place = table.entries.iter().position(|(old, _)| old.name == key.name);
@@ -120,7 +120,7 @@ fn put(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &
     match &mut table.entries[place].1.kind {
         Kind::Table(inner) => put(inner, rest, value, &[], report),
         Kind::Array(items) => put_in_list(items, &key.name, rest, value, report),
-        // A short form such as `queue = "1 bdp"` gives way to the table that the keys ask for.
+        // The table replaces a short form such as `queue = "1 bdp"`.
         other => {
             let mut inner = Table::default();
             put(&mut inner, rest, value, &[], report);
@@ -159,7 +159,7 @@ fn put_in_list(items: &mut [Value], list: &str, keys: &[Key], value: &Value, rep
     }
 }
 
-/// The name of an element of a list, or the one that it goes by where it has none.
+/// Returns the name of a list element, or its default name if it has none.
 fn item_name(list: &str, place: usize, item: &Value) -> String {
     let Kind::Table(table) = &item.kind else { return String::new() };
     if let Some(name) = table.text("name") {

@@ -1,4 +1,4 @@
-//! The texts that a scenario is read from, and places in them.
+//! The source texts of a scenario, and positions in them.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A text that diagnostics point into: a file, or a command-line argument.
+/// A source text of diagnostics: a file or a command-line argument.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,
     text: String,
-    /// The byte at which each line begins.
+    /// The byte offset of each line.
     lines: Vec<u32>,
     is_argument: bool,
 }
@@ -26,7 +26,7 @@ pub struct Position {
 }
 
 impl Source {
-    /// A text under the name that messages call it by.
+    /// Creates a text with its name in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let mut lines = vec![0];
@@ -34,27 +34,27 @@ impl Source {
         Self { name: name.into(), text, lines, is_argument: false }
     }
 
-    /// A command-line argument, in which lines are not counted.
+    /// Creates a command-line argument, whose lines are not counted.
     pub fn argument(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { is_argument: true, ..Self::new(name, text) }
     }
 
-    /// True for a command-line argument.
+    /// Returns true for a command-line argument.
     pub const fn is_argument(&self) -> bool {
         self.is_argument
     }
 
-    /// The name that messages call it by.
+    /// Returns the name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line and column of a byte.
+    /// Returns the line and column of a byte.
     pub fn position(&self, byte: usize) -> Position {
         let byte = byte.min(self.text.len());
         let line = self.lines.partition_point(|&start| start as usize <= byte);
@@ -63,12 +63,12 @@ impl Source {
         Position { line, column: before + 1 }
     }
 
-    /// A line by its number from 1, without its end.
+    /// Returns a line by its number from 1, without its line ending.
     pub fn line_text(&self, line: usize) -> &str {
         &self.text[self.line_range(line)]
     }
 
-    /// The bytes of a line by its number from 1, without its end.
+    /// Returns the byte range of a line by its number from 1, without its line ending.
     pub fn line_range(&self, line: usize) -> Range<usize> {
         let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
         let start = start.map_or(self.text.len(), |&start| start as usize);
@@ -89,7 +89,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place of what no file says: a default.
+    /// The span of a default, which appears in no file.
     pub const DEFAULT: Self = Self { source: u32::MAX, start: 0, end: 0 };
 
     /// The bytes `start..end` of source `source`.
@@ -98,7 +98,7 @@ impl Span {
         Self { source, start: clip(range.start), end: clip(range.end) }
     }
 
-    /// The start of a source, for what concerns all of it.
+    /// Returns an empty span at the start of a source, for diagnostics of the whole source.
     pub const fn whole(source: u32) -> Self {
         Self { source, start: 0, end: 0 }
     }
@@ -109,39 +109,39 @@ impl Span {
 pub struct Sources(Vec<Arc<Source>>);
 
 impl Sources {
-    /// Adds a source; the number names it in spans.
+    /// Adds a source and returns its number for use in spans.
     pub fn add(&mut self, source: Source) -> u32 {
         self.0.push(Arc::new(source));
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// The source of a span; the first for the place of a default.
+    /// Returns the source of a span; the first source for the span of a default.
     pub fn get(&self, id: u32) -> &Arc<Source> {
         self.0.get(id as usize).unwrap_or(&self.0[0])
     }
 }
 
-/// The reason for which a file was not read.
+/// A failure to read a file.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The system refused.
+    /// An I/O error.
     Io(std::io::Error),
-    /// It holds more than what is left of `limit` bytes.
+    /// A file larger than the remainder of `limit` bytes.
     TooLarge {
-        /// The most that is read.
+        /// The limit, in bytes.
         limit: u64,
-        /// The limit is for several files, of which others were read before.
+        /// A limit shared with files that were read before.
         is_shared: bool,
     },
-    /// It is not UTF-8 text.
+    /// A file that is not UTF-8.
     NotText {
-        /// The first byte that is not.
+        /// The offset of the first invalid byte.
         at: usize,
     },
 }
 
 impl ReadError {
-    /// True where there is no such file.
+    /// Returns true if the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == std::io::ErrorKind::NotFound)
     }
@@ -173,10 +173,10 @@ impl From<ReadError> for std::io::Error {
     }
 }
 
-/// The most that is read of files from elsewhere, in all, where nothing else is said.
+/// Default limit for all external files together, in bytes (64 MiB).
 pub const MAX_READ: u64 = 64 << 20;
 
-/// Reads files that come from elsewhere. All of them together have at most so many bytes, and no more of them than that is ever held.
+/// A reader of external files with a limit on their total size. It never buffers more than the limit.
 #[derive(Debug)]
 pub struct Reader {
     limit: u64,
@@ -190,7 +190,7 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Reads at most `limit` bytes in all.
+    /// Creates a reader with a limit of `limit` bytes in total.
     pub const fn new(limit: u64) -> Self {
         Self { limit, left: limit }
     }
@@ -199,7 +199,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`ReadError`]; what was read before still counts.
+    /// [`ReadError`]; earlier files still count against the limit.
     pub fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let file = File::open(path).map_err(ReadError::Io)?;
         if file.metadata().is_ok_and(|data| data.len() > self.left) {
@@ -208,7 +208,7 @@ impl Reader {
         self.all_of(file)
     }
 
-    /// Reads all of what is open already.
+    /// Reads an open source to its end.
     ///
     /// # Errors
     ///
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(Source::new("x", "").position(0), Position { line: 1, column: 1 });
     }
 
-    /// Files share a limit: what one has taken is not there for the next, and one without an end is left at the limit.
+    /// Files share one limit, and an endless file stops at the limit.
     #[test]
     fn a_limit_is_for_all_files_together() {
         let folder = std::env::temp_dir().join(format!("thalweg-reader-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! A fault of a scenario, or a remark on it, with its place: plain data, drawn by [`render`](Diagnostic::render).
+//! An error, warning or note about a scenario, with its position: plain data, drawn by [`render`](Diagnostic::render).
 
 mod render;
 mod report;
@@ -10,19 +10,19 @@ use super::source::Source;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The weight of a diagnostic, from a note to an error.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing.
+    /// Additional information.
     Note,
-    /// The scenario runs, but probably not as meant.
+    /// The scenario runs, but is probably not as intended.
     Warning,
     /// The scenario cannot run.
     Error,
 }
 
 impl Severity {
-    /// The word that is printed.
+    /// Returns the printed name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -32,27 +32,27 @@ impl Severity {
     }
 }
 
-/// One thing that is wrong with a scenario, or worth knowing about it.
+/// An error, warning or note about a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Its weight: note, warning or error.
+    /// The severity: note, warning or error.
     pub severity: Severity,
     /// A stable name such as `scenario.unit`, for scripts and searches.
     pub code: &'static str,
-    /// The file or command-line argument that it is about.
+    /// The file or command-line argument concerned.
     pub source: Arc<Source>,
-    /// The bytes of the source that it is about; empty at 0 where it is about the whole.
+    /// The byte range in the source; empty at 0 for the whole source.
     pub span: Range<usize>,
-    /// The fault or the remark, in one line.
+    /// The message, in one line.
     pub message: String,
-    /// A few words for the place itself.
+    /// A short label for the position.
     pub label: Option<String>,
-    /// A proposal for a remedy, where there is one.
+    /// A suggested fix, if any.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// A diagnostic without label and help.
+    /// Creates a diagnostic without label and help.
     pub fn new(
         severity: Severity,
         code: &'static str,
@@ -63,17 +63,17 @@ impl Diagnostic {
         Self { severity, code, source, span, message, label: None, help: None }
     }
 
-    /// The name of the file or argument.
+    /// Returns the name of the file or argument.
     pub fn file(&self) -> &str {
         self.source.name()
     }
 
-    /// The line of the first byte, from 1.
+    /// Returns the line of the first byte, from 1.
     pub fn line(&self) -> usize {
         self.source.position(self.span.start).line
     }
 
-    /// The column of the first byte, from 1, in characters.
+    /// Returns the column of the first byte, from 1, in characters.
     pub fn column(&self) -> usize {
         self.source.position(self.span.start).column
     }

@@ -3,13 +3,14 @@
 use super::Diagnostic;
 use std::fmt::Write as _;
 
-/// Lines longer than this are cut to what is around the place.
+/// Maximum width of a source line; longer ones are truncated around the position.
 const WIDEST: usize = 100;
 
 impl Diagnostic {
-    /// The diagnostic with its place: file, line and column, the line itself, a caret below it, and the help.
+    /// Renders the diagnostic with its position: file, line and column, the line itself, a caret below it, and the
+    /// help.
     ///
-    /// Ends with a newline. The text has no colours; control characters of the file are made harmless.
+    /// The text ends with a newline and has no colours. Control characters of the file are escaped.
     pub fn render(&self) -> String {
         let mut out = format!("{}[{}]: {}\n", self.severity.name(), self.code, printable(&self.message));
         let place = self.source.position(self.span.start);
@@ -42,7 +43,8 @@ impl Diagnostic {
     }
 }
 
-/// The part of a line around a place: its text, how many columns come before the place, how many the place takes.
+/// Returns the part of a line around a position: its text, the columns before the position, and the columns of the
+/// position.
 fn window(chars: &[char], at: usize, length: usize) -> (String, usize, usize) {
     let at = at.min(chars.len());
     let from = if chars.len() <= WIDEST { 0 } else { at.saturating_sub(WIDEST / 4) };
@@ -67,7 +69,7 @@ fn window(chars: &[char], at: usize, length: usize) -> (String, usize, usize) {
     (shown, before, width.max(1))
 }
 
-/// Appends one character, harmless; returns how many columns it takes (one for any that is not a tab).
+/// Appends one character, sanitised; returns its width in columns (one for any that is not a tab).
 fn push_printable(text: &mut String, c: char) -> usize {
     match c {
         '\t' => {
@@ -85,7 +87,7 @@ fn push_printable(text: &mut String, c: char) -> usize {
     }
 }
 
-/// A message without control characters, and of bounded length.
+/// Returns a message without control characters, and of bounded length.
 fn printable(text: &str) -> String {
     const LONGEST: usize = 400;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The report, in which diagnostics are gathered while a scenario is read.
+//! The collector of diagnostics while a scenario is parsed.
 
 use super::{Diagnostic, Severity, is_known_elsewhere, nearest};
 use crate::source::{Source, Sources, Span};
@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 
-/// More errors than this are counted, not kept.
+/// Maximum number of stored errors; further ones are only counted.
 const MOST_ERRORS: usize = 100;
 
-/// Everything found so far, with the texts that it is about.
+/// All diagnostics so far, with their source texts.
 #[derive(Debug, Default)]
 pub struct Report {
     sources: Sources,
@@ -17,31 +17,31 @@ pub struct Report {
     errors: usize,
     dropped: usize,
     registry: Arc<Registry>,
-    /// Warnings like some of those that are kept, but not kept themselves, by their code.
+    /// Number of warnings beyond those stored, by code.
     alike: BTreeMap<&'static str, usize>,
 }
 
-/// A diagnostic that is being put together; it is in the report already.
+/// A builder for a diagnostic that is already in the report.
 pub struct Draft<'r>(Option<&'r mut Diagnostic>);
 
 impl Draft<'_> {
-    /// Says a few words at the place itself.
+    /// Sets the label of the position.
     pub fn label(self, label: impl Into<String>) -> Self {
         self.with(|found| found.label = Some(label.into()))
     }
 
-    /// Says what to do.
+    /// Sets the suggested fix.
     pub fn help(self, help: impl Into<String>) -> Self {
         self.with(|found| found.help = Some(help.into()))
     }
 
-    /// Says which name was probably meant, or else which names there are.
+    /// Suggests the nearest valid name, or else lists the valid names.
     pub fn names<'a>(self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
         if self.0.is_none() {
             return self; // Not kept, so not worth a search.
         }
         let valid: Vec<&str> = valid.into_iter().collect();
-        // Of keys there are many; of names it helps to see what there is.
+        // Keys are too many to list; names are few enough.
         let is_name = self.0.as_ref().is_some_and(|found| found.code == "scenario.unknown-name");
         let (labelled, shows_all) = match nearest(name, valid.iter().copied()) {
             Some(meant) => (self.label(format!("did you mean `{meant}`?")), is_name),
@@ -66,32 +66,32 @@ impl Draft<'_> {
 }
 
 impl Report {
-    /// Nothing yet, of a scenario that can use what `registry` has.
+    /// Creates an empty report for a scenario with the schemes and disciplines of `registry`.
     pub fn new(registry: Arc<Registry>) -> Self {
         Self { registry, ..Self::default() }
     }
 
-    /// The schemes and disciplines that there are.
+    /// Returns the available schemes and disciplines.
     pub const fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// Registers a text that later spans point into.
+    /// Registers a source text for later spans.
     pub fn add_source(&mut self, source: Source) -> u32 {
         self.sources.add(source)
     }
 
-    /// The text of number `id`.
+    /// Returns the text of number `id`.
     pub fn source(&self, id: u32) -> &Arc<Source> {
         self.sources.get(id)
     }
 
-    /// Notes an error at `span`.
+    /// Reports an error at `span`.
     pub fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Draft<'_> {
         self.add(Severity::Error, code, span, message.into())
     }
 
-    /// Notes a warning at `span`.
+    /// Reports a warning at `span`.
     pub fn warn(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Draft<'_> {
         self.add(Severity::Warning, code, span, message.into())
     }
@@ -114,25 +114,25 @@ impl Report {
         Draft(self.found.last_mut())
     }
 
-    /// The texts, for diagnostics that come later.
+    /// Returns the source texts, for later diagnostics.
     pub fn into_sources(self) -> Sources {
         self.sources
     }
 
-    /// True if a file is no TOML, so that what it says is not known in full.
+    /// Returns true if a file is not valid TOML, and its content thus incomplete.
     pub fn has_syntax_errors(&self) -> bool {
         self.found.iter().any(|one| one.code == "scenario.syntax")
     }
 
-    /// The number of errors found.
+    /// Returns the number of errors found.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Hands over what was found since the last time, in order of files and lines.
+    /// Takes the diagnostics since the last call, in order of files and lines.
     pub fn take(&mut self) -> Vec<Diagnostic> {
         let mut found = std::mem::take(&mut self.found);
-        // What follows from a line that is no TOML is no news.
+        // Errors that result from a syntax error on the same line are redundant.
         let place = |one: &Diagnostic| (one.file().to_owned(), one.line());
         let garbled: BTreeSet<_> =
             found.iter().filter(|one| one.code == "scenario.syntax").map(place).collect();
@@ -146,7 +146,7 @@ impl Report {
                 b.span.start,
             ))
         });
-        // What holds for both directions of a line is found twice.
+        // A property of both directions of a link is reported twice.
         found.dedup_by(|b, a| {
             (a.code, &a.span, &a.message, a.file()) == (b.code, &b.span, &b.message, b.file())
         });
@@ -161,7 +161,7 @@ impl Report {
     }
 }
 
-/// Of many warnings of one kind the first stays, with their number and the next places.
+/// Merges warnings of one kind into the first, with their number and the next positions.
 fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
     let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, one) in found.iter().enumerate().filter(|(_, one)| one.severity == Severity::Warning) {
@@ -190,7 +190,7 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
     });
 }
 
-/// So many warnings of one kind are shown one by one.
+/// Maximum number of warnings of one kind shown individually.
 const MOST_ALIKE: usize = 4;
 
 /// Names for a message: all of them while they are few.

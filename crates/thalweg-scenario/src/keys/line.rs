@@ -1,4 +1,4 @@
-//! Links, and the keys of one direction of a line.
+//! Links, and the keys of one link direction.
 
 use super::super::diagnostic::Report;
 use super::super::known_paths::{self, PathDescription};
@@ -18,55 +18,60 @@ use thalweg_queue::{AckFilter, ImpairmentSpec};
 use thalweg_sim::spec::{DirectionSpec, Framing, LinkSpec, NatKind};
 
 table! {
-    /// A line: a transmitter with its queue, and a wire.
+    /// A link direction: a transmitter with its queue, and a wire.
     Line "line" for DirectionSpec {
         /// The transmitter's rate.
         rate: Rate = "rate";
-        /// When how much may leave, in place of `rate`: a mahimahi trace file beside the scenario file, or a table.
+        /// The transmission opportunities over time, in place of `rate`: a mahimahi trace file beside the scenario
+        /// file, or a table.
         trace: Trace = "trace";
-        /// How long a packet is on the wire.
+        /// The propagation delay.
         delay: Duration = "delay" => delay;
-        /// The wire takes a random time longer. A time is uniform between zero and this for each packet, and they keep their order; a
-        /// table has another distribution, one for each flow, or lets packets pass each other.
+        /// A random delay added to the propagation delay. A time is the maximum of a uniform distribution from zero,
+        /// drawn for each packet without reordering. A table sets another distribution, one draw for each flow, or
+        /// reordering.
         jitter: Jitter = "jitter" or r#""0 s""#;
         /// The queue before the transmitter: its capacity, or a table with its discipline.
         queue: Queue = "queue";
-        /// Which packets the wire loses. A list holds for the direction that has it: `reverse` has its own.
+        /// The packet loss on the wire. A list applies only to the direction that has it: `reverse` has its own.
         loss: Loss = "loss" or "0.0";
-        /// The probability that a packet arrives twice.
+        /// The probability that a packet is duplicated.
         duplicate: Chance = "duplicate" or "0.0";
-        /// The probability that a packet arrives damaged, so that its receiver drops it.
+        /// The probability that a packet is corrupted and dropped by its receiver.
         corrupt: Chance = "corrupt" or "0.0";
-        /// Packets that are held back, so that later ones pass them.
+        /// Reordering: packets that are delayed until later ones have passed them.
         reorder: Reorder = "reorder";
-        /// Packets that are larger than this, headers counted, vanish, and nobody is told: a black hole for path MTU discovery.
+        /// The largest packet that passes, including headers. Larger ones are silently dropped: a black hole for path
+        /// MTU discovery.
         black_hole: Bytes = "black-hole" => impairment.largest;
-        /// What the line puts around each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and padding.
+        /// The link-layer framing of each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and
+        /// padding.
         framing: FramingName = "framing" or r#""none""# => framing;
-        /// A token bucket before the transmitter, whose rate holds in the long run; "none" for none.
+        /// A token bucket before the transmitter, which limits the long-run rate; "none" for none.
         shaper: OrNone<ShaperTable> = "shaper" or r#""none""# => onset.shaper;
-        /// The states that the transmitter falls into when it has nothing to send, each later and deeper than the one before.
+        /// The sleep states of an idle transmitter, each entered later and deeper than the one before.
         sleep: Vec<At<SleepTable>> = "sleep" or "[]" => onset.sleep;
-        /// Packets arrive in batches; "none" for each by itself.
+        /// Frame aggregation: packets arrive in batches; "none" for no aggregation.
         aggregation: OrNone<AggregationTable> = "aggregation" or r#""none""# => aggregation;
-        /// Rate and delay change in a rhythm; "none" for none.
+        /// A periodic variation of rate and delay; "none" for none.
         rhythm: OrNone<RhythmTable> = "rhythm" or r#""none""# => rhythm;
-        /// What becomes of ECN codepoints: "kept", also by a tunnel as RFC 6040 wants it; "bleached" to Not-ECT before the queue;
-        /// "ect1-to-ect0" before the queue; "marks-lost" where the queue's marks are, as in a simple tunnel; "tunnel-compatible" in a
-        /// tunnel whose outer header is Not-ECT (RFC 6040, section 4.3), so that the queue drops where it would mark.
+        /// The treatment of ECN codepoints. "kept": unchanged, also by a tunnel that follows RFC 6040. "bleached":
+        /// cleared to Not-ECT before the queue. "ect1-to-ect0": rewritten before the queue. "marks-lost": the queue's
+        /// marks are lost, as in a simple tunnel. "tunnel-compatible": a tunnel whose outer header is Not-ECT (RFC
+        /// 6040, section 4.3), and the queue drops where it would mark.
         ecn: EcnName = "ecn" or r#""kept""# => ecn;
         /// Which acknowledgements of the window transport leave the queue, "fcfs", before their turn, because one that has come tells
         /// all that they do: "none"; "conservative", the first of two of a flow, as Linux's CAKE does it; "newest", all of a flow, and
         /// the newest takes the place of the first, as in cable modems. What they tell selectively, of copies and as duplicates is kept.
         ack_filter: AckFilterName = "ack-filter" or r#""none""# => ack_filter;
-        /// Changes while the run goes on.
+        /// Changes during the run.
         schedule: Vec<At<ScheduleEntry>> = "schedule";
     }
 }
 
 impl Line {
-    /// Takes from `other` what this line does not say itself. Rate and trace say the same thing, so one of them
-    /// here keeps both of the other's out.
+    /// Inherits from `other` the keys that are not set here. Rate and trace exclude each other: either one here blocks
+    /// both of `other`.
     pub fn complete(&mut self, other: &Self) {
         let speaks = self.rate.is_some() || self.trace.is_some();
         let mut other = other.clone();
@@ -76,8 +81,8 @@ impl Line {
         self.inherit(&other);
     }
 
-    /// Leaves out lists of losses that `own`, what is said of this direction alone, does not have: they number the packets of the other
-    /// direction.
+    /// Removes loss lists that are not in `own`, the explicit keys of this direction: they number the packets of the
+    /// other direction.
     pub fn leave_lists(&mut self, own: Option<&Self>) {
         let is_list = |at: &At<Loss>| matches!(at.value, Loss::Table(LossTable::List(_)));
         if self.loss.as_ref().is_some_and(is_list) && own.is_none_or(|own| own.loss.is_none()) {
@@ -94,7 +99,7 @@ impl Line {
 }
 
 words! {
-    /// The kind of an address translator, by its word.
+    /// The kind of a NAT, by name.
     NatName: NatKind {
         "full-cone" => NatKind::FullCone,
         "restricted" => NatKind::Restricted,
@@ -104,7 +109,7 @@ words! {
 }
 
 words! {
-    /// The framing that a line puts around each packet, by its word.
+    /// The link-layer framing of each packet, by name.
     FramingName: Framing {
         "none" => Framing::None,
         "atm-aal5" => Framing::AtmAal5,
@@ -112,7 +117,7 @@ words! {
 }
 
 words! {
-    /// The acknowledgements that a line filters, by its word.
+    /// The ACK filter of a link direction, by name.
     AckFilterName: AckFilter {
         "none" => AckFilter::None,
         "conservative" => AckFilter::Conservative,
@@ -121,42 +126,42 @@ words! {
 }
 
 table! {
-    /// A full-duplex link. Its keys hold for both directions, apart from what `reverse` says.
+    /// A full-duplex link. Its keys apply to both directions, unless `reverse` overrides them.
     Link "link" for LinkSpec {
-        /// Its name; without one it is its ends, joined by `-`.
+        /// The name; by default the names of its end nodes, joined by `-`.
         name: Name = "name";
-        /// The nodes at its ends, two names.
+        /// The two end nodes, by name.
         between: Ends = "between" (required);
-        /// A path that is known by name, from the first node, where the server is, to the second, where the user is: what it says
-        /// holds where the link does not say otherwise. `thalweg list paths` lists them.
+        /// A named path from the first node, the server's side, to the second, the user's side. It supplies the keys
+        /// that the link does not set. `thalweg list paths` lists them.
         path: PathName = "path";
-        /// In a live network (`thalweg shell`), an address translator at the first node: that and what is behind it are inside, and what
-        /// leaves has its address. "full-cone", "restricted", "port-restricted" or "symmetric" (RFC 3489, section 5); none without. A
-        /// simulation has no addresses.
+        /// In a live network (`thalweg shell`), a NAT at the first node: that node and all behind it are inside, and
+        /// outgoing packets carry its address. "full-cone", "restricted", "port-restricted" or "symmetric" (RFC 3489,
+        /// section 5); no NAT by default. A simulation has no addresses.
         nat: NatName = "nat" => middlebox.nat;
-        /// The translator gives UDP other ports each time that so long has passed.
+        /// The interval at which the NAT rebinds UDP flows to other ports.
         nat_rebind: Duration = "nat-rebind" => middlebox.nat_rebind;
-        /// In a live network, a firewall that lets UDP between two ports pass for so long, from its first packet on.
+        /// In a live network, a firewall that passes UDP between two ports only for this time after the first packet.
         udp_for: Duration = "udp-for" => middlebox.udp_for;
-        /// What the link costs where routes go by weights.
+        /// The link's cost in weighted routing.
         weight: u32 = "weight" or "1" => weight;
-        /// What is different in the direction from the second node to the first.
+        /// Overrides for the direction from the second node to the first.
         reverse: Reverse = "reverse";
         ..line: Line;
     }
 }
 
 table! {
-    /// What is different in the direction from the second node of a link to the first.
+    /// Overrides for the direction from the second node of a link to the first.
     Reverse "reverse" for LinkSpec {
-        /// What the link costs in this direction where routes go by weights; as in the other without. With it packets may go one way and
-        /// their acknowledgements another.
+        /// The cost of this direction in weighted routing; by default that of the other direction. A different cost can
+        /// make routes asymmetric: packets and their acknowledgements take different paths.
         weight: u32 = "weight" => reverse_weight;
         ..line: Line;
     }
 }
 
-/// A path that is known by name.
+/// A named path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathName(pub &'static PathDescription);
 
@@ -183,8 +188,7 @@ impl Decode for PathName {
     }
 }
 
-/// The names of the nodes at a link's ends. That they are two is checked when the link is resolved, where it is known what else is
-/// wrong with it.
+/// The names of a link's end nodes. Resolution checks that there are two, together with the link's other errors.
 #[derive(Clone, Debug, Default)]
 pub struct Ends(pub Vec<At<Name>>);
 
@@ -202,18 +206,18 @@ impl Decode for Ends {
 }
 
 table! {
-    /// A change of a line while the run goes on. What is not given stays.
+    /// A change of a link during the run. Keys that are not set keep their value.
     ScheduleEntry "schedule entry" for ImpairmentSpec {
-        /// When.
+        /// The time of the change.
         at: Duration = "at" (required);
         /// The new rate.
         rate: Rate = "rate";
-        /// The new delay, for packets that leave from now on.
+        /// The new delay, for packets sent from now on.
         delay: Duration = "delay";
-        /// The new random delay, for packets that leave from now on.
+        /// The new random delay, for packets sent from now on.
         jitter: Jitter = "jitter";
-        /// The new capacity of the queue. What no longer fits is dropped from its tail on; where flows have queues of their own, as when
-        /// it overflows. A time is that of the rate from now on, and `bdp` is of the path as it was at the start.
+        /// The new capacity of the queue. Excess packets are dropped from the tail; with per-flow queues, as on
+        /// overflow. A time is relative to the new rate, and `bdp` to the path at the start of the run.
         queue: Capacity = "queue";
         /// The new loss.
         loss: Loss = "loss";

@@ -1,4 +1,4 @@
-//! Checks for things that are probably not meant, or cannot work, in a scenario that can be read.
+//! Lints: checks of a valid scenario for errors and probably unintended values.
 
 mod feedback;
 mod gates;
@@ -22,14 +22,14 @@ use super::path::Paths;
 use super::resolve::Origins;
 use thalweg_sim::spec::Spec;
 
-/// The parts of a scenario that all checks look at.
+/// The common input of all checks.
 struct Checked<'a> {
     spec: &'a Spec,
     origins: &'a Origins,
     paths: &'a Paths,
 }
 
-/// Checks a resolved scenario; what cannot work is an error, what is doubtful a warning.
+/// Checks a resolved scenario: reports an error for an impossible setting and a warning for a doubtful one.
 pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) {
     let checked = Checked { spec, origins, paths };
     links::rates(&checked, report);

@@ -1,6 +1,6 @@
-//! Networks that a scenario describes in one line: made from a few numbers, or read from a file.
+//! Networks described in one line of a scenario: generated from parameters, or read from a file.
 //!
-//! Each generator gives links between named nodes, which are then resolved as if they had been written one by one.
+//! Each generator returns links between named nodes, which are then resolved like links written one by one.
 
 mod chain;
 mod fat_tree;
@@ -26,14 +26,14 @@ use super::table::At;
 use super::table::Decode;
 use thalweg_proto::units::{Duration, Rate};
 
-/// The most nodes of such a network, and the most links.
+/// Maximum number of nodes, and of links, of such a network.
 const MOST: u64 = 1 << 16;
 
 /// A link between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 struct Edge {
     ends: [String; 2],
-    /// Its own name, where its ends do not tell it from others.
+    /// An explicit name, if the end nodes do not identify the link.
     name: Option<String>,
     /// The tier whose line it has, by position.
     tier: usize,
@@ -44,7 +44,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// A link of a tier, without a word about its rate and delay.
+    /// Creates a link of a tier, with unset rate and delay.
     fn new(a: impl Into<String>, b: impl Into<String>, tier: usize) -> Self {
         Self { ends: [a.into(), b.into()], name: None, tier, delay: None, rate: None, span: None }
     }
@@ -57,12 +57,12 @@ struct Drawing {
     tiers: Vec<Line>,
 }
 
-/// The surroundings of a network's table.
+/// The context of a network's table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given<'a> {
     /// The scenario's seed.
     pub seed: u64,
-    /// The source of the topology file, where that could be read.
+    /// The source of the topology file, if it was read.
     pub file: Option<u32>,
     /// The line of `[defaults.link]`.
     pub defaults: Option<&'a Line>,
@@ -73,11 +73,11 @@ pub struct Given<'a> {
 pub struct Links {
     /// All of them.
     pub links: Vec<At<Link>>,
-    /// The reason for which those of a file that have no delay have none.
+    /// The reason for missing delays of links in a file.
     pub why_no_delay: Option<&'static str>,
 }
 
-/// Says that a network would be too large; true if it would be.
+/// Reports a network that would be too large; returns true if it is.
 fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Report) -> bool {
     let (of, found) = if nodes > MOST { ("nodes", nodes) } else { ("links", links) };
     if found > MOST {
@@ -88,14 +88,14 @@ fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Rep
     found > MOST
 }
 
-/// Says that a network needs more of something; true if there are fewer than `least`.
+/// Reports a number below `least`; returns true if it is.
 fn is_too_small(at: Option<&At<u32>>, least: u32, what: &str, report: &mut Report) -> bool {
     let Some(at) = at.filter(|at| at.value < least) else { return at.is_none() };
     report.error("scenario.range", at.span, format!("{what} must be at least {least}"));
     true
 }
 
-/// The links of a network; none where something is wrong with it, which is reported.
+/// Returns the links of a network; none after a reported error.
 pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
     let (span, seed) = (network.span, given.seed);
     let mut why_no_delay = None;
@@ -136,7 +136,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
     Some(Links { links: links.collect(), why_no_delay })
 }
 
-/// A tier's line: what it says itself, and then what holds for all.
+/// Merges a tier's explicit link parameters with the common ones.
 fn tier(own: Option<&At<Line>>, all: &Line) -> Line {
     let mut line = own.map(|at| at.value.clone()).unwrap_or_default();
     line.complete(all);
@@ -175,7 +175,7 @@ mod tests {
         (links, degrees)
     }
 
-    /// Every node of a network with a path to the first.
+    /// Returns true if every node has a path to the first.
     fn is_connected(links: &[[String; 2]]) -> bool {
         let mut reached = BTreeSet::from([links[0][0].clone()]);
         loop {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((links.len(), degrees["hub"], degrees["n5"]), (5, 5, 1));
     }
 
-    /// Random ones hang together, are the same for the same number, and grow with what their probability grows with.
+    /// Random networks are connected, reproducible for one seed, and grow with their probability parameters.
     #[test]
     fn random_networks_hang_together() {
         for [few, many] in [

@@ -1,4 +1,4 @@
-//! From decoded tables to what the simulator runs: names become numbers, defaults are filled in, files are read.
+//! Resolution of decoded tables into a specification: names become numbers, defaults are filled in, files are read.
 
 mod feedback;
 mod files;
@@ -31,10 +31,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
-/// The most links of a scenario: routes are found over all of them, from every node that sends.
+/// Maximum number of links of a scenario; routing covers all of them from every sending node.
 const MOST_LINKS: usize = 1 << 12;
 
-/// Places at which the parts of a resolved scenario were written, for the diagnostics of later checks.
+/// Source positions of a resolved scenario's elements, for diagnostics of later checks.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     /// The file as a whole.
@@ -49,11 +49,11 @@ pub struct Origins {
     pub groups: Vec<GroupOrigin>,
     /// Each gate, with its node.
     pub gates: Vec<(NodeId, Span)>,
-    /// Tables that nothing refers to, with what they are.
+    /// Unreferenced tables, with their description.
     pub unused: Vec<(String, Span)>,
 }
 
-/// Places at which the parts of a link were written.
+/// Source positions of a link's elements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOrigin {
     /// The rates of both directions.
@@ -66,7 +66,7 @@ pub struct LinkOrigin {
     pub schedule: [Option<Span>; 2],
 }
 
-/// Places at which the parts of a group of flows were written.
+/// Source positions of a flow group's elements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupOrigin {
     /// The table.
@@ -79,36 +79,36 @@ pub struct GroupOrigin {
     pub stop: Span,
     /// The scheme.
     pub scheme: Span,
-    /// The pace at which the application at the sink reads.
+    /// The read rate of the application at the sink.
     pub reading: Span,
     /// The hosts.
     pub host: Span,
     /// The rates of the access lines.
     pub access: Span,
-    /// The scenario says what the overhead of its hosts is, if only that there is none.
+    /// An explicit host overhead in the scenario, even if zero.
     pub says_overhead: bool,
 }
 
-/// The state that all steps share.
+/// The shared state of all resolution steps.
 pub(super) struct Resolver<'a> {
     pub report: &'a mut Report,
-    /// The directory that files named in each source are relative to.
+    /// The base directory of relative file names in each source.
     pub directories: &'a [PathBuf],
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
-    /// The transports of schemes by name that were made without a word, and are the same on every path.
+    /// Cached transports by scheme name, for schemes without options that do not depend on the path.
     transports: BTreeMap<String, (TransportSpec, Arc<SchemeInUse>)>,
-    /// The scheme of the group at hand.
+    /// The scheme of the current group.
     in_use: Option<Arc<SchemeInUse>>,
     /// The schemes of the groups so far, by position.
     schemes_in_use: BTreeMap<usize, Arc<SchemeInUse>>,
-    /// The schemes in whose place others were put, and what became of their options.
+    /// The replaced schemes, and the outcome of their options.
     pub replaced: Replaced,
     former: BTreeSet<FormerOption>,
     pub nodes: BTreeMap<String, NodeId>,
-    /// The scheme of the group at hand, where it depends on the path.
+    /// The scheme of the current group, if it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
-    /// The load of the group at hand, where it depends on the path.
+    /// The load of the current group, if it depends on the path.
     unsettled_load: Option<load::PendingLoad>,
     /// Reads files beside the scenario.
     reader: Reader,
