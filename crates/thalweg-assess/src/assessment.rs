@@ -1,4 +1,4 @@
-//! Makes the runs of an assessment and decides its claims.
+//! Executes the runs of an assessment and decides its claims.
 
 use crate::decide::{self, Outcome, Test};
 use crate::document::{
@@ -20,54 +20,54 @@ use thalweg_sweep::{
     Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished, join,
 };
 
-/// The part of a pack that is assessed, and how often.
+/// Selection of a pack's sections, points and seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// The sections, by number or its beginning; all without.
+    /// Sections, by number or prefix; empty for all.
     pub only: Vec<String>,
-    /// Few points and seeds, as the pack says.
+    /// Reduced number of points and seeds, from the pack.
     pub quick: bool,
-    /// Seeds of each point; without, as the pack says.
+    /// Seeds per point; default from the pack.
     pub replications: Option<u32>,
-    /// Changes of all scenarios, as `--set` takes them.
+    /// Changes of all scenarios, as in `--set`.
     pub sets: Vec<String>,
 }
 
 /// An assessment of a scheme.
 #[derive(Debug)]
 pub struct Assessment<'a> {
-    /// The scheme under test, perhaps with options.
+    /// Scheme under test, optionally with options.
     pub scheme: &'a str,
     /// The plan.
     pub pack: &'a Pack,
-    /// The differences that matter.
+    /// Equivalence margins.
     pub margins: &'a Margins,
-    /// The place of sweeps and scenarios.
+    /// Source of sweeps and scenarios.
     pub files: &'a Files,
-    /// The schemes and disciplines that there are.
+    /// Available schemes and queue disciplines.
     pub registry: &'a Arc<Registry>,
-    /// The part of the plan.
+    /// Selected part of the plan.
     pub choice: &'a Choice,
-    /// Runs at a time. Results do not depend on it.
+    /// Number of concurrent runs. Results do not depend on it.
     pub threads: usize,
-    /// The memory that there is for all runs at a time, where it is known.
+    /// Memory available to all concurrent runs, if known.
     pub memory: Option<u64>,
-    /// The program that makes the runs.
+    /// Program that executes the runs.
     pub program: &'a Program,
-    /// Set to end early.
+    /// Stop flag.
     pub stop: Arc<AtomicBool>,
 }
 
-/// The reason for which a scheme cannot be assessed.
+/// Error of an assessment.
 #[derive(Debug)]
 pub enum AssessError {
-    /// There is no such scheme, or not with these options.
+    /// Unknown scheme, or invalid options.
     Scheme(Vec<Diagnostic>),
-    /// A sweep or a scenario is wrong.
+    /// Invalid sweep or scenario.
     Scenario(Vec<Diagnostic>),
-    /// The pack, its margins or the call are wrong.
+    /// Invalid pack, margins or arguments.
     Pack(String),
-    /// It ended before its end: a run could not be kept, or what made the runs is lost.
+    /// Early end: a run could not be saved, or the engine was lost.
     Unfinished(Unfinished),
 }
 
@@ -93,20 +93,20 @@ struct Measured {
     command: String,
     /// By scheme, by claim of the sweep, by seed.
     of: Vec<Vec<Vec<Option<f64>>>>,
-    /// By scheme, the number of runs that differ.
+    /// Number of distinct runs, by scheme.
     different: Vec<u32>,
     has_failed: bool,
-    /// By claim of the sweep: its measure is of states, and the controller under test tells none.
+    /// True, by claim of the sweep, if its measure needs controller states and the controller under test reports none.
     without_states: Vec<bool>,
 }
 
 impl Assessment<'_> {
-    /// Makes the runs that `store` has not, here or where an engine has them made, and decides. `tick` is called several times a second.
-    /// The outcome does not depend on threads, engines and interruptions.
+    /// Executes the runs missing from `store`, locally or through an engine, and decides the claims. `tick` is called
+    /// several times a second. The outcome does not depend on threads, engines or interruptions.
     ///
     /// # Errors
     ///
-    /// Something is wrong before the first run, a run could not be kept, or the engine is lost.
+    /// An input is invalid, a run could not be saved, or the engine is lost.
     pub fn run(
         &self,
         store: &Store,
@@ -207,11 +207,11 @@ impl Assessment<'_> {
         })
     }
 
-    /// Looks whether there is such a scheme; gives the name of the messages of routers that it listens to.
+    /// Checks that the scheme exists, and returns the name of the router feedback it uses.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// The scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<Option<String>, AssessError> {
         let instead = Instead { scheme: self.scheme, flows: &[1] };
         let loaded = Files::BuiltIn.load("alone.toml", &[], Some(instead), self.registry);
@@ -221,13 +221,13 @@ impl Assessment<'_> {
         Ok(needed.map(|kind| kind.name().to_owned()))
     }
 
-    /// The scheme under test, and the references that are not the same.
+    /// Returns the scheme under test and the references that differ from it.
     fn schemes(&self) -> Vec<&str> {
         let others = self.pack.references.iter().map(String::as_str).filter(|other| *other != self.scheme);
         core::iter::once(self.scheme).chain(others).collect()
     }
 
-    /// A sweep with a run of each point.
+    /// Creates a sweep with one run per point.
     pub(crate) fn sweep<'b>(
         &self,
         file: &'b SweepFile,
@@ -243,7 +243,7 @@ impl Assessment<'_> {
         Ok(sweep)
     }
 
-    /// The sweeps of the sections, each once, with these schemes.
+    /// Returns the distinct sweeps of the sections, with these schemes.
     pub(crate) fn sweeps(
         &self,
         sections: &[&Section],
@@ -273,7 +273,7 @@ impl Assessment<'_> {
         })
     }
 
-    /// The command that makes one run of a point again.
+    /// Returns the command that reproduces one run of a point.
     fn command(&self, sweep: &Sweep<'_>, point: usize, seed: u64) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let mut command = format!("thalweg run {}", self.files.path(&sweep.file.scenario.text));
@@ -285,7 +285,7 @@ impl Assessment<'_> {
         format!("{command} --seed {seed}")
     }
 
-    /// The values of all points of a sweep, scheme by scheme.
+    /// Returns the values of all points of a sweep, by scheme.
     fn measure(
         &self,
         sweep: &Sweep<'_>,
@@ -320,7 +320,7 @@ impl Assessment<'_> {
         (0..made.len()).step_by(schemes.len()).map(point).collect()
     }
 
-    /// The sections with their verdicts.
+    /// Returns the sections with their verdicts.
     fn decide(
         &self,
         sections: &[&Section],
@@ -405,7 +405,7 @@ impl Assessment<'_> {
         results
     }
 
-    /// The points of a claim; by reference their tests, and behind those, for a bound, the scheme's own.
+    /// Returns the points of a claim, and their tests by reference followed, for a bound, by the scheme's own.
     fn points(
         &self,
         claim: &Claim,
@@ -473,12 +473,12 @@ fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
     Estimate::of(&values.iter().copied().flatten().collect::<Vec<_>>())
 }
 
-/// The number of a reference among the schemes that run: the first where it is the scheme under test itself.
+/// Returns the index of a reference among the executed schemes: 0 if it is the scheme under test.
 fn place(schemes: &[&str], reference: &str) -> usize {
     schemes.iter().position(|scheme| *scheme == reference).unwrap_or(0)
 }
 
-/// The claims that are decided from a sweep, in the order of sections.
+/// Returns the claims decided from a sweep, in section order.
 fn claims_of<'p>(sections: &[&'p Section], sweep: &str) -> impl Iterator<Item = &'p Claim> {
     let experiments = sections.iter().flat_map(|section| &section.experiments);
     experiments.filter(move |experiment| experiment.sweep == sweep).flat_map(|experiment| &experiment.claims)
@@ -488,20 +488,19 @@ fn claims_in(sections: &[SectionResults]) -> impl Iterator<Item = &ClaimResults>
     sections.iter().flat_map(|section| &section.experiments).flat_map(|experiment| &experiment.claims)
 }
 
-/// True for the values of a point that the claim is about.
+/// Returns true if the claim covers a point with these values.
 fn is_chosen(claim: &Claim, values: &BTreeMap<String, String>) -> bool {
     claim.only.iter().all(|(factor, chosen)| values.get(factor).is_some_and(|own| chosen.contains(own)))
 }
 
-/// The value of each factor but the scheme.
+/// Returns the value of each factor except the scheme.
 pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, String> {
     let words = sweep.plan.words(point).into_iter().zip(&sweep.plan.factors);
     let plain = words.filter(|(_, factor)| !factor.is_scheme);
     plain.map(|((name, value), _)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Keeps so many points, as far from each other as they are, each with all schemes; and the first of those that a claim is about which
-/// would have none.
+/// Keeps this many points, evenly spread, each with all schemes. For a claim left without points it keeps the first.
 fn thin(sweep: &mut Sweep<'_>, schemes: usize, most: usize, claims: &[&Claim]) {
     let all = sweep.plan.points.len() / schemes.max(1);
     if all <= most {

@@ -18,34 +18,34 @@
 use crate::margins::Band;
 use thalweg_report::statistics::{Estimate, holm, mean, student_p};
 
-/// The level of the tests.
+/// Significance level of the tests.
 pub const LEVEL: f64 = 0.05;
 
-/// The test of a point.
+/// P-values of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
-    /// The probability of such distances if the point were not within its band.
+    /// P-value of the distances if the point were not within its band.
     pub within: f64,
-    /// The probability of such distances if it were not beyond it.
+    /// P-value of the distances if the point were not beyond its band.
     pub beyond: f64,
 }
 
-/// The outcome of a claim at a point.
+/// Outcome of a claim at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It is within the band.
+    /// Within the band.
     Holds,
-    /// It is beyond the band, also corrected for the points of the claim.
+    /// Beyond the band, also after correction for the claim's number of points.
     DoesNot,
-    /// Chance may have made the difference.
+    /// The difference may be random.
     NotDecided,
-    /// There is nothing to test.
+    /// No data to test.
     NoResult,
 }
 
-/// The test of a point by the values of the same seeds under the scheme and under the reference; none where there are fewer than two
-/// pairs, or no values that could be compared.
+/// Tests a point with the values of the same seeds under the scheme and under the reference. Returns none for fewer
+/// than two pairs or without comparable values.
 pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> Option<Test> {
     let at = |position: usize| references.get(position).copied().flatten();
     let (mut pairs, mut missing) = (Vec::new(), 0);
@@ -58,7 +58,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
             _ => {}
         }
     }
-    // The margin is a share of the mean, so that it does not vary with the seed: what varies is the difference.
+    // The margin is a share of the mean, so it does not vary with the seed. Only the difference varies.
     let mean = mean(&pairs.iter().map(|(_, reference)| *reference).collect::<Vec<_>>()).unwrap_or(0.0);
     let slack = |(value, reference): &(f64, f64)| band.slack(mean + (value - reference), mean);
     let slacks: Vec<f64> = pairs.iter().map(slack).collect();
@@ -76,7 +76,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
     }
     let estimate = Estimate::of(&slacks).filter(|estimate| estimate.n > 1)?;
     let deviation = estimate.std_dev?;
-    // Distances that are alike differ as they were rounded.
+    // Equal distances differ by rounding errors.
     let largest = estimate.min.abs().max(estimate.max.abs());
     if estimate.max - estimate.min <= 16.0 * f64::EPSILON * largest {
         return Some(certain(estimate.mean));
@@ -87,12 +87,12 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
     Some(Test { within, beyond: 1.0 - within })
 }
 
-/// The test of a distance in which chance has no part.
+/// Returns the test of a distance without random variation.
 fn certain(slack: f64) -> Test {
     if slack >= 0.0 { Test { within: 0.0, beyond: 1.0 } } else { Test { within: 1.0, beyond: 0.0 } }
 }
 
-/// The outcomes of the points of a claim.
+/// Returns the outcomes of a claim's points.
 pub fn outcomes(tests: &[Option<Test>]) -> Vec<Outcome> {
     let count = tests.iter().flatten().count() as f64;
     let outcome = |test: &Option<Test>| match test {
@@ -104,7 +104,7 @@ pub fn outcomes(tests: &[Option<Test>]) -> Vec<Outcome> {
     tests.iter().map(outcome).collect()
 }
 
-/// The test of a claim by those of its points; none without any.
+/// Combines the tests of a claim's points; none without points.
 pub fn joined(tests: &[Option<Test>]) -> Option<Test> {
     let known: Vec<&Test> = tests.iter().flatten().collect();
     let within = known.iter().map(|test| test.within).reduce(f64::max)?;
@@ -112,7 +112,7 @@ pub fn joined(tests: &[Option<Test>]) -> Option<Test> {
     Some(Test { within, beyond: (beyond * known.len() as f64).min(1.0) })
 }
 
-/// The tests of all claims of a report, corrected for their number.
+/// Corrects the tests of all claims of a report for their number.
 pub fn corrected(claims: &[Option<Test>]) -> Vec<Option<Test>> {
     let known: Vec<Test> = claims.iter().copied().flatten().collect();
     let of = |p: fn(&Test) -> f64| holm(&known.iter().map(p).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thalweg_report::results::UnlikeDefault;
 
-/// The results of an assessment. Its bytes follow from pack, margins, scheme and version alone.
+/// Results of an assessment. Pack, margins, scheme and version alone determine its bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Document {
     /// `thalweg-assess`.
@@ -19,54 +19,54 @@ pub struct Document {
     pub scheme: String,
     /// The title of the pack.
     pub pack: String,
-    /// The schemes that took its place; the first one decides.
+    /// Reference schemes; the first one decides.
     pub references: Vec<String>,
-    /// The first seed, and the number of seeds of each point.
+    /// First seed, and the number of seeds per point.
     pub seeds: (u64, u32),
-    /// A first look: few points and seeds.
+    /// True for a quick assessment with few points and seeds.
     pub quick: bool,
-    /// Authors have to make a statement, as RFC 9743 has it.
+    /// True if the authors must make a statement (RFC 9743).
     #[serde(default)]
     pub has_statement: bool,
-    /// Every point has all of its runs, or failed.
+    /// True if every point has all of its runs, or failed.
     pub complete: bool,
-    /// Points of all sweeps.
+    /// Number of points of all sweeps.
     pub points: usize,
-    /// Runs of all points, with the scheme and with references.
+    /// Number of runs of all points, with the scheme and with references.
     pub runs: usize,
-    /// The messages of routers that the scheme listens to: no router of the assessment sends any.
+    /// Router feedback that the scheme uses; no router of the assessment sends any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_routers: Option<String>,
-    /// The options that the schemes do not have alike because their defaults differ; missing where there is none.
+    /// Options that differ between the schemes because of their defaults; missing if none differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<UnlikeDefault>,
-    /// The changes that all scenarios had; missing where there were none.
+    /// Changes applied to all scenarios; missing if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
-    /// The margins and bounds that were used, by name, each with its sentence and the band.
+    /// Margins and bounds in use, by name, each with its sentence and the band.
     pub margins: BTreeMap<String, (String, String)>,
     /// The sections.
     pub sections: Vec<SectionResults>,
-    /// Points that have no result, with the reason and the command that shows it.
+    /// Points without a result, with the reason and a command that reproduces it.
     pub failed: Vec<FailedPoint>,
 }
 
-/// The verdict on a claim or a section.
+/// Verdict on a claim or a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It holds at every point.
+    /// The claim holds at every point.
     Holds,
-    /// It does not at some point.
+    /// The claim fails at some point.
     DoesNot,
-    /// It is not decided at this number of runs.
+    /// The number of runs is too small for a decision.
     NotDecided,
-    /// There is nothing that decides it.
+    /// No data decides the claim.
     NotEvaluated,
 }
 
 impl Verdict {
-    /// The verdict in words.
+    /// Returns the verdict in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -76,7 +76,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a section with such claims.
+    /// Combines the verdicts of claims into a section's verdict.
     pub fn joined(of: impl Iterator<Item = Self>) -> Self {
         let mut known: Vec<Self> = of.filter(|verdict| *verdict != Self::NotEvaluated).collect();
         known.sort_unstable();
@@ -98,7 +98,7 @@ pub struct SectionResults {
     pub title: String,
     /// The verdict on all of its claims.
     pub verdict: Verdict,
-    /// The reason for which it was not evaluated.
+    /// Reason for a missing evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_evaluated: Option<String>,
     /// Its experiments.
@@ -110,11 +110,11 @@ pub struct SectionResults {
 pub struct ExperimentResults {
     /// Its title.
     pub title: String,
-    /// The file that `thalweg sweep` runs alone.
+    /// Sweep file, also usable with `thalweg sweep`.
     pub sweep: String,
     /// Its claims.
     pub claims: Vec<ClaimResults>,
-    /// The course of one run of its first points, where something changes on the way.
+    /// Time series of one run of the first points, for experiments with changes during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transients: Vec<Transient>,
 }
@@ -124,23 +124,23 @@ pub struct ExperimentResults {
 pub struct ClaimResults {
     /// The sentence.
     pub text: String,
-    /// The flows or the link that are measured.
+    /// Measured flows or link.
     pub of: Vec<String>,
     /// The quantity.
     pub measure: String,
     /// The name of the margin.
     pub margin: String,
-    /// Less is better.
+    /// True if smaller values are better.
     pub less_is_better: bool,
-    /// It is decided by the distance from the first reference, not by a bound.
+    /// True if the distance from the first reference decides, not a bound.
     pub is_relative: bool,
     /// The verdict.
     pub verdict: Verdict,
-    /// The corrected p-value of the verdict that it holds.
+    /// Corrected p-value of the verdict "holds".
     pub p_holds: Option<f64>,
-    /// The corrected p-value of the verdict that it does not.
+    /// Corrected p-value of the verdict "does not hold".
     pub p_does_not: Option<f64>,
-    /// The verdicts by each reference: on the scheme beside it or, where a bound decides, on the reference itself.
+    /// Verdicts by reference: on the scheme relative to it or, if a bound decides, on the reference itself.
     pub by_reference: BTreeMap<String, Verdict>,
     /// The points.
     pub points: Vec<PointResults>,
@@ -151,21 +151,21 @@ pub struct ClaimResults {
 pub struct PointResults {
     /// The value of each factor.
     pub values: BTreeMap<String, String>,
-    /// The verdict on it.
+    /// Verdict on the point.
     pub outcome: Outcome,
     /// The mean over seeds.
     pub mean: Option<f64>,
-    /// Half the width of the 95 % interval of that mean.
+    /// Half width of the 95 % confidence interval of the mean.
     pub ci95: Option<f64>,
-    /// The worst run's value.
+    /// Value of the worst run.
     pub worst: Option<f64>,
-    /// The seeds.
+    /// Number of seeds.
     pub seeds: u32,
-    /// So many of these runs differ from each other: of 1 the others tell nothing of chance.
+    /// Number of distinct runs. If it is 1, the others carry no information about random variation.
     pub different: u32,
-    /// The same with each reference in the scheme's place.
+    /// Results of the same point with each reference in place of the scheme.
     pub references: Vec<ReferenceResults>,
-    /// The command that shows its first run.
+    /// Command that reproduces the first run.
     pub command: String,
 }
 

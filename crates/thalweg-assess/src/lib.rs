@@ -1,11 +1,12 @@
-//! Assessments: what a new congestion control must show before it is deployed (RFC 9743), in numbers and in words.
+//! Assessments: the evaluation of a new congestion control before deployment (RFC 9743), in numbers and in text.
 //!
-//! - [`Pack`]: the plan of an assessment as data: sections, experiments, each a sweep that runs alone, and claims.
-//! - [`Margins`]: the distances that matter, in one file that users change.
-//! - [`Files`]: where both, and the scenarios, come from: the program, or a folder.
-//! - [`decide`]: tests of a claim, point by point, against the same runs with a standard scheme in the place of the one under test.
-//! - [`Assessment`]: makes the runs, on all cores, into a [`Store`](thalweg_sweep::Store) that keeps them.
-//! - [`Document`]: what came out, as JSON, a page, Markdown for a draft's appendix, and JUnit.
+//! - [`Pack`]: the plan of an assessment as data: sections, experiments (each an independent sweep), and claims.
+//! - [`Margins`]: the equivalence margins, in one file that users may edit.
+//! - [`Files`]: the source of pack, margins and scenarios: built in, or a folder.
+//! - [`decide`]: tests a claim point by point against the same runs with a standard scheme in place of the scheme under
+//!   test.
+//! - [`Assessment`]: executes the runs on all cores and saves them in a [`Store`](thalweg_sweep::Store).
+//! - [`Document`]: the results as JSON, a page, Markdown for a draft's appendix, and JUnit.
 
 mod assessment;
 mod curves;

@@ -1,4 +1,4 @@
-//! Margins: the differences that matter.
+//! Equivalence margins.
 
 use core::str::FromStr as _;
 use serde::Deserialize;
@@ -13,48 +13,48 @@ pub struct Margins(BTreeMap<String, Margin>);
 /// A margin or a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margin {
-    /// A sentence on what it is of.
+    /// Description, in one sentence.
     pub about: String,
-    /// The values that are within it.
+    /// Accepted values.
     pub band: Band,
-    /// The band as the file says it.
+    /// Band as written in the file.
     pub words: String,
 }
 
-/// The values that are good enough.
+/// Range of accepted values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// Those no lower than the reference's, but for a share of it and an amount.
+    /// At least the reference value, minus a share of it and a constant.
     NotBelow {
-        /// The share of the reference's value.
+        /// Share of the reference value.
         share: f64,
-        /// The amount.
+        /// Constant.
         floor: f64,
     },
-    /// Those no higher than the reference's, but for a share of it and an amount.
+    /// At most the reference value, plus a share of it and a constant.
     NotAbove {
-        /// The share of the reference's value.
+        /// Share of the reference value.
         share: f64,
-        /// The amount.
+        /// Constant.
         floor: f64,
     },
-    /// A mean of at least this.
+    /// Minimum of the mean.
     AtLeast(f64),
-    /// A mean of at most this.
+    /// Maximum of the mean.
     AtMost(f64),
-    /// No run above this.
+    /// Maximum of every run.
     Worst(f64),
-    /// No run below this.
+    /// Minimum of every run.
     Least(f64),
 }
 
 impl Band {
-    /// True where a reference decides.
+    /// Returns true if the band is relative to a reference.
     pub const fn is_relative(self) -> bool {
         matches!(self, Self::NotBelow { .. } | Self::NotAbove { .. })
     }
 
-    /// The distance to the band's edge: positive within it.
+    /// Returns the distance to the edge of the band, positive inside.
     pub fn slack(self, value: f64, reference: f64) -> f64 {
         match self {
             Self::NotBelow { share, floor } => value - (reference * (1.0 - share) - floor),
@@ -80,11 +80,11 @@ struct Said {
 }
 
 impl Margins {
-    /// Reads the text of a file; `name` is what messages call it.
+    /// Parses the text of a file; messages refer to it as `name`.
     ///
     /// # Errors
     ///
-    /// A text that says what is wrong.
+    /// A description of the error.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let value = toml_as_json(name, text)?;
         let tables: BTreeMap<String, Said> =
@@ -136,11 +136,11 @@ impl Margins {
         tables.into_iter().map(margin).collect::<Result<_, String>>().map(Self)
     }
 
-    /// The margin of a name.
+    /// Returns the margin with this name.
     ///
     /// # Errors
     ///
-    /// A text that names a similar one.
+    /// A message that suggests a similar name.
     pub fn find(&self, name: &str) -> Result<&Margin, String> {
         self.0.get(name).ok_or_else(|| {
             let help = nearest(name, self.0.keys().map(String::as_str));
@@ -150,7 +150,7 @@ impl Margins {
     }
 }
 
-/// A number in base units: "0.9", "10 %", "2 ms", "20 kbit/s", "20 kB", "20 pkt".
+/// Parses a number into base units: "0.9", "10 %", "2 ms", "20 kbit/s", "20 kB", "20 pkt".
 fn amount(text: &str) -> Option<f64> {
     let text = text.trim();
     let number =

@@ -10,35 +10,35 @@ use thalweg_scenario::{MOST_REPS, toml_as_json};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pack {
-    /// The words for what is asked.
+    /// Title of the requirements document.
     pub title: String,
-    /// The schemes that take the place of the one under test, of which the first decides.
+    /// Reference schemes, run in place of the scheme under test; the first one decides.
     pub references: Vec<String>,
-    /// Reports end with the skeleton of the statement that RFC 9743 wants of authors.
+    /// True if reports end with a template of the statement that RFC 9743 requires of authors.
     #[serde(default)]
     pub statement: bool,
-    /// The file of margins, beside the pack's.
+    /// File of margins, relative to the pack's folder.
     pub margins: String,
-    /// Seeds of each point.
+    /// Seeds per point.
     pub replications: u32,
-    /// A first look.
+    /// Settings of a quick assessment.
     pub quick: Quick,
     /// The sections in order.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
 }
 
-/// A first look: fewer seeds and points.
+/// Settings of a quick assessment: fewer seeds and points.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
-    /// Seeds of each point.
+    /// Seeds per point.
     pub replications: u32,
-    /// Points of each sweep.
+    /// Points per sweep.
     pub points: usize,
 }
 
-/// A section of what asks.
+/// Section of the requirements.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Section {
@@ -46,29 +46,29 @@ pub struct Section {
     pub number: String,
     /// Its title.
     pub title: String,
-    /// The reason for which it has no experiments.
+    /// Reason for the lack of experiments.
     pub not_evaluated: Option<String>,
     /// Its experiments.
     #[serde(default, rename = "experiment")]
     pub experiments: Vec<Experiment>,
 }
 
-/// A sweep with the claims that are decided from it.
+/// Sweep with the claims decided from it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// The sweep's file, beside the pack's.
+    /// Sweep file, relative to the pack's folder.
     pub sweep: String,
     /// The title of the experiment.
     pub title: String,
-    /// The group of flows whose goodput over time reports show: for what changes on the way.
+    /// Group of flows whose goodput over time reports show, for experiments with changes during the run.
     pub transient: Option<String>,
     /// The claims.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
 }
 
-/// A sentence that holds or does not.
+/// Testable claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -76,21 +76,21 @@ pub struct Claim {
     pub text: String,
     /// Groups of flows, or a link.
     pub of: Vec<String>,
-    /// The quantity that decides.
+    /// Measured quantity.
     pub measure: Measure,
     /// The name of the margin.
     pub margin: String,
-    /// The points on which it is decided: by factor the values that they have. All without.
+    /// Points of the claim, as allowed values by factor; empty for all points.
     #[serde(default)]
     pub only: BTreeMap<String, Vec<String>>,
 }
 
 impl Pack {
-    /// Reads the text of a file; `name` is what messages call it.
+    /// Parses the text of a file; messages refer to it as `name`.
     ///
     /// # Errors
     ///
-    /// A text that says what is wrong.
+    /// A description of the error.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let value = toml_as_json(name, text)?;
         let pack: Self = serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
@@ -122,22 +122,22 @@ impl Pack {
         Ok(pack)
     }
 
-    /// Looks whether the margins that claims name are there.
+    /// Checks that all margins named by claims exist.
     ///
     /// # Errors
     ///
-    /// The first one that is not.
+    /// The first missing one.
     pub fn check(&self, margins: &Margins) -> Result<(), String> {
         let mut claims =
             self.sections.iter().flat_map(|section| &section.experiments).flat_map(|of| &of.claims);
         claims.try_for_each(|claim| margins.find(&claim.margin).map(drop))
     }
 
-    /// The sections that `only` names, by their number or one that begins with it; all where it names none.
+    /// Returns the sections in `only`, by number or prefix; all if it is empty.
     ///
     /// # Errors
     ///
-    /// A text that says which there are.
+    /// A list of the existing sections.
     pub fn chosen(&self, only: &[String]) -> Result<Vec<&Section>, String> {
         let is_in = |section: &Section, wanted: &str| {
             let rest = section.number.strip_prefix(wanted.trim_end_matches('.'));

@@ -1,109 +1,109 @@
-//! Candidates: a path with what disturbs it, in whole numbers of small units, so that each is exactly what its scenario file says.
+//! Candidates: a path with disturbances, in integers of small units, so that the scenario file represents each exactly.
 
-/// A scenario as the search changes it.
+/// Candidate scenario of the search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Genes {
-    /// The rate of the bottleneck in kbit/s.
+    /// Bottleneck rate, in kbit/s.
     pub rate: u32,
-    /// Its delay in microseconds, one way.
+    /// Bottleneck one-way delay, in microseconds.
     pub delay: u32,
-    /// Its queue in packets.
+    /// Bottleneck queue limit, in packets.
     pub queue: u32,
-    /// The flows under test.
+    /// Number of flows under test.
     pub count: u32,
-    /// The time at which they start, in milliseconds.
+    /// Start time of the flows under test, in milliseconds.
     pub start: u32,
-    /// The time, in milliseconds, by which each of them starts later than the one before.
+    /// Interval between the starts of consecutive flows under test, in milliseconds.
     pub stagger: u32,
-    /// Random delay of each packet up to this, in microseconds.
+    /// Maximum random delay per packet, in microseconds.
     pub jitter: u32,
-    /// Random loss in millionths.
+    /// Random loss rate, in millionths.
     pub loss: u32,
-    /// Packets that are lost, by their numbers on the wire: the first, and how many.
+    /// Lost packets, by their index on the link: the first, and the count.
     pub bursts: Vec<(u32, u32)>,
     /// Changes of the bottleneck, in order of time.
     pub changes: Vec<Change>,
-    /// Datagrams in pulses.
+    /// Datagram sources that send in bursts.
     pub pulses: Vec<Pulses>,
-    /// Flows of other schemes, or of the same with another round trip.
+    /// Flows of other schemes, or of the same scheme with another round-trip time.
     pub others: Vec<Other>,
 }
 
 /// A change of the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The time, in milliseconds.
+    /// Time, in milliseconds.
     pub at: u32,
     /// The change.
     pub what: What,
 }
 
-/// The kinds of changes.
+/// Kind of bottleneck change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// The transmitter stops for so many milliseconds.
+    /// Transmission pause, in milliseconds.
     Outage(u32),
-    /// All packets of both directions are lost for so many milliseconds.
+    /// Loss of all packets in both directions, for this many milliseconds.
     Blackout(u32),
-    /// The rate is this share of the first one from now on, in percent.
+    /// New rate, in percent of the initial rate.
     Rate(u32),
-    /// The delay is this, in microseconds.
+    /// New delay, in microseconds.
     Delay(u32),
 }
 
-/// Datagrams that come in pulses.
+/// Datagram source that sends in bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pulses {
-    /// The time of the first, in milliseconds.
+    /// Time of the first burst, in milliseconds.
     pub start: u32,
-    /// The length of each, in milliseconds.
+    /// Length of a burst, in milliseconds.
     pub on: u32,
-    /// The time between two, in milliseconds.
+    /// Time between two bursts, in milliseconds.
     pub off: u32,
-    /// The rate of each, in percent of the bottleneck's.
+    /// Rate of a burst, in percent of the bottleneck rate.
     pub percent: u32,
 }
 
 impl Pulses {
-    /// The mean rate, in percent of the bottleneck's.
+    /// Returns the mean rate, in percent of the bottleneck rate.
     pub fn load(&self) -> u32 {
         let period = u64::from(self.on) + u64::from(self.off);
         (u64::from(self.on) * u64::from(self.percent) / period.max(1)) as u32
     }
 }
 
-/// A flow beside those under test.
+/// Competing flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Other {
-    /// The time at which it starts, in milliseconds.
+    /// Start time, in milliseconds.
     pub start: u32,
-    /// Its path is longer by this, in microseconds, one way.
+    /// Additional one-way delay of its path, in microseconds.
     pub further: u32,
 }
 
-/// The kinds of disturbances, of which a candidate has some.
+/// Kind of disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// The rate of the bottleneck changes.
+    /// Changes of the bottleneck rate.
     Rates,
-    /// It stops.
+    /// Pauses of the bottleneck.
     Outages,
-    /// Its delay changes.
+    /// Changes of the bottleneck delay.
     Delays,
-    /// Packets are lost, several together or by chance.
+    /// Burst or random loss.
     Losses,
-    /// Each packet takes a random time longer.
+    /// Random delay per packet.
     Jitter,
-    /// Datagrams come in pulses.
+    /// Bursts of datagrams.
     Pulses,
-    /// There are other flows.
+    /// Competing flows.
     Flows,
-    /// The flows under test start late, or one after the other.
+    /// Late or staggered starts of the flows under test.
     Starts,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Rates,
         Self::Outages,
@@ -115,7 +115,7 @@ impl Kind {
         Self::Starts,
     ];
 
-    /// The name on command lines.
+    /// Returns the name on command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rates => "rates",
@@ -134,33 +134,33 @@ impl Kind {
     }
 }
 
-/// Some kinds of disturbances.
+/// Set of disturbance kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// All.
+    /// Returns the set of all kinds.
     pub fn all() -> Self {
         Kind::ALL.into_iter().collect()
     }
 
-    /// True if `kind` is among them.
+    /// Returns true if the set contains `kind`.
     pub const fn has(self, kind: Kind) -> bool {
         self.0 & kind.bit() != 0
     }
 
-    /// Those that are in both.
+    /// Returns the intersection.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Each of them.
+    /// Iterates over the kinds in the set.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
     }
 
-    /// Their names.
+    /// Returns the names of the kinds.
     pub fn words(self) -> String {
         let names: Vec<&str> = self.iter().map(Kind::name).collect();
         if names.is_empty() { "nothing but the path".to_owned() } else { names.join(", ") }
@@ -173,11 +173,11 @@ impl FromIterator<Kind> for Kinds {
     }
 }
 
-/// The values of a candidate: of its path, of the disturbances of which there is one at most (0: there is none), and of the others.
+/// Values of a candidate: of its path, of the disturbances that occur at most once (0 for none), and of the others.
 type Values<'a> = ([&'a mut u32; 3], [&'a mut u32; 4], Vec<&'a mut u32>);
 
 impl Genes {
-    /// All that has a value.
+    /// Returns all values.
     pub fn values(&mut self) -> Values<'_> {
         let mut others = Vec::new();
         for (first, count) in &mut self.bursts {
@@ -198,7 +198,7 @@ impl Genes {
         (path, [&mut self.start, &mut self.stagger, &mut self.jitter, &mut self.loss], others)
     }
 
-    /// The kinds of disturbances that it has.
+    /// Returns the kinds of its disturbances.
     pub fn kinds(&self) -> Kinds {
         let has = |kind: &Kind| match kind {
             Kind::Rates => self.changes.iter().any(|change| matches!(change.what, What::Rate(_))),
@@ -216,14 +216,14 @@ impl Genes {
         Kind::ALL.into_iter().filter(has).collect()
     }
 
-    /// The number of disturbances.
+    /// Returns the number of disturbances.
     pub fn disturbances(&self) -> usize {
         let single = [self.start, self.stagger, self.jitter, self.loss];
         let lists = self.bursts.len() + self.changes.len() + self.pulses.len() + self.others.len();
         single.iter().filter(|value| **value > 0).count() + lists
     }
 
-    /// The bandwidth-delay product in packets of 1500 bytes, at least 1.
+    /// Returns the bandwidth-delay product, in packets of 1500 bytes, at least 1.
     pub fn product(&self) -> f64 {
         (f64::from(self.rate) * 2.0 * f64::from(self.delay) / 1000.0 / 12_000.0).max(1.0)
     }

@@ -1,4 +1,4 @@
-//! Goals: the ways in which a congestion control can do badly, each as a number from 0 to 1 that any run can be given.
+//! Goals: failure modes of a congestion control, each with a score from 0 to 1 defined for any run.
 
 use crate::genes::{Kind, Kinds};
 use thalweg_proto::units::Duration;
@@ -6,29 +6,29 @@ use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::{DirectionSpec, Spec, WorkloadSpec};
 
-/// The worst of what is looked for.
+/// Failure mode that the hunt searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Goal {
-    /// A flow gets less than its fair share of what the path has.
+    /// A flow gets less than its fair share of the path's capacity.
     Starvation,
-    /// A flow does not come back after disturbances that are over.
+    /// A flow does not recover after the disturbances end.
     Stall,
-    /// A queue stands.
+    /// A standing queue.
     Queue,
-    /// Of several flows of the scheme one gets less than the others.
+    /// One of several flows of the scheme gets less than the others.
     Unfairness,
-    /// Of the packets that are sent many are lost or sent again.
+    /// A large share of sent packets is lost or retransmitted.
     Collapse,
 }
 
-/// The group of flows whose behaviour is looked at.
+/// Name of the group of flows under test.
 pub const TESTED: &str = "tested";
 
 impl Goal {
-    /// All of them.
+    /// All goals.
     pub const ALL: [Self; 5] = [Self::Starvation, Self::Stall, Self::Queue, Self::Unfairness, Self::Collapse];
 
-    /// The name on command lines and in files.
+    /// Returns the name on command lines and in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Starvation => "starvation",
@@ -39,12 +39,12 @@ impl Goal {
         }
     }
 
-    /// The goal of a name.
+    /// Returns the goal with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|goal| goal.name() == name)
     }
 
-    /// The score from which on something is found.
+    /// Returns the score threshold of a finding.
     pub const fn bar(self) -> f64 {
         match self {
             Self::Starvation | Self::Stall | Self::Unfairness => 0.9,
@@ -53,7 +53,7 @@ impl Goal {
         }
     }
 
-    /// A score in words.
+    /// Describes a score in words.
     pub fn words(self, score: f64) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         match self {
@@ -69,21 +69,21 @@ impl Goal {
         }
     }
 
-    /// The disturbances that say something about it.
+    /// Returns the kinds of disturbances suitable for this goal.
     pub fn kinds(self) -> Kinds {
         let without: &[Kind] = match self {
             Self::Starvation => &[],
-            // What goes on until the end would be no reason for a stall.
+            // A disturbance that lasts until the end cannot show a failed recovery.
             Self::Stall => &[Kind::Jitter, Kind::Flows],
             Self::Queue => &[Kind::Losses, Kind::Pulses, Kind::Flows, Kind::Outages],
             Self::Unfairness => &[Kind::Losses, Kind::Pulses, Kind::Outages],
-            // Losses that the scheme does not cause are not its own.
+            // Losses from other causes say nothing about the scheme.
             Self::Collapse => &[Kind::Losses, Kind::Outages, Kind::Flows],
         };
         Kind::ALL.into_iter().filter(|kind| !without.contains(kind)).collect()
     }
 
-    /// The milliseconds of a run, of the beginning that is not counted, and of the beginning in which there are disturbances.
+    /// Returns the duration of a run, its warm-up, and the end of the disturbances, in milliseconds.
     pub(crate) const fn times(self) -> [u32; 3] {
         match self {
             Self::Starvation => [12_000, 4_000, 12_000],
@@ -93,7 +93,7 @@ impl Goal {
         }
     }
 
-    /// The least and most flows under test.
+    /// Returns the minimum and maximum number of flows under test.
     pub(crate) const fn counts(self) -> [u32; 2] {
         match self {
             Self::Starvation | Self::Stall => [1, 1],
@@ -103,7 +103,7 @@ impl Goal {
         }
     }
 
-    /// The score of a run, from 0 to 1: of the first link, and of the group `tested`.
+    /// Returns the score of a run, from 0 to 1, from the first link and the group `tested`.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Goal {
                     Limit::Bytes(bytes) => queue.mean_bytes / bytes as f64,
                     Limit::Unlimited => 1.0,
                 };
-                // A short queue that is full is no long one.
+                // A full queue is not long if its limit is short.
                 of_room.min(queue.mean_bytes / product)
             }
             Self::Collapse => {
@@ -147,12 +147,12 @@ impl Goal {
                 (lost / (lost + arrived)).max(again / sent)
             }
         };
-        // Where nothing was sent nothing is known.
+        // The score is unknown if nothing was sent.
         Ok(if score.is_finite() { score.clamp(0.0, 1.0) } else { 0.0 })
     }
 }
 
-/// The rate that each flow would have if those that always have more to send shared evenly what the others leave.
+/// Returns the equal share, per backlogged flow, of the capacity that the other flows leave.
 fn fair_share(spec: &Spec, result: &RunResult, line: &DirectionSpec) -> f64 {
     let is_greedy = |group: usize| {
         let group = &spec.groups[group];
@@ -169,7 +169,7 @@ fn fair_share(spec: &Spec, result: &RunResult, line: &DirectionSpec) -> f64 {
     (mean_rate(line, spec.warmup, spec.duration) - taken).max(1.0) / f64::max(greedy, 1.0)
 }
 
-/// The mean rate of a line between two times, by its schedule.
+/// Returns the mean rate of a link direction between two times, from its schedule.
 fn mean_rate(line: &DirectionSpec, from: Duration, to: Duration) -> f64 {
     let (from, to) = (from.as_picos(), to.as_picos());
     let (mut rate, mut since, mut sum) = (line.rate.as_f64(), from, 0.0);

@@ -1,4 +1,4 @@
-//! A whole hunt: the search over all cores, what is kept of it, and what becomes of the worst.
+//! A whole hunt: the parallel search, its saved state, and the confirmation and minimisation of the worst candidates.
 
 use crate::evaluate::{Evaluator, NoScore, millionths, words};
 use crate::genes::Genes;
@@ -15,17 +15,17 @@ use thalweg_report::batch;
 use thalweg_scenario::{Diagnostic, Reader};
 use thalweg_sweep::{Status, Store, StoreError};
 
-/// Seeds under which the worst ones are looked at again: what is bad by chance is no finding.
+/// Number of seeds that confirm the worst candidates, to exclude random findings.
 pub const SEEDS: u64 = 5;
-/// The worst ones that are looked at again.
+/// Number of worst candidates to confirm.
 const LOOKED_AT: usize = 16;
-/// Seeds under which a candidate that would be kept, or a simpler one, must be as bad.
+/// Number of seeds for a candidate that enters the archive, or for a minimised one.
 const SEEDS_OF_SEARCH: u64 = 3;
-/// A simpler one has this share of the score at least.
+/// Minimum share of the score that a minimised candidate keeps.
 const KEPT: f64 = 0.9;
-/// Steps to a simpler one, at the most.
+/// Maximum number of minimisation steps.
 const MOST_STEPS: usize = 100;
-/// The seed of the scenario.
+/// Seed of the scenario.
 const SEED: u64 = 1;
 
 /// A hunt.
@@ -35,19 +35,19 @@ pub struct Hunt<'a> {
     pub space: &'a Space,
     /// The schemes.
     pub schemes: Schemes<'a>,
-    /// A scheme that does not do as badly.
+    /// Reference scheme that must do better.
     pub against: Option<&'a str>,
-    /// The schemes that there are.
+    /// Available schemes.
     pub registry: &'a Arc<Registry>,
-    /// Candidates to look at; whole generations are.
+    /// Number of candidates to evaluate, rounded up to whole generations.
     pub candidates: u64,
-    /// The seed of the search.
+    /// Seed of the search.
     pub seed: u64,
-    /// Runs at a time. The outcome does not depend on it.
+    /// Number of concurrent runs. The outcome does not depend on it.
     pub threads: usize,
-    /// The build of the program, which names of kept scores hold.
+    /// Build of the program, part of the names of saved scores.
     pub build: &'a str,
-    /// Set to end early.
+    /// Stop flag.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -58,42 +58,42 @@ pub struct Finding {
     pub scheme: String,
     /// The goal.
     pub goal: &'static str,
-    /// The scheme that does not do as badly, if one was named.
+    /// Reference scheme that must do better, if any.
     pub against: Option<String>,
     /// The seed of the search.
     pub seed: u64,
-    /// Candidates that were looked at.
+    /// Number of evaluated candidates.
     pub candidates: u64,
-    /// The least score under [`SEEDS`] seeds of the scenario, from 0 to 1.
+    /// Minimum score over [`SEEDS`] seeds of the scenario, from 0 to 1.
     pub score: f64,
-    /// It is as much as counts as found.
+    /// True if the score reaches the goal's threshold.
     pub is_found: bool,
-    /// The reason for which a run did not come to its end, which is worse than any score.
+    /// Cause of an aborted run, which ranks above any score.
     pub fault: Option<String>,
     /// The score in words.
     pub words: String,
-    /// Disturbances before and after all was taken away that is not needed.
+    /// Number of disturbances before and after minimisation.
     pub disturbances: [usize; 2],
     /// The scenario file.
     pub scenario: String,
-    /// By combination of disturbances the worst score in the search, the least under three seeds.
+    /// Worst score of the search per combination of disturbances; each is the minimum over three seeds.
     pub by_kind: Vec<(String, f64)>,
-    /// Candidates that could not be read as a scenario.
+    /// Number of candidates that did not parse as a scenario.
     pub refused: u64,
-    /// The outcome is whole: nothing was interrupted.
+    /// True if nothing was interrupted.
     pub complete: bool,
 }
 
-/// The reason for which there is no outcome.
+/// Error of a hunt.
 #[derive(Debug)]
 pub enum HuntError {
-    /// There is no such scheme, or not with these options.
+    /// Unknown scheme, or invalid options.
     Scheme(Vec<Diagnostic>),
-    /// Scores could not be kept.
+    /// Scores could not be saved.
     Store(StoreError),
 }
 
-/// The scores of a generation, as they are kept.
+/// Saved scores of a generation.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Generation {
     scores: Vec<Score>,
@@ -101,14 +101,14 @@ struct Generation {
 }
 
 impl Generation {
-    /// Reads the kept scores of `candidates`; `None` where the file is of something else.
+    /// Reads the saved scores of `candidates`; `None` if the file does not match.
     fn read(text: &[u8], candidates: usize) -> Option<Self> {
         let kept: Self = serde_json::from_slice(text).ok()?;
         (kept.scores.len() == candidates && kept.refused <= candidates as u64).then_some(kept)
     }
 }
 
-/// Reads kept scores for fuzzing, as a hunt does; gives their number.
+/// Reads saved scores for fuzzing, as a hunt does; returns their number.
 #[doc(hidden)]
 pub fn kept_scores(text: &[u8], candidates: usize) -> Option<usize> {
     Generation::read(text, candidates).map(|kept| kept.scores.len())
@@ -119,11 +119,11 @@ impl Hunt<'_> {
         Evaluator { space: self.space, schemes: self.schemes, against: self.against, registry: self.registry }
     }
 
-    /// Looks whether there are such schemes.
+    /// Checks that the schemes exist.
     ///
     /// # Errors
     ///
-    /// There are none.
+    /// A scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<(), HuntError> {
         let mut genes = self.space.draw(&mut Stream::new(0, "check", 0));
         genes.others.push(crate::genes::Other { start: 0, further: 0 });
@@ -140,7 +140,7 @@ impl Hunt<'_> {
     ///
     /// # Errors
     ///
-    /// Something is wrong with the schemes, or scores could not be kept.
+    /// A scheme is invalid, or scores could not be saved.
     pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Finding, HuntError> {
         self.check()?;
         let mut search = Search::new(self.space.clone(), self.seed);
@@ -180,7 +180,7 @@ impl Hunt<'_> {
         Ok(self.finding(&search, status.done as u64, refused))
     }
 
-    /// The file of a generation: a hash of all that its scores depend on.
+    /// Returns the file name of a generation: a hash of all inputs of its scores.
     fn name(&self, generation: u64) -> String {
         let of =
             format!("{:?}\n{}\n{}\n{:?}", self.space, self.schemes.tested, self.schemes.beside, self.against);
@@ -188,7 +188,7 @@ impl Hunt<'_> {
         format!("scores/{name}/{generation:06}.json")
     }
 
-    /// The scores of candidates; none where it was interrupted.
+    /// Returns the scores of candidates; none after an interruption.
     fn generation(
         &self,
         search: &Search,
@@ -214,7 +214,7 @@ impl Hunt<'_> {
         (made.scores.len() == candidates.len()).then_some(made)
     }
 
-    /// The least score of each candidate under so many seeds.
+    /// Returns the minimum score of each candidate over `seeds` seeds.
     fn least(&self, candidates: &[Genes], seeds: u64) -> Vec<Score> {
         let evaluator = self.evaluator();
         let seeds = seeds as usize;
@@ -222,7 +222,7 @@ impl Hunt<'_> {
             millionths(&evaluator.score(&candidates[number / seeds], 1 + (number % seeds) as u64))
         };
         let mut scores: Vec<Score> = Vec::new();
-        // What was found is looked at to the end, however the search ended.
+        // Finish confirming what the search found, even after an interruption.
         let go_on = AtomicBool::new(false);
         batch::spread(
             candidates.len() * seeds,
@@ -235,7 +235,7 @@ impl Hunt<'_> {
         scores.chunks(seeds).map(|of| of.iter().copied().min().unwrap_or(0)).collect()
     }
 
-    /// The finding that the worst candidates come to: confirmed, minimised and in words.
+    /// Confirms, minimises and describes the worst candidates.
     fn finding(&self, search: &Search, candidates: u64, refused: u64) -> Finding {
         let goal = self.space.goal;
         let ranked = search.ranked();
@@ -245,7 +245,7 @@ impl Hunt<'_> {
         let worst = looked_at.into_iter().zip(scores);
         let worst = worst.reduce(|one, other| if other.1 > one.1 { other } else { one });
         let (found, score) = worst.unwrap_or_default();
-        // A difference counts from half of that on.
+        // With a reference scheme, the threshold of the difference is half.
         let bar = goal.bar() / if self.against.is_some() { 2.0 } else { 1.0 };
         let bar = (bar * f64::from(WORST)) as Score;
         let bad_enough = (f64::from(score) * KEPT) as Score;
@@ -265,7 +265,7 @@ impl Hunt<'_> {
             let Some((next, _)) = both.find(|(_, score)| *score >= enough) else { break };
             genes = next;
         }
-        // A simpler one that is not as bad under the further seeds is none.
+        // Reject a minimised candidate that scores lower under the additional seeds.
         let last = self.least(core::slice::from_ref(&genes), SEEDS).first().copied().unwrap_or(0);
         let (genes, score) = if last >= enough { (genes, last) } else { (found.clone(), score) };
         let evaluator = self.evaluator();
@@ -311,7 +311,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// The command that finds the same.
+    /// Returns the command that reproduces the finding.
     pub fn command(&self) -> String {
         let mut text = format!("thalweg hunt {} --goal {}", self.schemes.tested, self.space.goal.name());
         if self.space.kinds != self.space.goal.kinds() {
@@ -329,7 +329,7 @@ impl Hunt<'_> {
 }
 
 impl HuntError {
-    /// The mistakes in one text, where there are some.
+    /// Returns the errors as one text, if any.
     pub fn words(&self) -> String {
         match self {
             Self::Scheme(found) => words(found),

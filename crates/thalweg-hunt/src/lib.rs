@@ -1,11 +1,11 @@
-//! Hunts: searches for the scenarios in which a congestion control does worst.
+//! Hunts: searches for the scenarios with the worst behaviour of a congestion control.
 //!
-//! - [`Genes`]: a candidate, a path with what disturbs it, and [`Space`], which draws, changes and crosses them.
-//! - [`scenario()`]: its scenario file of at most 20 lines, which is what is simulated.
+//! - [`Genes`]: a candidate: a path with disturbances. [`Space`] samples, mutates and crosses candidates.
+//! - [`scenario()`]: the candidate's scenario file of at most 20 lines, the input of the simulation.
 //! - [`Goal`]: the score of a run: starvation, a stall, a standing queue, unfairness, collapse.
-//! - [`Search`]: an archive of the worst for each combination of disturbances, out of which candidates are made.
-//! - [`simpler`]: what is left of a finding when all is taken away that it does not need.
-//! - [`Hunt`]: all of it on all cores, with scores that are kept, so that what was interrupted goes on.
+//! - [`Search`]: an archive of the worst candidate per combination of disturbances, and the source of new candidates.
+//! - [`simpler`]: minimises a finding: removes everything it does not need.
+//! - [`Hunt`]: the whole search on all cores. It saves scores, and interrupted hunts resume.
 //! - [`cases()`]: findings as regression tests.
 
 mod cases;
@@ -30,5 +30,5 @@ pub use scenario::{MOST_LINES, Schemes, scenario};
 pub use search::{FAULT, GENERATION, Score, Search, WORST};
 pub use space::Space;
 
-/// The scheme of other flows where none is named.
+/// Default scheme of competing flows.
 pub const BESIDE: &str = "cubic";

@@ -1,4 +1,4 @@
-//! The space of a hunt: which candidates there are, how one is drawn, changed and put together from two.
+//! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
 use crate::genes::{Change, Genes, Kind, Kinds, Other, Pulses, What};
 use crate::goal::Goal;
@@ -6,57 +6,59 @@ use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
 use thalweg_proto::random::Stream;
 
-/// The candidates that a hunt may look at.
+/// Search space of a hunt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     /// The goal.
     pub goal: Goal,
-    /// The disturbances that candidates may have.
+    /// Allowed kinds of disturbances.
     pub kinds: Kinds,
-    /// A run, the beginning that is not counted, and the beginning in which there are disturbances, in milliseconds.
+    /// Duration of a run, its warm-up, and the end of the disturbances, in milliseconds.
     pub(crate) times: [u32; 3],
     counts: [u32; 2],
 }
 
-/// Rates of the bottleneck in kbit/s: packets enough to see a controller at work, and few enough for thousands of runs a minute.
+/// Bottleneck rates, in kbit/s: enough packets to show a controller's behaviour, few enough for thousands of runs a
+/// minute.
 const RATE: RangeInclusive<u32> = 1_000..=8_000;
-/// Delays of the bottleneck in microseconds.
+/// Bottleneck delays, in microseconds.
 const DELAY: RangeInclusive<u32> = 5_000..=60_000;
-/// Queues in packets.
+/// Queue limits, in packets.
 const QUEUE: RangeInclusive<u32> = 8..=250;
-/// Random delays in microseconds.
+/// Random delays, in microseconds.
 const JITTER: RangeInclusive<u32> = 500..=40_000;
-/// Random losses in millionths.
+/// Random loss rates, in millionths.
 const LOSS: RangeInclusive<u32> = 100..=20_000;
-/// Lost packets that follow each other.
+/// Lengths of loss bursts, in packets.
 const BURST: RangeInclusive<u32> = 1..=16;
-/// Outages in milliseconds.
+/// Outages, in milliseconds.
 const OUTAGE: RangeInclusive<u32> = 20..=1_000;
-/// Rates after a change, in percent of the first.
+/// Rates after a change, in percent of the initial rate.
 const SHARE: RangeInclusive<u32> = 2..=300;
-/// The least rate after a change in kbit/s: of a handful of packets nothing can be said.
+/// Minimum rate after a change, in kbit/s: a handful of packets shows nothing.
 const LEAST_RATE: u32 = 200;
-/// Pulses: on and off in milliseconds, and the rate in percent of the bottleneck's.
+/// Bursts of datagrams: on and off times in milliseconds, and the rate in percent of the bottleneck rate.
 const PULSE: [RangeInclusive<u32>; 3] = [10..=400, 50..=2_000, 50..=200];
-/// All pulses together carry at most so many percent of the bottleneck's rate: more would be nobody's fault but theirs.
+/// Maximum load of all bursts, in percent of the bottleneck rate. With more, the bursts alone would explain any
+/// failure.
 const MOST_LOAD: u32 = 25;
-/// Disturbances of one kind.
+/// Maximum number of disturbances of one kind.
 const MOST_OF_A_KIND: usize = 3;
-/// Changes of the bottleneck.
+/// Maximum number of bottleneck changes.
 const MOST_CHANGES: usize = 4;
 
 impl Space {
-    /// The candidates for a goal, with disturbances of these kinds as far as they say something about it.
+    /// Creates the space of a goal, with those of `kinds` that suit it.
     pub fn new(goal: Goal, kinds: Kinds) -> Self {
         Self { goal, kinds: kinds.and(goal.kinds()), times: goal.times(), counts: goal.counts() }
     }
 
-    /// The last millisecond at which a disturbance may begin.
+    /// Returns the last start time of a disturbance, in milliseconds.
     fn last(&self) -> u32 {
         self.times[2] * 9 / 10
     }
 
-    /// A candidate, drawn.
+    /// Samples a candidate.
     pub fn draw(&self, stream: &mut Stream) -> Genes {
         let mut genes = Genes {
             rate: log(stream, &RATE),
@@ -64,7 +66,7 @@ impl Space {
             count: within(stream, &(self.counts[0]..=self.counts[1])),
             ..Genes::default()
         };
-        // From a quarter of a product to eight.
+        // From a quarter of the bandwidth-delay product to eight times it.
         let products = libm::exp2(stream.unit() * 5.0 - 2.0);
         genes.queue = (genes.product() * products) as u32;
         let kinds: Vec<Kind> = self.kinds.iter().collect();
@@ -76,7 +78,7 @@ impl Space {
         self.settle(genes)
     }
 
-    /// Adds a disturbance of a kind, or draws it anew where there is but one of it.
+    /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
     fn add(&self, genes: &mut Genes, kind: Kind, stream: &mut Stream) {
         let at = stream.below(u64::from(self.last())) as u32;
         let change = |what| Change { at, what };
@@ -109,12 +111,12 @@ impl Space {
         }
     }
 
-    /// The number of the packet that about this time is on a full bottleneck.
+    /// Returns the index of the packet that a saturated bottleneck sends at about this time.
     fn packet(&self, genes: &Genes, at: u32) -> u32 {
         (u64::from(genes.rate) * u64::from(at) / 12_000) as u32
     }
 
-    /// A candidate with a change or a few.
+    /// Returns a candidate with one or a few changes.
     pub fn mutate(&self, of: &Genes, stream: &mut Stream) -> Genes {
         let mut genes = of.clone();
         for _ in 0..=stream.geometric(0.5).min(4) {
@@ -138,10 +140,10 @@ impl Space {
         }
     }
 
-    /// A candidate that has each of its parts from one of two.
+    /// Returns a candidate with each part from one of two parents.
     pub fn cross(&self, one: &Genes, other: &Genes, stream: &mut Stream) -> Genes {
         let mut pick = || if stream.chance(0.5) { one } else { other };
-        // These go together: a queue is long or short for a product.
+        // Keep these together: the queue limit is relative to the bandwidth-delay product.
         let path = pick();
         self.settle(Genes {
             rate: path.rate,
@@ -159,7 +161,8 @@ impl Space {
         })
     }
 
-    /// The nearest candidate of this space: values in their ranges and of two digits, changes in order and apart.
+    /// Returns the nearest candidate of this space: values in range and with two digits, changes ordered and
+    /// non-overlapping.
     pub fn settle(&self, mut genes: Genes) -> Genes {
         let [counted, calm] = [self.times[1], self.last()];
         genes.rate = cut::<2>(clamp(genes.rate, &RATE));
@@ -215,7 +218,7 @@ impl Space {
         }
         genes.changes.sort_unstable();
         genes.changes.truncate(MOST_CHANGES);
-        // Nothing changes during an outage, and nothing twice at a time.
+        // No change during an outage, and no two changes at a time.
         let mut free = 0;
         genes.changes.retain(|change| {
             let is_apart = change.at >= free;
@@ -232,7 +235,7 @@ impl Space {
     }
 }
 
-/// Takes one disturbance away.
+/// Removes one disturbance.
 fn drop_one(genes: &mut Genes, stream: &mut Stream) {
     let lists = [genes.bursts.len(), genes.changes.len(), genes.pulses.len(), genes.others.len()];
     let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
@@ -276,7 +279,7 @@ fn vary(genes: &mut Genes, stream: &mut Stream) {
     *values[chosen] = scaled(*values[chosen], stream);
 }
 
-/// A value that is somewhat larger or smaller.
+/// Returns a slightly larger or smaller value.
 fn scaled(value: u32, stream: &mut Stream) -> u32 {
     (f64::from(value.max(1)) * libm::exp(stream.normal() * LN_2 / 2.0)).round() as u32
 }
@@ -294,7 +297,7 @@ fn clamp(value: u32, range: &RangeInclusive<u32>) -> u32 {
     value.clamp(*range.start(), *range.end())
 }
 
-/// The value with so many digits and zeros, as people write them.
+/// Rounds down to `DIGITS` significant digits.
 pub(crate) fn cut<const DIGITS: u32>(value: u32) -> u32 {
     let mut unit = 1;
     while value / unit >= 10_u32.pow(DIGITS) {

@@ -1,4 +1,4 @@
-//! Many simulations on several threads, with results in order.
+//! Parallel execution of simulations, with results in order.
 
 use crate::results::Run;
 use std::collections::BTreeMap;
@@ -15,18 +15,18 @@ use thalweg_sim::{RunResult, Simulation, SpecError, Status};
 pub struct Job {
     /// The network and traffic to simulate.
     pub spec: Arc<Spec>,
-    /// Replaces the specification's seed.
+    /// Seed in place of the specification's.
     pub seed: u64,
-    /// Stop after so many events, as an interrupted run did.
+    /// Number of events to stop after, to reproduce an interrupted run.
     pub events: Option<u64>,
-    /// The threads that may share the simulation, where it can be cut, nothing is traced, and it does not stop after so many events.
+    /// Maximum number of threads for this simulation. It needs a partitionable network, no tracing and no event limit.
     pub threads: usize,
 }
 
-/// The progress of a batch, and the wish to end it; shared with whatever shows the progress or has the wish.
+/// Progress and stop flag of a batch, shared with the user interface.
 #[derive(Debug)]
 pub struct Progress {
-    /// Set to end early: running simulations stop where they are, others do not begin.
+    /// Stop flag: running simulations stop, others do not start.
     pub stop: Arc<AtomicBool>,
     simulated: Vec<AtomicU64>,
     events: Vec<AtomicU64>,
@@ -34,7 +34,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of `jobs`, none of which has begun.
+    /// Creates the progress of `jobs`, none of them started.
     pub fn new(jobs: &[Job], stop: Arc<AtomicBool>) -> Self {
         let zeros = || jobs.iter().map(|_| AtomicU64::new(0)).collect();
         let total = jobs.iter().map(|job| u128::from(job.spec.duration.as_picos())).sum::<u128>();
@@ -42,18 +42,18 @@ impl Progress {
         Self { stop, simulated: zeros(), events: zeros(), total }
     }
 
-    /// Microseconds of simulated time so far, of all simulations together.
+    /// Returns the simulated time so far, in microseconds, summed over all simulations.
     pub fn simulated_micros(&self) -> u64 {
         let sum: u128 = self.simulated.iter().map(|time| u128::from(time.load(Ordering::Relaxed))).sum();
         u64::try_from(sum / PICOS_PER_MICRO).unwrap_or(u64::MAX)
     }
 
-    /// Microseconds of simulated time of the whole batch.
+    /// Returns the simulated time of the whole batch, in microseconds.
     pub fn total_micros(&self) -> u64 {
         self.total
     }
 
-    /// Events handled so far.
+    /// Returns the number of events handled so far.
     pub fn events(&self) -> u64 {
         self.events.iter().map(|events| events.load(Ordering::Relaxed)).sum()
     }
@@ -63,26 +63,25 @@ impl Progress {
     }
 }
 
-/// A specification that cannot be simulated, or not to its end.
+/// Error of a specification that cannot be simulated, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// The job's position.
+    /// Index of the job.
     pub job: usize,
-    /// The reason for which it cannot be simulated.
+    /// Cause.
     pub error: SpecError,
 }
 
 /// Runs `jobs` on up to `threads` threads.
 ///
-/// `tracer` makes the tracer of each job, on the thread that runs it. `each` gets the results in the order of the
-/// jobs, as soon as all before are there, on the calling thread; `tick` is called there several times a second. The
-/// results come in both forms: the document's is made where the simulation ran, so that it takes the memory that the
-/// simulation has given back.
-/// What `each` sees does not depend on the number of threads.
+/// `tracer` creates the tracer of each job, on the job's thread. `each` receives the results on the calling thread, in
+/// the order of the jobs, as soon as all earlier ones are complete. `tick` is called on the calling thread several
+/// times a second. Results come in both forms. The worker thread builds the document's form, so it reuses the memory
+/// that the simulation freed. The calls of `each` do not depend on the number of threads.
 ///
 /// # Errors
 ///
-/// The first job whose specification makes no sense; the batch ends there.
+/// The first job with an invalid specification; the batch ends there.
 pub fn run<T: Tracer + Send>(
     jobs: &[Job],
     threads: usize,
@@ -108,9 +107,9 @@ pub fn run<T: Tracer + Send>(
     failed.map_or(Ok(()), Err)
 }
 
-/// Does `work` for each number below `count`, on up to `threads` threads, until `stop` is set: then what has begun ends, and nothing
-/// else begins. `each` gets what came of it in the order of numbers, as soon as all before are there, on the calling thread; `tick` is
-/// called there several times a second.
+/// Calls `work` for each index below `count`, on up to `threads` threads, until `stop` is set. Then started calls
+/// finish and no others start. `each` receives the results on the calling thread, in index order, as soon as all
+/// earlier ones are complete. `tick` is called on the calling thread several times a second.
 pub fn spread<R: Send>(
     count: usize,
     threads: usize,
@@ -137,9 +136,9 @@ pub fn spread<R: Send>(
             let (sender, serve) = (sender.clone(), &serve);
             scope.spawn(move || serve(&sender));
         }
-        // The channel closes when the last worker is done.
+        // The channel closes when the last worker ends.
         drop(sender);
-        // Numbers begin in order and each that began has a result, so no result waits for one that never comes.
+        // Indices start in order and each started one yields a result, so no result waits for a missing one.
         let (mut early, mut due) = (BTreeMap::new(), 0);
         loop {
             match receiver.recv_timeout(TICK) {
@@ -158,7 +157,7 @@ pub fn spread<R: Send>(
     });
 }
 
-/// The measurements of a simulation, in both forms, with its tracer.
+/// Measurements of a simulation, in both forms, with its tracer.
 type Outcome<T> = Result<(RunResult, Run, T), SpecError>;
 
 /// Runs one job on this thread, until its end or until `stop` is set.
@@ -177,7 +176,7 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
     let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
     let most = job.events.unwrap_or(u64::MAX);
     let most_stride = if simulation.is_parallel() { STRIDE_OF_THREADS } else { MOST_STRIDE };
-    // Several threads may have too few processors: how long they take for an event shows before many are waited for.
+    // The threads may have too few processors: measure the time per event before a long stride.
     let mut stride = MOST_STRIDE;
     while !progress.is_stopped() {
         let began = Instant::now();
@@ -198,15 +197,15 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
 }
 
 const PICOS_PER_MICRO: u128 = 1_000_000;
-/// Events between two looks at the wish to stop, at most: mostly less than a millisecond.
+/// Maximum number of events between two checks of the stop flag: usually less than a millisecond.
 const MOST_STRIDE: u64 = 1 << 10;
-/// The same of several threads, which begin with each stride and end with it: to start sixteen takes half a millisecond.
+/// Maximum stride of a parallel run. Threads start and join at each stride; starting sixteen takes half a millisecond.
 const STRIDE_OF_THREADS: u64 = 1 << 22;
-/// Longer than this nobody should wait for a run to stop.
+/// Maximum time until a run reacts to the stop flag.
 const PATIENCE: WallTime = WallTime::from_millis(200);
 
-/// The number of events before the next look, when the last `stride` took so long: with one event a window of a
-/// million packets may leave.
+/// Returns the number of events until the next check, from the duration of the last `stride`. A single event may send a
+/// window of a million packets.
 fn next_stride(stride: u64, most: u64, took: WallTime) -> u64 {
     if took > PATIENCE {
         (stride / 16).max(1)
@@ -216,7 +215,7 @@ fn next_stride(stride: u64, most: u64, took: WallTime) -> u64 {
         (stride * 2).min(most)
     }
 }
-/// The time between two showings of the progress.
+/// Interval between progress updates.
 const TICK: WallTime = WallTime::from_millis(100);
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! From simulations to answers: runs on several threads, statistics over them, and all forms in which results are kept
-//! and shown.
+//! Parallel batch runs, statistics, and every output format of simulation results.
 //!
 //! - [`batch`]: runs simulations on several threads.
-//! - [`statistics`]: means, intervals, fairness.
+//! - [`statistics`]: means, confidence intervals, fairness indices.
 //! - [`results`]: the results document.
-//! - [`output`]: tables for people, folders, series and packet captures.
-//! - [`report`]: pages to look at.
-//! - [`infer`]: the path that a recording was made on.
+//! - [`output`]: text tables, result folders, time series and packet captures.
+//! - [`report`]: HTML reports.
+//! - [`infer`]: infers the path from a recording.
 
 pub mod batch;
 pub mod infer;

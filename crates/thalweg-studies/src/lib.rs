@@ -1,7 +1,7 @@
-//! The knowledge from elsewhere that the simulator is compared with.
+//! External results that the simulator is compared with.
 //!
-//! - [`paper`]: published studies, reproduced.
-//! - [`model`]: closed formulas, and simulations that are only as large as their model.
+//! - [`paper`]: reproductions of published studies.
+//! - [`model`]: analytical models, and minimal simulations of the same models.
 
 pub mod model;
 pub mod paper;

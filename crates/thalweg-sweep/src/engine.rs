@@ -27,24 +27,24 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// The time in which a batch should be made, in seconds.
+/// Target duration of a batch, in seconds.
 const AIM: f64 = 0.5;
-/// The same of the last batches, which are shorter so that all end at about the same time.
+/// Target duration of the last batches, in seconds. They are shorter so that all end at about the same time.
 const SHORTEST: f64 = 0.05;
-/// The most runs of a batch.
+/// Maximum number of runs per batch.
 const MOST_RUNS: usize = 512;
-/// The bytes of scenarios after which a batch has no room for another.
+/// Maximum size of a batch's scenarios, in bytes, before another is added.
 const MOST_SENT: usize = 1 << 20;
-/// The most bytes that an answer may have.
+/// Maximum size of an answer, in bytes.
 const MOST_TAKEN: u64 = 1 << 30;
-/// The most bytes of a line.
+/// Maximum length of a line, in bytes.
 const MOST_LINE: u64 = 1 << 16;
-/// The most tasks that wait here.
+/// Maximum number of queued tasks.
 const MOST_WAITING: usize = 4096;
-/// The weight of what took longest or shortest lately, in the time that a run takes.
+/// Weight of the newest sample in the smoothed run time.
 const WEIGHT: f64 = 0.3;
 
-/// The reason for which an engine makes no more runs.
+/// Error that ends an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost(pub String);
 
@@ -56,7 +56,7 @@ impl fmt::Display for Lost {
 
 impl core::error::Error for Lost {}
 
-/// A line of an engine.
+/// Line received from an engine.
 #[derive(Debug, Default, Deserialize)]
 struct Head {
     slots: Option<usize>,
@@ -69,27 +69,27 @@ struct Head {
     bytes: u64,
 }
 
-/// A line with what follows it.
+/// Line with its payload.
 type Frame = (Head, Vec<u8>);
 
-/// A place where runs are made.
+/// Remote executor of runs.
 pub struct Engine<'a> {
     output: Box<dyn Write + Send>,
     frames: Receiver<Result<Frame, Lost>>,
     say: Box<dyn Fn(&str) + 'a>,
-    /// Batches at a time.
+    /// Number of concurrent batches.
     slots: usize,
-    /// The time that a run takes, in seconds; none before the first.
+    /// Estimated time per run, in seconds; none before the first.
     seconds: Option<f64>,
     waiting: VecDeque<Task>,
-    /// Those of batches that failed, each of which is tried by itself.
+    /// Tasks of failed batches, each retried alone.
     alone: VecDeque<Task>,
     batches: BTreeMap<u64, Vec<Task>>,
     next: u64,
 }
 
 impl<'a> Engine<'a> {
-    /// The engine behind two streams, for a program; `say` shows what people should know.
+    /// Connects to the engine behind two streams; `say` shows its notes to the user.
     pub fn new(
         input: impl BufRead + Send + 'static,
         output: impl Write + Send + 'static,
@@ -120,38 +120,39 @@ impl<'a> Engine<'a> {
         };
         let Program { version, build } = program;
         let hello = serde_json::json!({"hello": "thalweg-sweep", "version": version, "build": build});
-        // Where it is gone its last words say why.
+        // If the engine is gone, its last line gives the reason.
         let _ = engine.write(&hello, &[]);
         engine
     }
 
-    /// The engine behind a socket.
+    /// Connects to the engine behind a socket.
     ///
     /// # Errors
     ///
-    /// The system has no second handle for it.
+    /// The socket handle cannot be duplicated.
     pub fn at(stream: UnixStream, program: &Program, say: impl Fn(&str) + 'a) -> io::Result<Self> {
         let input = BufReader::new(stream.try_clone()?);
         Ok(Self::new(input, Sending(stream), program, say))
     }
 
-    /// True as long as further tasks would soon be sent.
+    /// Returns true if another task would soon be sent.
     pub fn has_room(&self) -> bool {
         let soon = self.size(usize::MAX).saturating_mul(2 * self.slots.max(1));
         self.waiting.len() < soon.clamp(MOST_RUNS, MOST_WAITING)
     }
 
-    /// Takes a task.
+    /// Queues a task.
     pub fn give(&mut self, task: Task) {
         self.waiting.push_back(task);
     }
 
-    /// True if every task is answered.
+    /// Returns true if every task is answered.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.alone.is_empty() && self.batches.is_empty()
     }
 
-    /// Sends what there is a slot for, and gives what has come back, which it waits for up to `timeout`. So many more tasks will be given.
+    /// Fills free slots, and returns received answers, waiting up to `timeout`. `more` is the number of tasks still to
+    /// come.
     ///
     /// # Errors
     ///
@@ -159,7 +160,7 @@ impl<'a> Engine<'a> {
     pub fn poll(&mut self, more: usize, timeout: Duration) -> Result<Vec<(usize, Answer)>, Lost> {
         let sent = self.send(more);
         match (self.frames.recv_timeout(timeout), sent) {
-            // What it said last says more than that nothing can be sent.
+            // The engine's last line explains more than the write error.
             (Ok(frame), _) => self.take(frame?),
             (Err(RecvTimeoutError::Timeout), Ok(())) => Ok(Vec::new()),
             (Err(RecvTimeoutError::Timeout), Err(error)) => Err(gone(&error)),
@@ -167,7 +168,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The number of runs of the next batch, when so many are left.
+    /// Returns the number of runs of the next batch, with `left` tasks left.
     fn size(&self, left: usize) -> usize {
         let Some(seconds) = self.seconds else { return 1 };
         let in_time = |time: f64| ((time / seconds.max(1e-9)).ceil() as usize).clamp(1, MOST_RUNS);
@@ -175,7 +176,7 @@ impl<'a> Engine<'a> {
     }
 
     fn send(&mut self, more: usize) -> io::Result<()> {
-        // One waits at each slot, so that none is ever empty.
+        // Queue a second batch per slot, so that no slot idles.
         while self.batches.len() < 2 * self.slots {
             let mut tasks = Vec::new();
             if let Some(task) = self.alone.pop_front() {
@@ -227,7 +228,7 @@ impl<'a> Engine<'a> {
         let strange = |why: &str| Lost(format!("the engine answered strangely: batch {batch}: {why}"));
         let tasks = self.batches.remove(&batch).ok_or_else(|| strange("nobody asked for it"))?;
         if let Some(why) = head.failed {
-            // One of several may be the reason, and the others should not suffer.
+            // One task may have failed the whole batch: retry each alone.
             if let [task] = tasks.as_slice() {
                 return Ok(vec![(task.number, Answer::Failed(why))]);
             }
@@ -243,7 +244,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The end of a socket on which is sent. The other end has to learn when it is over, while what it says last is still read.
+/// Sending half of a socket. On drop it signals end of stream; the receiving half stays readable.
 struct Sending(UnixStream);
 
 impl Write for Sending {
@@ -258,19 +259,19 @@ impl Write for Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        // It may be over there first.
+        // The peer may have closed first.
         let _ = self.0.shutdown(Shutdown::Write);
     }
 }
 
-/// The words for an engine that ends without any.
+/// Error text for an engine that ends without giving a reason.
 const GONE: &str = "the engine is gone";
 
 fn gone(error: &io::Error) -> Lost {
     Lost(format!("{GONE}: {error}"))
 }
 
-/// The next line, with what follows it.
+/// Reads the next line with its payload.
 fn read(input: &mut impl BufRead) -> Result<Frame, Lost> {
     let mut line = Vec::new();
     input.by_ref().take(MOST_LINE).read_until(b'\n', &mut line).map_err(|error| gone(&error))?;

@@ -1,10 +1,10 @@
-//! Sweeps: a scenario over many values, schemes and seeds.
+//! Sweeps: one scenario over many values, schemes and seeds.
 //!
-//! - [`Plan`]: the points of a sweep file, each a value for every factor.
-//! - [`Store`]: the folder in which each run is kept as soon as it is over, under a name that follows from what was simulated.
-//! - [`Sweep`]: makes the runs that the store has not, on all cores, or where an [`Engine`] has them made by [`work`].
-//! - [`Document`]: the means of each point, and how much of the variance each factor explains; tables for other programs.
-//! - [`page()`]: the same as heat maps and scatter plots for the browser.
+//! - [`Plan`]: the points of a sweep file, each with one value per factor.
+//! - [`Store`]: the folder of completed runs. A run is saved on completion, under a name derived from its input.
+//! - [`Sweep`]: executes the runs missing from the store, on all cores or through an [`Engine`] that calls [`work`].
+//! - [`Document`]: means of each point, share of variance explained by each factor, and tables for other programs.
+//! - [`page()`]: heat maps and scatter plots for the browser.
 
 mod document;
 mod engine;

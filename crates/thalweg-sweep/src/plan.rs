@@ -5,22 +5,22 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{Drawn, Placed, SweepFile, Values, Varied};
 
-/// The most points of a sweep.
+/// Maximum number of points of a sweep.
 const MOST_POINTS: usize = 1_000_000;
 
-/// The name of the factor that is the scheme.
+/// Name of the scheme factor.
 pub const SCHEME: &str = "scheme";
 
-/// Something that differs between points.
+/// Factor: a key whose value differs between points.
 #[derive(Clone, Debug)]
 pub struct Factor {
-    /// The key as `--set` takes it, and its place in the file; `scheme` for schemes.
+    /// Key as in `--set`, and its position in the file; `scheme` for schemes.
     pub key: Placed,
-    /// It is the scheme of the flows.
+    /// True for the scheme of the flows.
     pub is_scheme: bool,
-    /// The values that points have.
+    /// Values over the points.
     pub levels: Vec<Level>,
-    /// Its values were drawn from a range, so that each point has its own.
+    /// True if values are sampled from a range, one per point.
     pub is_drawn: bool,
 }
 
@@ -29,14 +29,14 @@ pub struct Factor {
 pub struct Level {
     /// The value in TOML, or the name of the scheme.
     pub toml: String,
-    /// The place in the file from which it comes.
+    /// Source position in the file.
     pub place: Range<usize>,
-    /// The file has these very words there.
+    /// True if the value appears verbatim at that position.
     pub is_literal: bool,
 }
 
 impl Level {
-    /// The value without quotes.
+    /// Returns the value without quotes.
     pub fn words(&self) -> &str {
         let inner = self.toml.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         inner.filter(|text| !text.contains(['"', '\\'])).unwrap_or(&self.toml)
@@ -44,7 +44,7 @@ impl Level {
 }
 
 impl Factor {
-    /// The values as numbers, with the ending of a name that says their unit; none where they are not all of one kind.
+    /// Returns the values as numbers, with the name suffix for their unit; none if their types differ.
     pub fn numbers(&self) -> Option<(Vec<f64>, &'static str)> {
         if self.is_scheme {
             return None;
@@ -67,19 +67,19 @@ impl Factor {
     }
 }
 
-/// The number of the level that each factor has.
+/// Level index of each factor.
 pub type Point = Vec<u32>;
 
 /// All points of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The factors, in the order of the file, the scheme last.
+    /// Factors in file order, the scheme last.
     pub factors: Vec<Factor>,
-    /// The points: of two factors of a grid the later one changes faster.
+    /// Points. In a grid, the later of two factors varies faster.
     pub points: Vec<Point>,
 }
 
-/// There are too many points.
+/// Error: too many points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanError;
 
@@ -92,11 +92,11 @@ impl core::fmt::Display for PlanError {
 impl core::error::Error for PlanError {}
 
 impl Plan {
-    /// The points of a file: every combination of its parts.
+    /// Returns the points of a file: every combination of its parts.
     ///
     /// # Errors
     ///
-    /// There would be too many.
+    /// The file has too many points.
     pub fn of(file: &SweepFile) -> Result<Self, PlanError> {
         let mut plan = Self { factors: Vec::new(), points: vec![Vec::new()] };
         for part in &file.varied {
@@ -139,12 +139,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The value of a factor at a point.
+    /// Returns the value of a factor at a point.
     pub fn level(&self, point: usize, factor: usize) -> &Level {
         &self.factors[factor].levels[self.points[point][factor] as usize]
     }
 
-    /// The values of a point, by the names of the factors.
+    /// Returns the values of a point with the factor names.
     pub fn words(&self, point: usize) -> Vec<(&str, &str)> {
         let factors = self.factors.iter().enumerate();
         factors
@@ -152,11 +152,11 @@ impl Plan {
             .collect()
     }
 
-    /// The same, but equal values of a factor are one level.
+    /// Like `cross`, but merges equal values of a factor into one level.
     fn cross_merged(&mut self, mut factors: Vec<Factor>, mut points: Vec<Point>) -> Result<(), PlanError> {
         for (number, factor) in factors.iter_mut().enumerate() {
             let mut kept: Vec<Level> = Vec::new();
-            // Values that are drawn seldom meet; looking for it would take long.
+            // Sampled values rarely repeat, and the search for duplicates would be slow.
             let is_short = factor.levels.len() <= 1000;
             let mut places = Vec::with_capacity(factor.levels.len());
             for level in core::mem::take(&mut factor.levels) {
@@ -172,7 +172,7 @@ impl Plan {
         self.cross(factors, &points)
     }
 
-    /// Every point so far with each of `points` of further factors.
+    /// Combines every existing point with each of `points` of further factors.
     fn cross(&mut self, factors: Vec<Factor>, points: &[Point]) -> Result<(), PlanError> {
         if self.points.len().saturating_mul(points.len()) > MOST_POINTS {
             return Err(PlanError);
@@ -194,7 +194,8 @@ fn factor(key: &Placed, levels: Vec<Level>, is_drawn: bool) -> Factor {
     Factor { key: key.clone(), is_scheme: false, levels, is_drawn }
 }
 
-/// The value of each point. A key draws from a stream of its own, so that another one changes none of its values.
+/// Samples the value of each point. Each key has its own random stream, so adding a key does not change the values of
+/// others.
 fn draw(drawn: &Drawn, key: &Placed, values: &Values) -> Factor {
     let count = drawn.points;
     let mut stream = Stream::new(drawn.seed, &key.text, 0);
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(plan.points.len(), 3 * 2 * 2);
         assert_eq!(plan.words(0), [("a", "1"), ("b", "x"), ("c", "1"), ("scheme", "cubic")]);
         assert_eq!(plan.words(3), [("a", "1"), ("b", "x"), ("c", "2"), ("scheme", "vegas")]);
-        // `b` has one value, although two rows say it.
+        // `b` has one level, although two rows contain its value.
         assert_eq!(plan.factors[1].levels.len(), 1);
     }
 

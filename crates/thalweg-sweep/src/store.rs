@@ -1,4 +1,4 @@
-//! The folder of a sweep, in which each run is kept as soon as it is over.
+//! The folder of a sweep: it saves each run on completion.
 
 use core::fmt;
 use serde::Deserialize;
@@ -10,20 +10,20 @@ use thalweg_report::output::MAX_RESULTS;
 use thalweg_report::results::Run;
 use thalweg_scenario::{Reader, read_text};
 
-/// A folder of runs, each under a name that follows from what was simulated.
+/// Folder of runs, each under a name derived from the simulation's input.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// Numbers files that are being written.
+    /// Counter for temporary file names.
     next: AtomicU64,
 }
 
-/// The reason for which a folder is not used.
+/// Error of opening or writing a store.
 #[derive(Debug)]
 pub enum StoreError {
-    /// It is none, or holds something else.
+    /// Not a folder, or a folder with other content.
     Foreign(PathBuf),
-    /// The operating system refused.
+    /// Error of the operating system.
     Io(PathBuf, io::Error),
 }
 
@@ -40,15 +40,15 @@ impl fmt::Display for StoreError {
 
 impl core::error::Error for StoreError {}
 
-/// The file that says what the folder is.
+/// Name of the file that describes the folder.
 const README: &str = "README.txt";
 
-/// The use that a folder of runs has, which its file `README.txt` says.
+/// Purpose of a store, as written in its `README.txt`.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose {
-    /// The first line, by which the folder is known again.
+    /// First line of the file; it identifies the folder.
     pub mark: &'static str,
-    /// A list of what is in it, and the way to go on.
+    /// Description of the content, and how to resume.
     pub about: &'static str,
 }
 
@@ -69,11 +69,11 @@ points          the results of each run, under a hash of its scenario, its seed 
 }
 
 impl Store {
-    /// The store in `folder`, which is made for `purpose` where there is none.
+    /// Opens the store in `folder`, or creates it for `purpose`.
     ///
     /// # Errors
     ///
-    /// It cannot be written, or holds something else.
+    /// It cannot be written, or holds other content.
     pub fn open(folder: &Path, purpose: Purpose) -> Result<Self, StoreError> {
         let io = |error| StoreError::Io(folder.to_owned(), error);
         let readme = folder.join(README);
@@ -92,12 +92,12 @@ impl Store {
         Ok(Self { folder: folder.to_owned(), next: AtomicU64::new(0) })
     }
 
-    /// The path of a file of the folder.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The name of a run: a hash of the build of the program, of the scenario with everything written out, and of the seed.
+    /// Returns the name of a run: a hash of the program's build, the expanded scenario and the seed.
     pub fn name(build: &str, expanded: &str, seed: u64) -> String {
         let mut hash = blake3::Hasher::new();
         for part in [LAYOUT, build, &seed.to_string(), expanded] {
@@ -116,18 +116,18 @@ impl Store {
         Reader::new(MAX_RESULTS).bytes(&self.place(name)).ok()
     }
 
-    /// The run of that name; none where there is none, and where a crash of the system left half of it.
+    /// Returns the run with this name; none if it is missing, or truncated by a system crash.
     pub fn get(&self, name: &str) -> Option<Run> {
         serde_json::from_slice(&self.bytes(name)?).ok()
     }
 
-    /// True if there is a whole file of a run that came to its end, of that seed. This takes a fraction of what reading the run takes.
+    /// Returns true if a valid file holds a complete run of that seed. Much faster than reading the run.
     pub fn has_whole(&self, name: &str, seed: u64) -> bool {
         let whole = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
         self.bytes(name).and_then(whole).is_some_and(|run| run.complete && run.seed == seed)
     }
 
-    /// Keeps a run. It is there as a whole or not at all, also after `kill -9`.
+    /// Saves a run atomically, also with respect to `kill -9`.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Store {
         self.write_at(&self.place(name), |out| serde_json::to_writer(out, run).map_err(io::Error::from))
     }
 
-    /// Writes a file of the folder as a whole.
+    /// Writes a file of the folder atomically.
     ///
     /// # Errors
     ///
@@ -162,13 +162,13 @@ impl Store {
             fs::rename(&part, place)
         })();
         written.map_err(|error| {
-            // What is left over would only take room.
+            // A leftover temporary file would only waste space.
             let _ = fs::remove_file(&part);
             StoreError::Io(place.to_owned(), error)
         })
     }
 
-    /// Takes away what processes that were killed had begun to write: what nobody has touched for an hour.
+    /// Removes temporary files of killed processes: those not modified for an hour.
     pub fn tidy(&self) {
         let is_old = |entry: &fs::DirEntry| {
             let modified = entry.metadata().and_then(|data| data.modified());
@@ -182,14 +182,14 @@ impl Store {
     }
 }
 
-/// The parts of a kept run by which it is known to be the one that is wanted.
+/// Fields that identify a saved run.
 #[derive(Deserialize)]
 struct Glance {
     complete: bool,
     seed: u64,
 }
 
-/// Part of every name; another layout of runs has another one.
+/// Version of the run layout, part of every name.
 const LAYOUT: &str = "thalweg-sweep-run 1";
 
 #[cfg(test)]

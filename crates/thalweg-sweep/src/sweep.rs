@@ -1,4 +1,4 @@
-//! Makes the runs of a sweep.
+//! Executes the runs of a sweep.
 
 use crate::engine::{Engine, Lost};
 use crate::parcel::{Answer, Task};
@@ -18,33 +18,33 @@ use thalweg_report::results::{Goal, LEAST_RUNS, Run, UnlikeDefault};
 use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile};
 use thalweg_sim::spec::Spec;
 
-/// Reads the sweep's scenario, changed as `--set` changes it, perhaps with another scheme for some flows.
+/// Reads the sweep's scenario with changes as in `--set`, optionally with another scheme for some flows.
 pub type Load<'a> = dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;
 
-/// The reason for which a scenario was not read.
+/// Error of loading a scenario.
 #[derive(Clone, Debug)]
 pub enum LoadError {
-    /// It is wrong.
+    /// Invalid scenario.
     Scenario(Vec<Diagnostic>),
-    /// It could not be looked for.
+    /// Scenario not accessible.
     Other(String),
 }
 
-/// A sweep that cannot be made at all.
+/// Error that prevents the whole sweep.
 #[derive(Debug)]
 pub enum SweepError {
-    /// The file or its scenario is wrong.
+    /// Invalid sweep file or scenario.
     Scenario(Vec<Diagnostic>),
-    /// The system refused.
+    /// Error of the operating system.
     Other(String),
 }
 
-/// The reason for which a sweep ended before its end.
+/// Error that ended a sweep early.
 #[derive(Debug)]
 pub enum Unfinished {
-    /// A run could not be kept.
+    /// A run could not be saved.
     Store(StoreError),
-    /// The engine that made the runs is lost.
+    /// The engine that executes the runs was lost.
     Engine(Lost),
 }
 
@@ -59,17 +59,17 @@ impl fmt::Display for Unfinished {
 
 impl core::error::Error for Unfinished {}
 
-/// The number of runs that each point has.
+/// Number of runs per point.
 #[derive(Clone, Copy, Debug)]
 pub enum Budget {
-    /// So many.
+    /// Fixed number of runs.
     Runs(u32),
-    /// As many as make an interval narrow enough, but no more than so many.
+    /// Runs until the confidence interval is narrow enough, up to this maximum.
     Until(Goal, u32),
 }
 
 impl Budget {
-    /// The most runs of a point.
+    /// Returns the maximum number of runs per point.
     pub fn most(self) -> u32 {
         match self {
             Self::Runs(most) | Self::Until(_, most) => most,
@@ -77,77 +77,77 @@ impl Budget {
     }
 }
 
-/// Everything that is known before the first run.
+/// Input of a sweep, known before the first run.
 pub struct Sweep<'a> {
     /// The file.
     pub file: &'a SweepFile,
     /// Its points.
     pub plan: Plan,
-    /// The runs of each point.
+    /// Number of runs per point.
     pub budget: Budget,
-    /// The first seed of every point.
+    /// First seed of every point.
     pub seed: u64,
-    /// Of so many processes that share the points this is the one of that number, from 0.
+    /// Index of this process, from 0, and the number of processes that share the points.
     pub shard: (u32, u32),
-    /// Runs at a time.
+    /// Number of concurrent runs.
     pub threads: usize,
-    /// The program that makes the runs.
+    /// Program that executes the runs.
     pub program: &'a Program,
-    /// The memory that there is for all runs at a time, where it is known.
+    /// Memory available to all concurrent runs, if known.
     pub memory: Option<u64>,
-    /// Set to end early.
+    /// Stop flag.
     pub stop: Arc<AtomicBool>,
-    /// The groups of flows that results are of, by name; none where they are of all flows.
+    /// Names of the groups that results cover; empty for all flows.
     pub compared: Vec<String>,
     load: &'a Load<'a>,
     flows: Vec<usize>,
-    /// The points that are in use, as several runs of one come one after the other.
+    /// Cache of recently used points: consecutive runs often share a point.
     recent: Mutex<VecDeque<(usize, Result<Prepared, Failure>)>>,
 }
 
-/// A point that can run.
+/// Point ready to run.
 #[derive(Clone, Debug)]
 struct Prepared {
     spec: Arc<Spec>,
     expanded: Arc<str>,
 }
 
-/// The reason for which a point has no results.
+/// Failure of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The seed under which it failed; none where it could not begin.
+    /// Seed of the failed run; none if no run could start.
     pub seed: Option<u64>,
-    /// A sentence or a diagnostic.
+    /// Description, as a sentence or a diagnostic.
     pub why: String,
 }
 
-/// The outcome of a point.
+/// Result of a point.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// The names of its runs in the store, by seed.
+    /// Names of its runs in the store, by seed.
     pub runs: Vec<(u64, String)>,
-    /// All runs that it is to have are there.
+    /// True if all of its runs are complete.
     pub is_whole: bool,
-    /// It cannot have all of its runs.
+    /// Failure that prevents some of its runs.
     pub failure: Option<Failure>,
-    /// The interval that was asked for was reached; none where none was.
+    /// True if the requested confidence interval was reached; none without a request.
     pub reached: Option<bool>,
 }
 
-/// The progress so far.
+/// Progress so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Runs that are over, also those that failed.
+    /// Number of finished runs, failed ones included.
     pub done: usize,
-    /// All runs, as far as is known.
+    /// Number of all runs, as far as known.
     pub total: usize,
-    /// Those of `done` that were there before.
+    /// Number of runs in `done` that the store already had.
     pub found: usize,
-    /// Those of `done` that failed.
+    /// Number of runs in `done` that failed.
     pub failed: usize,
 }
 
-/// The outcome of one run.
+/// Outcome of one run.
 enum Outcome {
     Kept { name: String, was_there: bool },
     Failed(Failure),
@@ -155,20 +155,20 @@ enum Outcome {
     CannotKeep(StoreError),
 }
 
-/// A run as it stands before it is made.
+/// State of a run before execution.
 enum Found {
-    /// There is nothing to make.
+    /// Nothing left to execute.
     Over(Outcome),
-    /// It is to be made, and kept under this name.
+    /// Run to execute, with its name in the store.
     Open(String, Prepared),
 }
 
 impl<'a> Sweep<'a> {
-    /// The points of `file`, whose scenario `load` reads.
+    /// Creates the sweep of `file`; `load` reads its scenario.
     ///
     /// # Errors
     ///
-    /// The scenario itself is wrong, or there are too many points.
+    /// The scenario itself is invalid, or there are too many points.
     pub fn new(
         file: &'a SweepFile,
         load: &'a Load<'a>,
@@ -208,7 +208,7 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    /// The changes of the scenario that a point is.
+    /// Returns the point's changes to the scenario.
     pub fn sets(&self, point: usize) -> Vec<String> {
         let of = |(number, factor): (usize, &crate::plan::Factor)| {
             format!("{}={}", factor.key.text, self.plan.level(point, number).toml)
@@ -217,13 +217,13 @@ impl<'a> Sweep<'a> {
         self.file.sets.iter().map(|set| set.text.clone()).chain(factors.map(of)).collect()
     }
 
-    /// The scheme that a point's flows have in place of their own.
+    /// Returns the scheme that overrides that of the point's flows.
     pub fn scheme(&self, point: usize) -> Option<&str> {
         let number = self.plan.factors.iter().position(|factor| factor.is_scheme)?;
         Some(&self.plan.level(point, number).toml)
     }
 
-    /// Finds the options that schemes which are varied do not have alike because their defaults differ, at some of the points.
+    /// Finds options whose defaults differ between varied schemes, at a sample of the points.
     pub fn unlike_defaults(&self) -> Vec<UnlikeDefault> {
         let mut all = Vec::new();
         let factors = self.plan.factors.iter().enumerate();
@@ -235,7 +235,7 @@ impl<'a> Sweep<'a> {
                 values[number] = 0;
                 values
             };
-            // Evenly over the plan, as what is set may differ from point to point.
+            // Sample evenly over the plan, as settings may differ between points.
             let count = self.plan.points.len();
             let mut seen = BTreeSet::new();
             for first in (0..MAX_SAMPLED).map(|part| part * count / MAX_SAMPLED) {
@@ -257,11 +257,11 @@ impl<'a> Sweep<'a> {
         (self.load)(&self.sets(point), instead)
     }
 
-    /// Looks whether every value is one that the scenario can have.
+    /// Checks that the scenario accepts every value.
     ///
     /// # Errors
     ///
-    /// Values with which no point can run, each with its place in the file; or what is wrong with all points.
+    /// Values that no point can run with, each with its position in the file; or an error of all points.
     pub fn check(&self) -> Result<(), SweepError> {
         let mut faults: Vec<Diagnostic> = Vec::new();
         let (mut can_run, mut other) = (self.plan.factors.is_empty(), None);
@@ -285,7 +285,7 @@ impl<'a> Sweep<'a> {
                             own
                         }
                     };
-                    // What only some points cannot have is told of these points.
+                    // An error of only some points is reported with these points.
                     let Some(own) = own else {
                         first = None;
                         break;
@@ -306,7 +306,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// A diagnostic of a point that is about its value of a factor, at the place in the sweep file.
+    /// Maps a point's diagnostic about its value of a factor to the position in the sweep file.
     fn placed(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
         let argument = found.file().strip_prefix("--set ")?.parse::<usize>().ok()?;
         let own = argument.checked_sub(self.file.sets.len() + 1)?;
@@ -335,12 +335,12 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    /// Makes the runs that `store` has not, here or where an engine has them made. `tick` is called several times a second. The outcome
-    /// does not depend on threads and engines.
+    /// Executes the runs missing from `store`, locally or through an engine. `tick` is called several times a second.
+    /// The outcome does not depend on threads or engines.
     ///
     /// # Errors
     ///
-    /// A run could not be kept, or the engine is lost: nothing is begun after that.
+    /// A run could not be saved, or the engine was lost; no run starts after that.
     pub fn run(
         &self,
         store: &Store,
@@ -414,7 +414,7 @@ impl<'a> Sweep<'a> {
         Ok(made)
     }
 
-    /// Points that had all of their runs when the sweep was interrupted.
+    /// Marks points that had all of their runs when the sweep was interrupted.
     fn close(&self, made: &mut [Made], open: &[usize], runs: u32) {
         for &point in open {
             let is_fixed = matches!(self.budget, Budget::Runs(_));
@@ -422,8 +422,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Looks at points that have `runs` runs; gives those that need more. The runs of a point are then as many as would be if they
-    /// were made one by one.
+    /// Checks points with `runs` runs and returns those that need more. The number of runs per point is the same as in
+    /// sequential execution.
     fn look(&self, made: &mut [Made], open: &[usize], runs: u32, store: &Store) -> Vec<usize> {
         let mut more = Vec::new();
         for &point in open {
@@ -453,11 +453,11 @@ impl<'a> Sweep<'a> {
         more
     }
 
-    /// The simulation of a point, whose seed is the scenario's.
+    /// Returns the simulation of a point, with the scenario's seed.
     ///
     /// # Errors
     ///
-    /// The reason for which it has none.
+    /// The failure of the point.
     pub fn spec(&self, point: usize) -> Result<Arc<Spec>, Failure> {
         self.prepared(point).map(|prepared| prepared.spec)
     }
@@ -499,7 +499,7 @@ impl<'a> Sweep<'a> {
         Ok(Prepared { expanded: loaded.expanded().into(), spec: Arc::new(loaded.scenario.spec) })
     }
 
-    /// Looks whether a run is there.
+    /// Checks whether the store has a run.
     fn look_for(&self, (point, seed): (usize, u64), store: &Store) -> Found {
         let prepared = match self.prepared(point) {
             Ok(prepared) => prepared,
@@ -512,7 +512,7 @@ impl<'a> Sweep<'a> {
         Found::Open(name, prepared)
     }
 
-    /// Keeps a run that was made.
+    /// Saves a completed run.
     fn keep(&self, name: String, seed: u64, run: &Run, store: &Store) -> Outcome {
         match store.put(&name, run) {
             Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
@@ -538,7 +538,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Has the runs of jobs made by an engine. `each` gets what came of them in their order, on this thread.
+    /// Executes jobs through an engine. `each` receives the outcomes in job order, on this thread.
     fn make_away(
         &self,
         jobs: &[(usize, u64)],
@@ -548,7 +548,7 @@ impl<'a> Sweep<'a> {
         mut show: impl FnMut(),
     ) -> Result<(), Lost> {
         let (mut next, mut due) = (0, 0);
-        // The names of runs that are away, and what came of later jobs than the one that is due.
+        // Names of the runs in progress, and early outcomes of jobs after the next one due.
         let mut away: BTreeMap<usize, String> = BTreeMap::new();
         let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
         while (next < jobs.len() || !engine.is_idle()) && !self.stop.load(Ordering::Relaxed) {
@@ -566,7 +566,7 @@ impl<'a> Sweep<'a> {
                 batch::spread(count, self.threads, &self.stop, look, found, &mut show);
                 next += count;
             }
-            // While there is more to look at, nobody waits for what is away.
+            // Do not wait for runs in progress while jobs remain to be checked.
             let patience = if next < jobs.len() && engine.has_room() { WallTime::ZERO } else { PATIENCE };
             let answers: Vec<(usize, String, Answer)> = engine
                 .poll(jobs.len() - next, patience)?
@@ -577,7 +577,7 @@ impl<'a> Sweep<'a> {
                 let (number, name, answer) = &answers[at];
                 (*number, self.taken(name, jobs[*number].1, answer, store))
             };
-            // What came back is kept, whoever wants to end.
+            // Save received runs even after a stop request.
             let go_on = AtomicBool::new(false);
             let taken = |_, (number, outcome)| drop(early.insert(number, outcome));
             batch::spread(answers.len(), self.threads, &go_on, take, taken, || ());
@@ -591,7 +591,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Keeps what came back of a run.
+    /// Saves a run received from an engine.
     fn taken(&self, name: &str, seed: u64, answer: &Answer, store: &Store) -> Outcome {
         let bytes = match answer {
             Answer::Failed(why) => return failed(seed, why.clone()),
@@ -609,12 +609,12 @@ fn failed(seed: u64, why: String) -> Outcome {
     Outcome::Failed(Failure { seed: Some(seed), why })
 }
 
-/// Jobs that are looked at before what came back is.
+/// Number of jobs checked between two polls of the engine.
 const LOOKED_AT: usize = 256;
-/// The time that what is away is waited for before anything else is looked at.
+/// Timeout of a poll of the engine.
 const PATIENCE: WallTime = WallTime::from_millis(50);
 
-/// The positions of the flows, from 1, that the schemes of the file are for.
+/// Returns the indices, from 1, of the flows that the file's schemes apply to.
 fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {
     if file.flows.is_empty() {
         return Ok(loaded.compared_flows());
@@ -636,7 +636,8 @@ fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError>
     }
 }
 
-/// The groups that results are of: those of `flows`, or the one group of which alone keys are varied. None where that is all of them.
+/// Returns the groups that results cover: those of `flows`, or the single group whose keys are varied. Empty if that is
+/// all groups.
 fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
     let groups = &loaded.spec().groups;
     let varied = || {
@@ -651,7 +652,7 @@ fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
         let names: BTreeSet<Option<&str>> =
             named.map(|found| found.map(|(group, _)| group.name.as_str())).collect();
         match names.into_iter().collect::<Vec<_>>().as_slice() {
-            // With schemes for all flows as well the results are of all.
+            // If schemes for all flows are varied too, results cover all flows.
             [Some(one)] if plan.factors.iter().all(|factor| !factor.is_scheme) => vec![(*one).to_owned()],
             _ => Vec::new(),
         }
@@ -663,7 +664,7 @@ fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
     if groups.iter().all(|group| own.contains(&group.name)) { Vec::new() } else { own }
 }
 
-/// A diagnostic about one of the file's changes for all points, at its place.
+/// Maps a diagnostic about a change of all points to its position in the file.
 fn placed_set(file: &SweepFile, found: &Diagnostic) -> Diagnostic {
     let number = found.file().strip_prefix("--set ").and_then(|number| number.parse::<usize>().ok());
     let Some(set) = number.and_then(|number| file.sets.get(number.checked_sub(1)?)) else {
@@ -672,15 +673,15 @@ fn placed_set(file: &SweepFile, found: &Diagnostic) -> Diagnostic {
     Diagnostic { source: Arc::clone(&file.source), span: set.place.clone(), ..found.clone() }
 }
 
-/// Points whose schemes are looked at for options that differ by default.
+/// Maximum number of points searched for options with different defaults.
 const MAX_SAMPLED: usize = 4;
-/// Values of a factor of schemes that are compared so.
+/// Maximum number of scheme values in that search.
 const MAX_SCHEMES: usize = 64;
-/// Values of a factor that are looked at beforehand.
+/// Maximum number of values of a factor checked in advance.
 const MOST_CHECKED: usize = 1000;
-/// Points with one value that are tried before it is taken for wrong.
+/// Maximum number of points tried with one value before it is reported as invalid.
 const MOST_TRIES: usize = 8;
-/// Mistakes that are told at once.
+/// Maximum number of errors reported at once.
 const MOST_FAULTS: usize = 20;
 
 impl fmt::Debug for Sweep<'_> {

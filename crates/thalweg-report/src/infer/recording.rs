@@ -4,46 +4,46 @@ use core::fmt;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A sender's packets with what became of them, and its round-trip times.
+/// Sender's log: its packets with their outcome, and its round-trip times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// The scheme with its options.
     pub scheme: String,
-    /// Its packets, in the order in which they were sent.
+    /// Packets in transmission order.
     pub packets: Vec<Packet>,
-    /// Smoothed round-trip times of the sender: when, in seconds, and how long.
+    /// Smoothed round-trip times of the sender: time and value, in seconds.
     pub smoothed: Vec<(f64, f64)>,
-    /// From the first event to the last, in seconds.
+    /// Time from the first event to the last, in seconds.
     pub seconds: f64,
 }
 
 /// A data packet. Times are in seconds since the first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Packet {
-    /// The time at which the packet was sent.
+    /// Transmission time.
     pub sent: f64,
     /// Bytes on the wire.
     pub size: u32,
     /// Bytes of payload.
     pub length: u32,
-    /// The time at which the packet was acknowledged; `None` if it was not.
+    /// Acknowledgement time; `None` if not acknowledged.
     pub acknowledged: Option<f64>,
-    /// The sender counted it as lost.
+    /// True if the sender declared it lost.
     pub lost: bool,
-    /// Its data had been sent before.
+    /// True for a retransmission.
     pub again: bool,
 }
 
-/// The reason for which a file is no recording.
+/// Error of reading a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingError {
-    /// It is a packet capture.
+    /// Packet capture instead of a recording.
     Capture,
-    /// It is not JSON.
+    /// Invalid JSON.
     Json(String),
-    /// It has no trace of a sender.
+    /// No trace of a sender.
     NoTrace,
-    /// An event is not as `--record` writes it.
+    /// Event in another format than that of `--record`.
     Event(usize),
 }
 
@@ -66,10 +66,10 @@ impl fmt::Display for RecordingError {
 
 impl core::error::Error for RecordingError {}
 
-/// The files that can be read, and how they are made.
+/// Accepted files, and how to create them.
 const WANTED: &str = "expected a recording: run `thalweg send` or `thalweg bench client` with --record FILE over the path, and give that file";
 
-/// The first bytes of packet captures: pcap in either order of bytes, with micro- or nanoseconds, and pcapng.
+/// Magic numbers of packet captures: pcap in both byte orders, with micro- or nanoseconds, and pcapng.
 const CAPTURES: [[u8; 4]; 5] = [
     [0xd4, 0xc3, 0xb2, 0xa1],
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -98,21 +98,21 @@ impl Recording {
         Ok(Self { scheme: description.unwrap_or_default(), ..read })
     }
 
-    /// Payload that was acknowledged, each byte once, in bytes.
+    /// Returns the acknowledged payload, each byte once, in bytes.
     pub fn delivered(&self) -> u64 {
         let acknowledged = self.packets.iter().filter(|packet| packet.acknowledged.is_some());
         acknowledged.map(|packet| u64::from(packet.length)).sum()
     }
 
-    /// Of the packets sent the share that carried data again.
+    /// Returns the share of retransmissions among the packets sent.
     pub fn resent(&self) -> f64 {
         let again = self.packets.iter().filter(|packet| packet.again).count();
         again as f64 / self.packets.len().max(1) as f64
     }
 
-    /// Round trips in order of the acknowledgements that ended them: when, and how long, in seconds. Of the packets that one
-    /// acknowledges the last one counts, as receivers may wait before they answer, and only packets whose data was sent
-    /// once.
+    /// Returns the round-trip times in the order of their acknowledgements: time and value, in seconds. Of the packets
+    /// that one acknowledgement covers, the last one counts, as receivers may delay acknowledgements. Retransmitted
+    /// data does not count.
     pub fn round_trips(&self) -> Vec<(f64, f64)> {
         let once = self.packets.iter().filter(|packet| !packet.again);
         let trips = once.filter_map(|packet| packet.acknowledged.map(|at| (at, at - packet.sent)));
@@ -229,20 +229,20 @@ struct Taker {
     recording: Recording,
     /// The time of the first event, in milliseconds.
     first: Option<f64>,
-    /// The time of the event before, if that was a loss.
+    /// Time of the previous event, if that was a loss.
     loss: Option<f64>,
     /// For each packet one at or behind it that was not acknowledged, or a packet behind it where one has to go on.
     open: Vec<usize>,
 }
 
 impl Taker {
-    /// Takes an event; `None` where it makes no sense.
+    /// Processes an event; `None` if it is invalid.
     fn take(&mut self, event: &Event) -> Option<()> {
         let time = (event.time - *self.first.get_or_insert(event.time)) / 1e3;
         if !(0.0..=MAX_SECONDS).contains(&time) {
             return None;
         }
-        // What is sent at the moment of a loss is sent for it.
+        // A packet sent at the moment of a loss is its retransmission.
         let again = self.loss.take() == Some(event.time);
         let recording = &mut self.recording;
         recording.seconds = recording.seconds.max(time);
@@ -297,7 +297,7 @@ impl Taker {
         Some(())
     }
 
-    /// The first packet from `from` on that was not acknowledged.
+    /// Returns the first unacknowledged packet at or after `from`.
     fn next_open(&mut self, from: usize) -> usize {
         let mut at = from;
         while at < self.open.len() && self.open[at] != at {

@@ -1,9 +1,9 @@
-//! Reports: results as one page of HTML that needs nothing else.
+//! Reports: results as one self-contained HTML page.
 //!
-//! A page begins with the answer (which won, by how much, how sure, why), which is plain HTML. Below it scripts draw
-//! linked plots, tables that sort and the network, from one JSON document in the page (`model.rs`). The scripts are in
-//! `assets/report`, plain and readable, and are put into the page as they are, after the plotting library in
-//! `assets/report/vendor`. The page loads nothing: it has a policy that forbids it.
+//! A page begins with the answer in plain HTML: the best scheme, its lead, the confidence and the reason. Below,
+//! scripts draw linked plots, sortable tables and the topology from one JSON document in the page (`model.rs`). The
+//! scripts are in `assets/report`. The page embeds them verbatim after the plotting library in `assets/report/vendor`.
+//! The page loads nothing: its content security policy forbids it.
 
 mod answer;
 mod bars;
@@ -29,7 +29,8 @@ use model::Model;
 use thalweg_sim::spec::Spec;
 use topology::Topology;
 
-/// The page of a document with its series. `spec` is the network, where it is known, and `replays` are packets of its runs.
+/// Returns the page of a document with its series. `spec` is the network, if known, and `replays` are packets of its
+/// runs.
 pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
     let topology = spec.map(Topology::of);
     let bounds = spec.map(bounds::Bounds::of).unwrap_or_default();
@@ -42,7 +43,7 @@ pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, repl
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()
 }
 
-/// The empty sections of a page, which scripts fill.
+/// Empty sections of a page, filled by scripts.
 const SECTIONS: &str = "\
 <noscript><p class=\"warning\">Plots, tables and the network need JavaScript.</p></noscript>
 <section id=\"plots\" aria-label=\"Plots\"></section>
@@ -68,7 +69,7 @@ mod tests {
         let page = report(&document, &series, Some(&spec()), &[]);
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         assert!(page.contains("default-src 'none'"));
-        // Addresses in comments and names of XML load nothing; what follows would.
+        // URLs in comments and XML names load nothing; the patterns below would.
         let without_references = page.replace("url(#", "");
         for loads in
             ["src=\"", "href=\"", "url(", "@import", "fetch(", "XMLHttpRequest", "import(", "WebSocket"]

@@ -1,49 +1,49 @@
-//! Flows that compete over different sets of full links, and their max-min shares.
+//! Flows that compete over different sets of saturated links, and their max-min fair shares.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_sim::route::{DirectionId, Ways, all_ways};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
 
-/// Flows that always have more to send and meet at full links, where some cross others than the rest. What they carry together says
-/// nothing of how well they share: it is largest where those that cross most links starve.
+/// Backlogged flows that share saturated links, some of them over other links than the rest. Their total goodput does
+/// not measure fairness: it is largest when the flows over the most links starve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contention {
     /// The flows, by group and path.
     pub paths: Vec<Contender>,
 }
 
-/// The flows of a group that take one path.
+/// Flows of a group on one path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contender {
     /// The group.
     pub group: String,
-    /// The first of these flows in the group, from 0.
+    /// Index of the first of these flows in the group, from 0.
     pub first: u32,
     /// The distance to the next of them.
     pub step: u32,
     /// The number of these flows.
     pub flows: u32,
-    /// The links on the path that are full where all share by max-min fairness.
+    /// Links on the path that max-min fair sharing saturates.
     pub full_links: Vec<String>,
-    /// The goodput that each of these flows has then, in bit/s. Missing where some of the flows do not send all the time.
+    /// Max-min fair goodput of each of these flows, in bit/s. Missing if some of the flows do not send all the time.
     pub max_min_bps: Option<f64>,
 }
 
-/// A path with the flows that take it.
+/// Path with its flows.
 struct Class<'a> {
     group: &'a GroupSpec,
     pair: u32,
     flows: f64,
-    /// The bits on the wire of each direction for a bit of goodput of one flow.
+    /// Bits on the wire of each direction per bit of goodput of one flow.
     uses: Vec<(DirectionId, f64)>,
-    /// The goodput of a flow that is held back by something else than shared links.
+    /// Goodput limit of a flow other than shared links.
     limit: f64,
     wants_more: bool,
 }
 
 impl Contention {
-    /// The competition in a network, if flows in it compete over different sets of full links.
+    /// Returns the competition in a network, if its flows compete over different sets of saturated links.
     pub fn of(spec: &Spec) -> Option<Self> {
         if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
             return None;
@@ -81,7 +81,7 @@ impl Contention {
     }
 }
 
-/// True for flows that send in all of the time that is counted.
+/// Returns true for flows that send during the whole measured time.
 fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
     let last = group.start + group.spread + group.stagger * u64::from(group.count.saturating_sub(1));
     let counted = thalweg_proto::units::Time::ZERO + spec.warmup;
@@ -129,8 +129,8 @@ fn line_of(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
-/// The goodput of a flow of each class by max-min fairness, and the directions that are full then. All rise together (water-filling)
-/// until a direction is full or a flow has what it asks for; those that it stops keep what they have.
+/// Returns the max-min fair goodput per flow of each class, and the saturated directions. All rates rise together
+/// (water-filling) until a direction is full or a flow reaches its limit; the flows stopped by that keep their rates.
 fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
     let mut room: BTreeMap<DirectionId, f64> = BTreeMap::new();
     for (hop, _) in classes.iter().flat_map(|class| &class.uses) {
@@ -140,7 +140,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
     let mut rises: Vec<bool> = classes.iter().map(|class| class.flows > 0.0).collect();
     let mut full = BTreeSet::new();
     let mut level = 0.0;
-    // Each round stops a class at least.
+    // Each round stops at least one class.
     for _ in 0..classes.len() {
         let mut slope: BTreeMap<DirectionId, f64> = BTreeMap::new();
         let rising = || classes.iter().zip(&rises).filter(|(_, rises)| **rises).map(|(class, _)| class);
@@ -177,11 +177,11 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
     (shares, full)
 }
 
-/// Paths of greedy flows that are looked at: a fabric with more has other measures.
+/// Maximum number of paths of backlogged flows to analyse.
 const MAX_CLASSES: usize = 512;
 /// Flows that start within this part of a run count as there from the start.
 const SOON: u64 = 20;
-/// The share of a rate that is nothing, where sums are rounded.
+/// Relative tolerance for rounding errors.
 const EXACTNESS: f64 = 1e-9;
 
 #[cfg(test)]

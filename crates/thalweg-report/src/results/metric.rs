@@ -1,4 +1,4 @@
-//! The parts of a metric's definition, and the values of metrics of one subject.
+//! Definition of metrics, and metric values of one subject.
 
 use super::metrics::{COLUMNS, LINES, MEMBERS, Metric};
 use core::fmt;
@@ -9,28 +9,28 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thalweg_proto::units::Rate;
 use thalweg_sim::{FlowResult, GroupResult, LinkResult, RunResult, Transfers};
 
-/// The kind of subject that values are of.
+/// Kind of subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// A flow.
     Flow,
     /// A group of flows.
     Group,
-    /// All of a run.
+    /// The whole network of a run.
     Network,
     /// A direction of a link.
     Link,
-    /// The transfers of about one size.
+    /// Transfers of one size class.
     SizeClass,
 }
 
 /// The number of kinds of subjects.
 pub(super) const SUBJECTS: usize = 5;
 
-/// The unit of a metric's values, which decides how they are shown.
+/// Unit of a metric's values; it decides their formatting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Bits in a second.
+    /// Bits per second.
     Rate,
     /// Seconds.
     Time,
@@ -40,18 +40,18 @@ pub enum Unit {
     Packets,
     /// Segments of two-level flow control.
     Segments,
-    /// Things that the metric's meaning names.
+    /// Events or objects named in the metric's description.
     Count,
-    /// A share, from 0 to 1, shown in percent.
+    /// Fraction from 0 to 1, shown in percent.
     Share,
-    /// A number without a unit, such as an index or a ratio.
+    /// Dimensionless number, such as an index or a ratio.
     Number,
     /// (kbit/s)².
     RateSquared,
 }
 
 impl Unit {
-    /// The unit as references write it.
+    /// Returns the unit as the reference documentation writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rate => "bit/s",
@@ -67,18 +67,18 @@ impl Unit {
     }
 }
 
-/// The way in which a value of many comes from the values of each.
+/// Aggregation of a metric over several subjects.
 #[derive(Debug)]
 pub enum Joined<T> {
-    /// The many have no such value.
+    /// No aggregate.
     Not,
-    /// The sum of those that exist.
+    /// Sum of the existing values.
     Sum,
-    /// The largest of those that exist.
+    /// Maximum of the existing values.
     Most,
-    /// The mean, each weighted by its value of another metric.
+    /// Mean weighted by another metric.
     MeanBy(Metric),
-    /// The simulator measures it.
+    /// Measured by the simulator.
     Measured(fn(&T) -> Option<f64>),
 }
 
@@ -90,16 +90,16 @@ impl<T> Clone for Joined<T> {
 
 impl<T> Copy for Joined<T> {}
 
-/// A flow as the table of metrics sees it.
+/// Input of the metrics table for one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowView<'a> {
     /// The simulator's measurements of the flow.
     pub flow: &'a FlowResult,
-    /// The goodput of all flows of the run.
+    /// Total goodput of all flows of the run.
     pub goodput_of_all: Rate,
 }
 
-/// A set of tables: those in which a metric has a column.
+/// Set of tables in which a metric has a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables(u16);
 
@@ -116,11 +116,11 @@ impl Tables {
     pub const LINKS: Self = Self(1 << 3);
     /// Links over several runs.
     pub const LINK_MEANS: Self = Self(1 << 4);
-    /// Segments and readers: of flows of a single run.
+    /// Segments and readers of flows of a single run.
     pub const SINKS: Self = Self(1 << 5);
-    /// The same over several runs: of groups.
+    /// Segments and readers of groups over several runs.
     pub const SINK_MEANS: Self = Self(1 << 6);
-    /// Holes in segments and what there was no room for: of flows of a single run.
+    /// Holes in segments and overflows at the receiver, of flows of a single run.
     pub const TWO_LEVEL: Self = Self(1 << 7);
     /// Flows in a report.
     pub const PAGE: Self = Self(1 << 8);
@@ -128,51 +128,51 @@ impl Tables {
     pub const PAGE_SINKS: Self = Self(1 << 9);
     /// Links in a report.
     pub const PAGE_LINKS: Self = Self(1 << 10);
-    /// Completion times: of groups or schemes.
+    /// Completion times of groups or schemes.
     pub const TRANSFERS: Self = Self(1 << 12);
-    /// The same by size.
+    /// Completion times by transfer size.
     pub const SIZES: Self = Self(1 << 13);
-    /// Frames of live media: of flows of a single run.
+    /// Live media frames of flows of a single run.
     pub const MEDIA: Self = Self(1 << 14);
-    /// The same over several runs: of groups.
+    /// Live media frames of groups over several runs.
     pub const MEDIA_MEANS: Self = Self(1 << 15);
     /// Bars of schemes in reports and pictures.
     pub const BARS: Self = Self(1 << 11);
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// True if the sets have a table in common.
+    /// Returns true if the sets intersect.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// Everything about a metric: a line of the table in `metrics.rs`.
+/// Definition of a metric: a row of the table in `metrics.rs`.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// The name in documents, which ends in its unit.
+    /// Name in documents; it ends in the unit.
     pub name: &'static str,
-    /// The name that it has for the whole network, where it is another one.
+    /// Name for the whole network, if different.
     pub network_name: Option<&'static str>,
     /// The unit of its values.
     pub unit: Unit,
-    /// The meaning, in sentences.
+    /// Description, in sentences.
     pub about: &'static str,
-    /// The heading of its column: what columns side by side may share, and the rest.
+    /// Column heading: the part that adjacent columns may share, and the rest.
     pub head: (&'static str, &'static str),
     /// The tables in which it has a column.
     pub tables: Tables,
-    /// The object in a flow's JSON that holds it, where it is not the flow itself.
+    /// Object in a flow's JSON that holds the metric; none for the flow itself.
     pub within: Option<&'static str>,
-    /// Its values are whole numbers.
+    /// True if values are integers.
     pub is_whole: bool,
-    /// It has a column only where some row has more than zero.
+    /// True if the column appears only when some row is above zero.
     pub is_rare: bool,
-    /// It comes from a histogram, whose buckets limit how exact it is.
+    /// True if the value comes from a histogram; bucket widths limit its precision.
     pub is_percentile: bool,
     pub(super) flow: Option<fn(&FlowView<'_>) -> Option<f64>>,
     pub(super) group: Joined<GroupResult>,
@@ -207,7 +207,7 @@ impl Line {
         self
     }
 
-    /// It has a column under this heading in these tables.
+    /// Adds a column under this heading to these tables.
     pub(super) const fn shown(mut self, family: &'static str, rest: &'static str, tables: Tables) -> Self {
         (self.head, self.tables) = ((family, rest), tables);
         self
@@ -218,7 +218,7 @@ impl Line {
         self
     }
 
-    /// Its values are no whole numbers, although others of this unit are.
+    /// Marks values as fractional, although other metrics of this unit are integers.
     pub(super) const fn fractional(mut self) -> Self {
         self.is_whole = false;
         self
@@ -254,31 +254,31 @@ impl Line {
         self
     }
 
-    /// Groups, the network and classes of size have it of their transfers.
+    /// Defines the metric over the transfers of groups, the network and size classes.
     pub(super) const fn of_transfers(mut self, value: fn(&Transfers) -> Option<f64>) -> Self {
         self.transfers = Some(value);
         self
     }
 
-    /// Groups have the sum over their flows, the network that over its groups.
+    /// Aggregates by sum: groups over their flows, the network over its groups.
     pub(super) const fn summed(mut self) -> Self {
         (self.group, self.network) = (Joined::Sum, Joined::Sum);
         self
     }
 
-    /// Groups have the largest value of their flows, the network that of its groups.
+    /// Aggregates by maximum: groups over their flows, the network over its groups.
     pub(super) const fn most(mut self) -> Self {
         (self.group, self.network) = (Joined::Most, Joined::Most);
         self
     }
 
-    /// Groups have the mean over their flows, the network that over its groups.
+    /// Aggregates by weighted mean: groups over their flows, the network over its groups.
     pub(super) const fn mean_by(mut self, weight: Metric) -> Self {
         (self.group, self.network) = (Joined::MeanBy(weight), Joined::MeanBy(weight));
         self
     }
 
-    /// The network's value comes from those of its groups.
+    /// Sets the aggregation of the groups' values into the network's.
     pub(super) const fn network_by(mut self, joined: Joined<RunResult>) -> Self {
         self.network = joined;
         self
@@ -289,12 +289,12 @@ impl Line {
         self
     }
 
-    /// True if its values count something: bytes, packets, events.
+    /// Returns true if the values are counts: bytes, packets, events.
     pub const fn counts(&self) -> bool {
         self.is_whole && !matches!(self.unit, Unit::Rate)
     }
 
-    /// True if subjects of this kind have such values.
+    /// Returns true if the metric applies to this kind of subject.
     pub const fn is_of(&self, of: Of) -> bool {
         match of {
             Of::Flow => self.flow.is_some(),
@@ -307,36 +307,36 @@ impl Line {
 }
 
 impl Metric {
-    /// Everything about it.
+    /// Returns the metric's definition.
     pub const fn line(self) -> &'static Line {
         &LINES[self as usize]
     }
 
-    /// The name of its values of one kind of subject.
+    /// Returns the metric's name for a kind of subject.
     pub fn name(self, of: Of) -> &'static str {
         let line = self.line();
         line.network_name.filter(|_| of == Of::Network).unwrap_or(line.name)
     }
 
-    /// The least half width of an interval of it, as a share of the value: a percentile is no more exact than the buckets of its
-    /// histogram, however alike the runs are.
+    /// Returns the minimum half width of a confidence interval, as a fraction of the value. The histogram's bucket
+    /// width bounds the precision of a percentile, even if all runs agree.
     pub const fn exactness(self) -> f64 {
         if self.line().is_percentile { RESOLUTION } else { 0.0 }
     }
 
-    /// The metrics of a kind of subject, in the order of the table.
+    /// Returns the metrics of a kind of subject, in table order.
     pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> {
         let members = &MEMBERS[of as usize];
         members.numbers[..members.count].iter().map(|&number| Self::ALL[usize::from(number)])
     }
 
-    /// The metric at a place among those of a kind of subject.
+    /// Returns the metric at an index among those of a kind of subject.
     fn at(of: Of, place: usize) -> Option<Self> {
         let members = &MEMBERS[of as usize];
         members.numbers[..members.count].get(place).map(|&number| Self::ALL[usize::from(number)])
     }
 
-    /// The metrics that have a column in a table, in the order of the table of metrics.
+    /// Returns the metrics with a column in `table`, in the order of the metrics table.
     pub fn in_table(table: Tables) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |metric| metric.line().tables.has(table))
     }
@@ -347,10 +347,10 @@ impl Metric {
     }
 }
 
-/// The relative exactness of the percentiles of the simulator's histograms.
+/// Relative precision of percentiles from the simulator's histograms.
 const RESOLUTION: f64 = 0.016;
 
-/// The mark of a metric that has no column.
+/// Marker of a metric without a column.
 const ABSENT: u8 = u8::MAX;
 
 /// The kinds of subjects, by their numbers.
@@ -400,7 +400,7 @@ pub(super) const fn columns<const N: usize>(lines: &[Line; N]) -> [[u8; SUBJECTS
     columns
 }
 
-/// A kind of subject as a type, so that values know what they are of.
+/// Type-level kind of subject.
 pub trait Subject: Clone + Copy + fmt::Debug + Default {
     /// The kind.
     const OF: Of;
@@ -438,16 +438,16 @@ impl Subject for OfSize {
     const OF: Of = Of::SizeClass;
 }
 
-/// The values of one subject: a number or nothing for each metric of its kind.
+/// Values of one subject: an optional number per metric of its kind.
 #[derive(Clone)]
 pub struct Values<S> {
-    /// By [`COLUMNS`]; what is not a number is no value.
+    /// Values indexed by [`COLUMNS`]; NaN means no value.
     cells: Box<[f64]>,
     of: PhantomData<S>,
 }
 
 impl<S: Subject> Values<S> {
-    /// No value at all.
+    /// Returns a set without values.
     pub fn none() -> Self {
         let count = Metric::all_of(S::OF).len();
         Self { cells: vec![f64::NAN; count].into_boxed_slice(), of: PhantomData }
@@ -458,18 +458,18 @@ impl<S: Subject> Values<S> {
         Self { cells, of: PhantomData }
     }
 
-    /// The value of a metric, if it exists.
+    /// Returns the value of a metric, if it exists.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         let value = self.cells.get(metric.column(S::OF)?)?;
         (!value.is_nan()).then_some(*value)
     }
 
-    /// The value of a metric; zero without one.
+    /// Returns the value of a metric, or zero.
     pub fn or_zero(&self, metric: Metric) -> f64 {
         self.get(metric).unwrap_or(0.0)
     }
 
-    /// Puts a value in the place of another. Subjects of another kind have none, and nothing is done.
+    /// Sets the value of a metric. Does nothing for a metric of another kind of subject.
     pub fn set(&mut self, metric: Metric, value: Option<f64>) {
         if let Some(cell) = metric.column(S::OF).and_then(|column| self.cells.get_mut(column)) {
             *cell = value.unwrap_or(f64::NAN);
@@ -481,7 +481,7 @@ impl<S: Subject> Values<S> {
         Metric::all_of(S::OF).map(|metric| (metric.name(S::OF), self.get(metric)))
     }
 
-    /// The values of many together, from those of each.
+    /// Aggregates the values of several subjects.
     pub(super) fn joined<M: Subject, T>(
         each: &[&Values<M>],
         whole: &T,
@@ -523,7 +523,7 @@ impl<S: Subject> PartialEq for Values<S> {
     }
 }
 
-/// A value as it stands in a document: whole numbers without a fraction, nothing as null.
+/// Value in a document: integers without a fraction, no value as null.
 struct Number(Option<f64>, bool);
 
 impl Serialize for Number {
@@ -538,10 +538,10 @@ impl Serialize for Number {
     }
 }
 
-/// Floats tell all whole numbers up to here apart.
+/// Largest float up to which all integers are exact (2⁵³).
 const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// An object within that of a flow.
+/// Nested object in a flow's JSON.
 struct Inner<'a, S>(&'a Values<S>, &'static str);
 
 impl<S: Subject> Inner<'_, S> {
@@ -564,7 +564,7 @@ impl<S: Subject> Serialize for Inner<'_, S> {
     }
 }
 
-/// The object that holds a metric of a subject, where it is not the subject itself.
+/// Returns the object that holds a metric, if it is not the subject itself.
 fn object_of<S: Subject>(metric: Metric) -> Option<&'static str> {
     metric.line().within.filter(|_| S::OF == Of::Flow)
 }
@@ -579,7 +579,7 @@ impl<S: Subject> Serialize for Values<S> {
                 None => {
                     map.serialize_entry(metric.name(S::OF), &Number(self.get(metric), line.is_whole))?;
                 }
-                // The lines of an object stand together.
+                // Metrics of one object are adjacent in the table.
                 Some(object) if last != Some(object) => {
                     map.serialize_entry(object, &Inner(self, object))?;
                     last = Some(object);
@@ -591,7 +591,7 @@ impl<S: Subject> Serialize for Values<S> {
     }
 }
 
-/// Reads values: those of a subject, or those of an object within it. Names that are unknown are passed over.
+/// Deserialises the values of a subject or of a nested object. It ignores unknown names.
 struct Reader<'a, S>(&'a mut Values<S>, Option<&'static str>);
 
 impl<'de, S: Subject> Visitor<'de> for Reader<'_, S> {
@@ -607,7 +607,7 @@ impl<'de, S: Subject> Visitor<'de> for Reader<'_, S> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(values, within) = self;
-        // Documents have metrics in the order of the table: the next name is mostly that of the next metric.
+        // Documents keep the table's order, so the next name is usually that of the next metric.
         let mut due = 0;
         while let Some(name) = map.next_key::<String>()? {
             let is_named = |metric: Metric| metric.name(S::OF) == name && object_of::<S>(metric) == within;

@@ -1,7 +1,7 @@
-//! The results document: what `--json` prints and `results.json` holds.
+//! The results document: the output of `--json` and the content of `results.json`.
 //!
-//! Its names and their meaning are part of the interface and described in `docs/reference/results.md`. The same
-//! scenario, seeds and version give the same bytes on every machine; nothing in it depends on the clock.
+//! Its names and their meaning are part of the interface; `docs/reference/results.md` describes them. The same
+//! scenario, seeds and version give the same bytes on every machine. Nothing in the document depends on the clock.
 
 mod compared;
 mod contention;
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use thalweg_proto::units::Duration;
 
-/// The share of a value below which a difference between schemes decides nothing, unless said otherwise.
+/// Default margin of comparisons: smaller relative differences between schemes are not significant.
 pub const MARGIN: f64 = 0.01;
 
 fn default_margin() -> f64 {
@@ -44,8 +44,8 @@ fn default_margin() -> f64 {
 /// The value of [`Document::format`].
 pub const FORMAT: &str = "thalweg-results";
 
-/// The version of the document's layout. It grows when a name is removed or changes its meaning; new names may be
-/// added without.
+/// Version of the document's layout. It increases when a name is removed or changes its meaning. New names do not
+/// increase it.
 pub const VERSION: u32 = 1;
 
 /// A whole results document.
@@ -61,28 +61,29 @@ pub struct Document {
     pub scenario: Scenario,
     /// The scenario's duration.
     pub duration_s: f64,
-    /// The scenario's warm-up, which is not counted.
+    /// The scenario's warm-up, excluded from measurements.
     pub warmup_s: f64,
-    /// The seeds asked for, one a replication.
+    /// Requested seeds, one per replication.
     pub seeds: Vec<u64>,
-    /// False when it was interrupted: runs are missing, or the last ones are partial.
+    /// False after an interruption: runs are missing, or the last ones are partial.
     pub complete: bool,
-    /// The options that compared schemes do not have alike because their defaults differ; missing where there is none.
+    /// Options that differ between the compared schemes because of their defaults; missing if none differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<UnlikeDefault>,
-    /// The flows that compete over different sets of full links; missing where there are none.
+    /// Flows that compete over different sets of saturated links; missing if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
-    /// The groups that alone have each scheme in turn, with their results and those of the others; missing where all flows have it.
+    /// Groups to which alone the compared schemes apply, with their results and those of the other groups; missing if
+    /// the schemes apply to all flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
-    /// The groups of flows whose goodput had not settled when counting began; missing where none is known.
+    /// Groups of flows whose goodput had not converged at the end of the warm-up; missing if none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
-    /// The interval that was asked for and what became of it, where runs were made until then.
+    /// Requested confidence interval and its outcome, for runs with a stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// The runs, of one scheme or several, and their means.
+    /// Runs of one or several schemes, and their means.
     #[serde(flatten)]
     pub body: Body,
 }
@@ -118,18 +119,18 @@ pub enum Body {
     Replications {
         /// One for each seed, in order.
         runs: Vec<Run>,
-        /// Means over the complete runs; missing where there is none.
+        /// Means over the complete runs; missing if there are no complete runs.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         summary: Option<Summary>,
     },
     /// The same scenario under several schemes.
     Comparison {
-        /// Differences below this share of a value decide nothing.
+        /// Relative margin: smaller differences are not significant.
         #[serde(default = "default_margin")]
         margin: f64,
         /// One for each scheme, in the order asked for.
         schemes: Vec<SchemeResults>,
-        /// Each scheme but the first against the first.
+        /// Differences of each other scheme from the first.
         differences: Vec<Difference>,
     },
 }
@@ -141,12 +142,12 @@ pub struct SchemeResults {
     pub scheme: String,
     /// One for each seed, in order.
     pub runs: Vec<Run>,
-    /// Means over the complete runs; missing where there is none.
+    /// Means over the complete runs; missing if there are no complete runs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub summary: Option<Summary>,
 }
 
-/// The facts about a document's making that are known before anything is run.
+/// Metadata of a document, known before any run.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// The version of the tool.
@@ -159,18 +160,18 @@ pub struct Header {
     pub warmup: Duration,
     /// The seeds asked for.
     pub seeds: Vec<u64>,
-    /// Differences between schemes below this share of a value decide nothing; usual is [`MARGIN`].
+    /// Relative margin: smaller differences between schemes are not significant. Default [`MARGIN`].
     pub margin: f64,
-    /// The options that compared schemes do not have alike because their defaults differ.
+    /// Options that differ between the compared schemes because of their defaults.
     pub unlike_defaults: Vec<UnlikeDefault>,
-    /// The flows that compete over different sets of full links.
+    /// Flows that compete over different sets of saturated links.
     pub contention: Option<Contention>,
-    /// The groups that alone have each scheme in turn; none where all flows have it.
+    /// Groups to which alone the compared schemes apply; empty if they apply to all flows.
     pub compared: Vec<String>,
 }
 
 impl Document {
-    /// The document of one scenario under one seed or several.
+    /// Creates the document of one scenario under one or several seeds.
     pub fn of_runs(header: Header, runs: Vec<Run>) -> Self {
         let complete = is_complete(&header, &runs);
         let body = if header.seeds.len() == 1 {
@@ -182,7 +183,7 @@ impl Document {
         Self::new(header, complete, body)
     }
 
-    /// The document of a comparison: each scheme with its runs, one for each seed.
+    /// Creates the document of a comparison: each scheme with its runs, one per seed.
     pub fn of_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
         let compared = std::mem::take(&mut header.compared);
         let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
@@ -219,7 +220,7 @@ impl Document {
         }
     }
 
-    /// The schemes that are compared; none where there is no comparison.
+    /// Returns the compared schemes; empty if the document is no comparison.
     pub fn schemes(&self) -> Vec<&str> {
         match &self.body {
             Body::Comparison { schemes, .. } => schemes.iter().map(|of| of.scheme.as_str()).collect(),
@@ -227,7 +228,7 @@ impl Document {
         }
     }
 
-    /// Every run, with the scheme that it ran where schemes were compared.
+    /// Returns every run, with its scheme in a comparison.
     pub fn runs(&self) -> impl Iterator<Item = (Option<&str>, &Run)> {
         self.runs_by_scheme().flat_map(|(scheme, runs)| runs.iter().map(move |run| (scheme, run)))
     }
@@ -242,8 +243,8 @@ impl Document {
         plain.map(|runs| (None, runs)).into_iter().chain(schemes)
     }
 
-    /// Writes the document as indented JSON with a newline at its end. The text of many flows is several times as large
-    /// as the document, so it is never held as a whole.
+    /// Writes the document as indented JSON with a final newline. It streams the text, which for many flows is several
+    /// times as large as the document.
     ///
     /// # Errors
     ///
@@ -265,26 +266,26 @@ impl Document {
     }
 }
 
-/// Every seed was run, and to the end.
+/// Returns true if every seed ran to the end.
 fn is_complete(header: &Header, runs: &[Run]) -> bool {
     runs.len() == header.seeds.len() && runs.iter().all(|run| run.complete)
 }
 
-/// The beginning of every version of the document.
+/// Header fields common to all versions of the document.
 #[derive(Deserialize)]
 struct Head {
     format: String,
     version: u32,
 }
 
-/// The reason for which a text is not a results document.
+/// Error of reading a results document.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is not JSON, or lacks what a document has.
+    /// Invalid JSON, or a missing field.
     Json(serde_json::Error),
-    /// It is a document of another kind or version.
+    /// Document of another format or version.
     Format {
-        /// The format that it says it has.
+        /// Format named in the document.
         format: String,
         /// Its version.
         version: u32,

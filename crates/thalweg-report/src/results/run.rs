@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim as sim;
 
-/// The measurements of one run. Counts are of the time after the warm-up, except where a name or its description says
-/// otherwise.
+/// Measurements of one run. Counts exclude the warm-up unless a name or description says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The seed.
     pub seed: u64,
     /// False when the run was interrupted.
     pub complete: bool,
-    /// The simulated time at which the run stopped, in seconds.
+    /// Simulated time at the end of the run, in seconds.
     pub ended_s: f64,
     /// A hash over all deliveries and drops: 16 hexadecimal digits, equal for equal runs.
     pub fingerprint: String,
@@ -23,44 +22,44 @@ pub struct Run {
     pub events: u64,
     /// Packets that left a transmitter, over the whole run.
     pub hops: u64,
-    /// The fates of packets, over the whole run.
+    /// Packet accounting over the whole run.
     pub conservation: Conservation,
     /// The network as a whole.
     pub totals: Values<OfNetwork>,
-    /// Its transfers by size: the classes that have any.
+    /// Transfers by size class; empty classes are omitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeClass>,
-    /// The distributions of its times.
+    /// Distributions of times.
     #[serde(default, skip_serializing_if = "Curves::is_empty")]
     pub distributions: Curves,
     /// Each group of flows.
     pub groups: Vec<Group>,
-    /// Each direction of each link, and access links at which something was queued or lost.
+    /// Each direction of each link, and access links with queueing or loss.
     pub links: Vec<Link>,
     /// Each flow.
     pub flows: Vec<Flow>,
 }
 
-/// The fates of packets, over the whole run: sent + duplicated = delivered + dropped + lost + in_network.
+/// Packet conservation over the whole run: sent + duplicated = delivered + dropped + lost + in_network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conservation {
-    /// The equation holds.
+    /// True if the equation holds.
     pub holds: bool,
-    /// Put into the network by endpoints and routers.
+    /// Packets sent by endpoints and routers.
     pub sent: u64,
-    /// Made by wires that duplicate.
+    /// Packets duplicated by links.
     pub duplicated: u64,
-    /// Taken by their endpoint.
+    /// Packets received by their endpoint.
     pub delivered: u64,
     /// Dropped by queues.
     pub dropped: u64,
-    /// Lost or damaged by wires.
+    /// Packets lost or corrupted on links.
     pub lost: u64,
-    /// Still under way at the end.
+    /// Packets still in flight at the end.
     pub in_network: u64,
 }
 
-/// The results of a group of flows taken together.
+/// Aggregate results of a group of flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Its name.
@@ -72,18 +71,18 @@ pub struct Group {
     /// Its metrics.
     #[serde(flatten)]
     pub values: Values<OfGroup>,
-    /// Its transfers by size: the classes that have any.
+    /// Transfers by size class; empty classes are omitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeClass>,
-    /// The first 10 000 rounds of its flows, where they wait for each other.
+    /// First 10 000 rounds of the group's synchronised flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_list: Vec<Round>,
-    /// The distributions of its times.
+    /// Distributions of times.
     #[serde(default, skip_serializing_if = "Curves::is_empty")]
     pub distributions: Curves,
 }
 
-/// A round of flows that wait for each other.
+/// Round of synchronised flows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     /// Start of its first block.
@@ -110,18 +109,18 @@ impl Curves {
         Self { completion_s: seconds(&curves.completion), rtt_s: seconds(&curves.round_trip) }
     }
 
-    /// True without any.
+    /// Returns true if there are no distributions.
     pub const fn is_empty(&self) -> bool {
         self.completion_s.is_empty() && self.rtt_s.is_empty()
     }
 }
 
-/// The transfers of about one size that ended.
+/// Completed transfers of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeClass {
-    /// The least size.
+    /// Lower bound of the size, inclusive, in bytes.
     pub from_bytes: u64,
-    /// The least size of the next class; missing for the last one.
+    /// Upper bound of the size, exclusive, in bytes; missing for the last class.
     pub below_bytes: Option<u64>,
     /// Their metrics.
     #[serde(flatten)]
@@ -147,7 +146,7 @@ pub struct Link {
     pub from: String,
     /// The receiving end.
     pub to: String,
-    /// It was the busiest of some flow's path, or it dropped packets.
+    /// True if the link was the busiest on some flow's path, or dropped packets.
     pub bottleneck: bool,
     /// Its metrics.
     #[serde(flatten)]

@@ -1,8 +1,9 @@
-//! Runs until an interval is narrow enough, in place of a number of them that is chosen beforehand.
+//! Stopping rule: replications until a confidence interval is narrow enough, instead of a fixed number.
 //!
-//! After each replication the 95 % intervals of a metric are looked at; it is enough when the half width of each is at most a
-//! share of its mean: the sequential procedure for a relative error (Law and Kelton 1982). Looking often means to stop in a
-//! lucky moment: with fewer than ten runs the interval would hold the true mean clearly less often than it says.
+//! The rule checks the 95 % intervals of a metric after each replication. It stops when the half width of each is at
+//! most a given share of its mean: the sequential procedure for a relative error (Law and Kelton 1982). Repeated checks
+//! may stop at a randomly narrow interval: with fewer than ten runs, the coverage of the interval would be clearly
+//! below its nominal value.
 
 use super::metric::Of;
 use super::metrics::Metric;
@@ -14,15 +15,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use thalweg_catalog::nearest::nearest;
 
-/// The replications that are always made: with fewer, chance alone often makes an interval narrow.
+/// Minimum number of replications: with fewer, an interval is often narrow by chance.
 pub const LEAST_RUNS: usize = 10;
 
-/// An interval that is asked for: "goodput 2 %".
+/// Requested confidence interval, such as "goodput 2 %".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// The metric, of the network and of each group.
     pub metric: Metric,
-    /// The half width of its 95 % interval over its mean, at most; above 0.
+    /// Maximum half width of the 95 % interval, relative to its mean; above 0.
     pub share: f64,
 }
 
@@ -31,30 +32,30 @@ pub struct Goal {
 pub struct Until {
     /// The metric, by the network's name for it.
     pub metric: String,
-    /// The share of the mean that was asked for.
+    /// Requested share of the mean.
     pub share: f64,
-    /// The widest interval that was reached, as a share of its mean; missing where there is no interval.
+    /// Widest interval at the end, as a share of its mean; missing if there is no interval.
     pub widest: Option<f64>,
-    /// The scheme and group that it is of; empty for the network of a single scheme.
+    /// Scheme and group of that interval; empty for the network of a single scheme.
     pub of: String,
 }
 
-/// The widest interval of several.
+/// Widest of several intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Widest {
-    /// Its half width over its mean.
+    /// Half width relative to the mean.
     pub share: f64,
-    /// The scheme and group that it is of; empty for the network of a single scheme.
+    /// Scheme and group of the interval; empty for the network of a single scheme.
     pub of: String,
 }
 
 impl Until {
-    /// True if every interval is as narrow as was asked for.
+    /// Returns true if every interval is as narrow as requested.
     pub fn is_reached(&self) -> bool {
         self.widest.is_some_and(|widest| widest <= self.share)
     }
 
-    /// True if runs have the metric, and it is 0 in all of them.
+    /// Returns true if runs have the metric and it is 0 in all of them.
     pub fn is_always_zero(&self, document: &Document) -> bool {
         let Some(metric) = find(&self.metric) else { return false };
         let of = |run: &Run| {
@@ -65,7 +66,7 @@ impl Until {
         !values.is_empty() && values.iter().all(|value| *value == 0.0)
     }
 
-    /// The goal, if this version knows its metric.
+    /// Returns the goal, if this version knows its metric.
     pub fn goal(&self) -> Option<Goal> {
         Some(Goal { metric: find(&self.metric)?, share: self.share })
     }
@@ -77,8 +78,8 @@ impl Until {
 }
 
 impl Goal {
-    /// The widest interval of `schemes`, each with its name and its runs; `None` with fewer than two runs, and where nothing has
-    /// the metric. Of runs that are all the same nothing more can be learned: their interval is taken for empty.
+    /// Returns the widest interval of `schemes`, each with its name and its runs; `None` with fewer than two runs, or
+    /// if none has the metric. If all runs are equal, more of them add no information: their interval counts as empty.
     pub fn widest(&self, schemes: &[(&str, &[Run])]) -> Option<Widest> {
         let mut widest: Option<Widest> = None;
         for (scheme, runs) in schemes {
@@ -107,7 +108,7 @@ impl Goal {
         widest
     }
 
-    /// The outcome for the runs of a document.
+    /// Returns the outcome for the runs of a document.
     pub(super) fn outcome(&self, body: &Body) -> Until {
         let widest = match body {
             Body::Run { runs } | Body::Replications { runs, .. } => self.widest(&[("", runs)]),
@@ -126,7 +127,7 @@ impl Goal {
 }
 
 impl Document {
-    /// The document of runs that were made until `goal` was reached, or no more were allowed.
+    /// Adds the outcome of `goal` to the document.
     #[must_use]
     pub fn until(mut self, goal: Option<Goal>) -> Self {
         self.until = goal.map(|goal| goal.outcome(&self.body));

@@ -1,11 +1,11 @@
-//! Published studies, reproduced: their values, our runs, and what both say.
+//! Reproductions of published studies: published values, simulation results, and the claims both support.
 //!
-//! A [`Paper`] brings three things: the published values (a JSON file of experiments with results), a plan (a TOML
-//! file that says which scenario each experiment runs and what is varied), and the meaning of each metric and claim.
-//! All else is here and the same for all: [`prepare`] makes the runs, [`Prepared::results`] joins what they measured
-//! with the published values by key.
+//! A [`Paper`] has three parts: the published values (a JSON file of experiments with results), a plan (a TOML file
+//! with the scenario and the varied keys of each experiment), and the meaning of each metric and claim. The rest is
+//! common code: [`prepare`] executes the runs, [`Prepared::results`] joins their measurements with the published values
+//! by key.
 
-/// The files of a paper: its published values and what lies in `scenarios/papers/NAME`, the scenarios by name.
+/// Embeds the files of a paper: its published values and the files in `scenarios/papers/NAME`, the scenarios by name.
 macro_rules! paper_files {
     (@ours $paper:literal, $file:expr) => {
         include_str!(concat!("../../../scenarios/", $paper, "/", $file))
@@ -42,10 +42,10 @@ pub use runs::{CaseRuns, Runs};
 pub use tables::tables;
 pub(crate) use tables::{SILENT, metric_words, number};
 
-/// A cell and its values, one for each replication.
+/// Cell with its values, one per replication.
 pub type Measured = (Cell, Vec<f64>);
 
-/// A study that can be reproduced.
+/// Reproducible study.
 #[derive(Debug)]
 pub struct Paper {
     /// The name on the command line.
@@ -54,17 +54,16 @@ pub struct Paper {
     pub title: &'static str,
     /// The files of the paper.
     pub files: Files,
-    /// The value of a cell: one number for each replication, or a single one where nothing is random. `None` where
-    /// the experiment has no run for it.
+    /// Value of a cell: one number per replication, or a single one for deterministic runs. `None` if the experiment
+    /// has no run for it.
     pub values: fn(&Cell, &Runs<'_>) -> Option<Vec<f64>>,
-    /// The values that the runs of an experiment have beyond the published cells. They are reported under an id that
-    /// begins with `ours/`.
+    /// Values of an experiment's runs beyond the published cells, reported under an id that begins with `ours/`.
     pub further: fn(&Runs<'_>) -> Vec<Measured>,
-    /// The claims that the results can decide. A claim whose experiments were not run is left out.
+    /// Claims that the results can decide. A claim whose experiments were not run is left out.
     pub claims: fn(&Results) -> Vec<Claim>,
 }
 
-/// The files of a paper, which are built in.
+/// Built-in files of a paper.
 #[derive(Debug)]
 pub struct Files {
     /// The published values: JSON with `experiments`, each with an `id` and `results`; a result has `scheme`,
@@ -80,7 +79,7 @@ pub struct Files {
 pub const PAPERS: &[Paper] =
     &[liang91::PAPER, chen99::PAPER, yang01::PAPER, lee97::PAPER, gong92::PAPER, bless25::PAPER];
 
-/// The paper of this name.
+/// Returns the paper with this name.
 pub fn find(name: &str) -> Option<&'static Paper> {
     PAPERS.iter().find(|paper| paper.name == name)
 }

@@ -68,7 +68,7 @@ pub struct Planned {
     pub id: String,
     #[serde(default)]
     pub title: String,
-    /// None for what is computed without a run.
+    /// Scenario file; none for values computed without a run.
     pub scenario: Option<String>,
     #[serde(default)]
     pub set: Vec<String>,
@@ -77,10 +77,10 @@ pub struct Planned {
     #[serde(default)]
     pub vary: Vary,
     pub replications: Option<u32>,
-    /// Series are kept in the output folder.
+    /// True if the output folder keeps its series.
     #[serde(default)]
     pub series: bool,
-    /// It takes long, so it is run only when it is named.
+    /// True for a long experiment, run only when named in full.
     #[serde(default)]
     pub only_named: bool,
 }
@@ -118,10 +118,10 @@ impl Plan {
         serde_json::from_value(value).map_err(|error| format!("the plan: {error}"))
     }
 
-    /// The runs of an experiment: the keys of each, and the changes to its scenario.
+    /// Returns the runs of an experiment: the keys of each, and the changes to its scenario.
     ///
     /// # Errors
-    /// A text that names the value of a varied key that no choice describes.
+    /// The value of a varied key that no choice describes.
     pub fn runs(&self, of: &Planned, quick: bool) -> Result<Vec<PlannedRun>, String> {
         let sets = match &of.vary {
             Vary::One(one) => core::slice::from_ref(one),

@@ -1,4 +1,4 @@
-//! The results of a paper's runs, beside what was published.
+//! Results of a paper's runs, with the published values.
 
 use super::published::{Cell, same};
 use serde::Serialize;
@@ -32,32 +32,32 @@ pub struct ExperimentResults {
     pub rows: Vec<Row>,
 }
 
-/// A value of ours beside the published one.
+/// Simulated value with the published one.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The subject of the value, and what was published.
     pub cell: Cell,
-    /// The mean over the replications; none where no run was made for it.
+    /// Mean over the replications; none without a run.
     pub value: Option<f64>,
-    /// Half the width of the 95 % interval by Student's t over the replications, where there are several.
+    /// Half width of the 95 % confidence interval by Student's t; none for a single replication.
     pub ci95: Option<f64>,
 }
 
-/// A statement of a paper, and whether our runs bear it out.
+/// Claim of a paper, and its outcome in our runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// Its name.
     pub id: String,
     /// The statement that is claimed.
     pub text: String,
-    /// True if our runs bear the claim out.
+    /// True if our runs confirm the claim.
     pub holds: bool,
     /// The numbers that decide it.
     pub evidence: String,
 }
 
 impl Row {
-    /// The mean of `values` with its interval.
+    /// Creates the row with the mean of `values` and its interval.
     pub fn new(cell: Cell, values: Option<&[f64]>) -> Self {
         let estimate = values.and_then(Estimate::of).map(|of| {
             // Equal values have a mean without rounding.
@@ -67,7 +67,7 @@ impl Row {
         Self { cell, value, ci95: estimate.and_then(|of| of.ci95).filter(|half| half.is_finite()) }
     }
 
-    /// `value / published - 1`; `None` where nothing, no number, or zero was published.
+    /// Returns `value / published - 1`; `None` if the published value is missing, zero or no number.
     pub fn relative_difference(&self) -> Option<f64> {
         let published = self.cell.published.as_ref()?.as_f64().filter(|published| *published != 0.0)?;
         Some(self.value? / published - 1.0)
@@ -97,17 +97,17 @@ impl Serialize for Row {
 }
 
 impl Results {
-    /// An experiment that was run.
+    /// Returns an experiment that was run.
     pub fn experiment(&self, id: &str) -> Option<&ExperimentResults> {
         self.experiments.iter().find(|of| of.id == id)
     }
 
-    /// Our value of a metric of a scheme in an experiment, told by further keys from others where it must be.
+    /// Returns our value of a metric of a scheme in an experiment, selected by further keys if needed.
     pub fn value(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<f64> {
         self.row(id, scheme, metric, keys)?.value
     }
 
-    /// The same with its interval and what was published.
+    /// Like `value`, but returns the whole row.
     pub fn row(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<&Row> {
         let has = |row: &&Row| {
             row.cell.scheme == scheme
@@ -117,7 +117,7 @@ impl Results {
         self.experiment(id)?.rows.iter().find(has)
     }
 
-    /// One JSON document.
+    /// Returns the results as one JSON document.
     pub fn to_json(&self) -> String {
         let mut document = Map::new();
         document.insert("paper".to_owned(), self.paper.into());
@@ -133,7 +133,7 @@ impl Results {
         text
     }
 
-    /// The claims that do not hold.
+    /// Returns the claims that do not hold.
     pub fn failed(&self) -> impl Iterator<Item = &Claim> {
         self.claims.iter().filter(|claim| !claim.holds)
     }
