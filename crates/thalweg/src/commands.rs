@@ -9,6 +9,7 @@ use crate::bench::arguments::Bench;
 use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
+use crate::groups::grouped;
 use crate::habits;
 use crate::hunt::{self, HuntArguments};
 use crate::impair::{self, ImpairArguments};
@@ -23,7 +24,7 @@ use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::version;
 use crate::{catalog, input, paper, report, rerun, run, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
@@ -52,9 +53,9 @@ pub enum Command {
     Run(RunArguments),
     /// Run a scenario with each of several schemes and report which wins
     Compare(CompareArguments),
-    /// Run a scenario over ranges of values, schemes and seeds, and report which factors matter
+    /// Run a scenario over values, schemes and seeds, and report which factors matter
     Sweep(SweepArguments),
-    /// Assess schemes by the criteria of RFC 9743 for new congestion controls, and report which claims hold
+    /// Assess schemes by the criteria of RFC 9743 for new congestion controls
     Assess(AssessArguments),
     /// Search for the scenarios in which a scheme does worst, and minimise them
     Hunt(HuntArguments),
@@ -68,23 +69,22 @@ pub enum Command {
     Report(ReportArguments),
     /// Export a link's transmission opportunities as a trace for mahimahi's mm-link
     Mahimahi(MahimahiArguments),
-    /// Infer the path from a recording of a real transfer, and simulate the same transfer on it
+    /// Infer the path from a recording of a transfer, and simulate the transfer on it
     Infer(InferArguments),
     /// Run an experiment in another simulator's format, and compare with its bound
     #[command(subcommand)]
     Import(Import),
     /// Check a scenario and describe it
     Validate(ValidateArguments),
-    /// Explore every state of a protocol over a channel with bounded faults, and report violations
+    /// Explore every state of a protocol over a channel with bounded faults
     Explore(ExploreArguments),
-    /// Measure a path's throughput: bytes from memory to memory, as with iperf3, by any scheme, encrypted
+    /// Measure a path's throughput from memory to memory, by any scheme, encrypted
     Bench(Bench),
     /// Relay datagrams between clients and a server, with the impairments of a network path
     Impair(Box<ImpairArguments>),
-    /// Run programs in a live network built from a scenario: hosts, routers, links, with real packets and without
-    /// privileges
+    /// Run programs in a network built from a scenario, with real packets and without privileges
     Shell(Box<ShellArguments>),
-    /// Run programs of this host behind a gate, which decides by priority who may send to the real network
+    /// Run programs behind a gate that decides by priority which may send to the real network
     Gate(Box<GateArguments>),
     /// Show this host's UDP capabilities (buffers, offloads, timers), and how to improve them
     Doctor(DoctorArguments),
@@ -113,7 +113,10 @@ impl Arguments {
     /// If the call is invalid, or requests help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        Self::try_parse_from(&words).map_err(|error| Self::with_hint(Self::with_habit(error, &words), &words))
+        grouped(Self::command())
+            .try_get_matches_from(&words)
+            .and_then(|matches| Self::from_arg_matches(&matches))
+            .map_err(|error| Self::with_hint(Self::with_habit(error, &words), &words))
     }
 
     /// Replaces suggestions by spelling with a hint for users of other programs, where there is one.

@@ -30,6 +30,7 @@ mod embed;
 mod execute;
 mod explore;
 mod formulas;
+mod groups;
 mod habits;
 mod hunt;
 mod impair;
