@@ -24,7 +24,7 @@ PLAIN = ["run", "dumbbell", "--quiet", "--set", "measure.interval=off"]
 SERIES = ["run", "dumbbell", "--quiet"]
 MILLION = [*SERIES, "--set", "measure.interval=3 ms", "--set", "measure.points=100000"]
 # What is asked for: seconds of a report of a million samples; the share of a run's time that writing series may take.
-MOST_SECONDS, MOST_SHARE = 2.0, 0.10
+MAX_SECONDS, MAX_SHARE = 2.0, 0.10
 
 
 def cpu_seconds(thalweg, arguments):
@@ -65,10 +65,10 @@ def main():
     written = least["run with series, --out"] / least["run without series"] - 1
     paged = least["run with series, --report"] / least["run without series"] - 1
     both = least["the same, --report"] - least["run with a million samples"]
-    print(f"\nseries recorded and written to a folder: {written:+.1%} of a run (at most {MOST_SHARE:.0%} is asked for)")
+    print(f"\nseries recorded and written to a folder: {written:+.1%} of a run (at most {MAX_SHARE:.0%} is asked for)")
     print(f"series recorded and a report:            {paged:+.1%} of a run")
     print(f"report of {samples:,} samples: {both:.3f} s within a run, {least['report of that folder']:.3f} s from a folder "
-          f"(at most {MOST_SECONDS} s is asked for); {size / 1e6:.1f} MB")
+          f"(at most {MAX_SECONDS} s is asked for); {size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

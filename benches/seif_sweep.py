@@ -31,7 +31,7 @@ RATES = [("64 kbit/s", 64e3), ("1 Mbit/s", 1e6), ("100 Mbit/s", 1e8), ("10 Gbit/
 TRIPS = [1, 10, 100, 300]  # ms
 FLOWS = [2, 30, 1000]
 PACKET = 12000  # bits
-MOST_PACKETS = 6e6  # of one run
+MAX_PACKETS = 6e6  # of one run
 FIELDS = ["rate", "rtt_ms", "flows", "scheme", "utilisation", "jain", "queue_delay_ms", "drops_percent", "timeouts"]
 
 SCENARIO = """
@@ -63,7 +63,7 @@ access = {{ rate = "{access} bit/s", delay = "0 ms" }}
 def duration(rate, trip):
     """Long enough for many round trips and packets, short enough to be simulated."""
     wanted = max(10, 0.2 * trip, 3000 * PACKET / rate)
-    return round(max(3, min(wanted, MOST_PACKETS * PACKET / rate)))
+    return round(max(3, min(wanted, MAX_PACKETS * PACKET / rate)))
 
 
 def point(thalweg, task):

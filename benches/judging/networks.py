@@ -14,7 +14,7 @@ from .goals import lossy
 SEEDS = {"train": 1, "judge": 815_719}
 COUNT = 128
 PACKET = 12_000  # bits
-MOST_PACKETS = 2.5e6  # of one run, where that is long enough for its round trips
+MAX_PACKETS = 2.5e6  # of one run, where that is long enough for its round trips
 SHARE = 1430 / 1500  # of a packet that is payload
 
 RATES = (1.0, 10_000.0)  # Mbit/s
@@ -68,8 +68,8 @@ class Network:
             self.rate, self.rtt, self.buffer = draw.log(*RATES), draw.log(*TRIPS), draw.log(*BUFFERS)
             a_second = self.rate * 1e6 / PACKET
             wanted = min(max(30, 0.06 * self.rtt), 60)
-            self.seconds = round(max(min(wanted, MOST_PACKETS / a_second), 0.025 * self.rtt, 1), 1)
-            if self.bdp >= 4500 and self.seconds * a_second <= 2 * MOST_PACKETS:
+            self.seconds = round(max(min(wanted, MAX_PACKETS / a_second), 0.025 * self.rtt, 1), 1)
+            if self.bdp >= 4500 and self.seconds * a_second <= 2 * MAX_PACKETS:
                 return
 
     @property

@@ -28,8 +28,8 @@ from . import _thalweg
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, error, in_pythons_words, warn
 from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
-from ._results import Figure, Page, Result, StoredTable, SweepResult, Table, in_python
-from ._score import BATTERY, Part, Score, judge
+from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
+from ._score import BATTERY, Score, ScorePart, judge
 from ._thalweg import Controller, Sample
 from ._toml import Scenario, changes, document
 
@@ -40,14 +40,14 @@ __all__ = [
     "Controller",
     "Error",
     "Figure",
-    "Page",
-    "Part",
+    "ReportPage",
     "Result",
     "RunError",
     "Sample",
     "ScenarioError",
     "ScenarioWarning",
     "Score",
+    "ScorePart",
     "StoredTable",
     "SweepResult",
     "Table",
@@ -523,7 +523,7 @@ def models(name: str, **options: int | float | str | bool) -> dict[str, Any]:
 
 
 def _options(options: Mapping[str, int | float | str | bool]) -> list[str]:
-    """Options of the command: `most_reps=3` is `--most-reps 3`, True an option without a value, False none."""
+    """Options of the command: `max_reps=3` is `--max-reps 3`, True an option without a value, False none."""
     words = []
     for name, value in options.items():
         if value is not False:

@@ -78,7 +78,7 @@ def _carried(cause: BaseException) -> bytes:
 _ASK = "(lambda package: (package.version, getattr(package, 'build', '')))(__import__('thalweg._thalweg')._thalweg)"
 
 
-class Crew:
+class WorkerPool:
     """The workers of a scheduler, for one sweep."""
 
     def __init__(self, client: Any, write: BinaryIO, version: str, build: str, controllers: bytes) -> None:
@@ -304,7 +304,7 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
             write.flush()
 
         with connected(cluster, note) as client:
-            crew = Crew(client, write, hello["version"], hello["build"], controllers)
+            crew = WorkerPool(client, write, hello["version"], hello["build"], controllers)
             crew.serve(read)
             return crew.cause
     except GoneError as error:

@@ -345,7 +345,7 @@ class StoredTable(os.PathLike[str]):
         return f"<thalweg.StoredTable: {self.path}>"
 
 
-class Page:
+class ReportPage:
     """A page for the browser, which notebooks show in a frame of its own."""
 
     def __init__(self, path: Path) -> None:
@@ -356,7 +356,7 @@ class Page:
         return f'<iframe srcdoc="{text}" width="100%" height="640" style="border:0"></iframe>'
 
     def __repr__(self) -> str:
-        return f"<thalweg.Page: {self.path}>"
+        return f"<thalweg.ReportPage: {self.path}>"
 
 
 _SIZE = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
@@ -473,12 +473,12 @@ class SweepResult:
         return Figure(_side_by_side(pictures))
 
     @property
-    def report(self) -> Page:
+    def report(self) -> ReportPage:
         """The page that `report=True` writes."""
         path = self.folder / "report.html"
         if not path.exists():
             raise FileNotFoundError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")
-        return Page(path)
+        return ReportPage(path)
 
     def __str__(self) -> str:
         # One shard of several has no document.

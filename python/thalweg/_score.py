@@ -17,7 +17,7 @@ from typing import Any
 from . import _thalweg
 from ._toml import Scenario
 
-__all__ = ["BATTERY", "Part", "Score", "mean_and_interval"]
+__all__ = ["BATTERY", "Score", "ScorePart", "mean_and_interval"]
 
 
 def _path(rate: str, delay: str, queue: str, loss: float = 0.0, flows: int = 1) -> dict[str, Any]:
@@ -46,7 +46,7 @@ _STUDENT = (
 
 
 @dataclass(frozen=True)
-class Part:
+class ScorePart:
     """What a candidate did on one path, as ratios to the reference (1 is as much): geometric means over seeds."""
 
     power: float
@@ -66,7 +66,7 @@ class Score:
     low: float
     high: float
     """The interval of 95 % over seeds."""
-    parts: dict[str, Part]
+    parts: dict[str, ScorePart]
     """By path."""
     seed: int
     """The first seed of all paths, which gives the same score again."""
@@ -132,7 +132,7 @@ def judge(
     """The score of the candidate, which `compare` runs on a scenario beside the reference; it gives the document."""
     first = secrets.randbits(48) if seed is None else seed
     watch()
-    parts: dict[str, Part] = {}
+    parts: dict[str, ScorePart] = {}
     powers: list[list[float]] = []
     runs = 0
     for name, scenario in battery.items():
@@ -144,7 +144,7 @@ def judge(
         powers.append([much - late for much, late in zip(goodput, delay)])
         again = sum(of["retransmissions"] or 0 for of in own) / max(sum(of["sent_packets"] or 0 for of in own), 1)
         jain = [of["jain"] for of in own if of.get("jain") is not None]
-        parts[name] = Part(
+        parts[name] = ScorePart(
             power=_mean(powers[-1]),
             goodput=_mean(goodput),
             delay=_mean(delay),

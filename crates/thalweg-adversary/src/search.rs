@@ -13,7 +13,7 @@ const STATE_BYTES: u64 = 200;
 
 /// Maximum number of ineffective datagrams before a state is rebuilt: they may have used up rate limits that are in no
 /// digest.
-const MOST_IN_VAIN: u32 = 64;
+const MAX_IN_VAIN: u32 = 64;
 
 /// Visits every state that an attacker can bring connections to within `bounds`, under correct rules or with a fault.
 /// Calls `show` every hundred states with the number of states and the number of unvisited ones; it returns whether to
@@ -67,7 +67,7 @@ fn visit<W: System>(
         let (base, left) = (world.digest(), world.left());
         let mut in_vain = 0;
         for step in world.steps() {
-            if in_vain >= MOST_IN_VAIN {
+            if in_vain >= MAX_IN_VAIN {
                 world = after(make, &way);
                 in_vain = 0;
             }
@@ -86,7 +86,7 @@ fn visit<W: System>(
                 continue;
             }
             // It is another state now, from which nothing leads back.
-            in_vain = MOST_IN_VAIN;
+            in_vain = MAX_IN_VAIN;
             if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
                 visited.push(next, ());
                 calm += 1;

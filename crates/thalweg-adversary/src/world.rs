@@ -23,7 +23,7 @@ pub const SERVER: usize = 1;
 /// Another socket of the server's identity.
 pub const OTHER: usize = 2;
 /// The attacker as a client trusted by the server.
-pub const INSIDER: usize = 3;
+pub const TRUSTED_ATTACKER: usize = 3;
 
 /// Source address of the attacker under its own key.
 pub const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 66], 666);
@@ -151,8 +151,8 @@ impl World {
             None => "the attacker asks the server for a connection".to_owned(),
         });
         let request = self.request(Trust::Anyone);
-        self.agents[INSIDER].connect(self.now, request, id);
-        self.settle(INSIDER, None)
+        self.agents[TRUSTED_ATTACKER].connect(self.now, request, id);
+        self.settle(TRUSTED_ATTACKER, None)
     }
 
     fn request(&self, trust: Trust) -> Connect {

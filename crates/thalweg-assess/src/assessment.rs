@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
-use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile, read_sweep_text};
+use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, read_sweep_text};
 use thalweg_sweep::{
     Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished, join,
 };
@@ -82,7 +82,7 @@ impl From<SweepError> for AssessError {
 
 /// A reader of one sweep's scenario.
 pub(crate) type Load<'a> =
-    Box<dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
+    Box<dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
 
 /// The tests of the points of a claim.
 type Tests = Vec<Option<Test>>;
@@ -97,7 +97,7 @@ struct Measured {
     different: Vec<u32>,
     has_failed: bool,
     /// True, by claim of the sweep, if its measure needs controller states and the controller under test reports none.
-    without_states: Vec<bool>,
+    lacks_states: Vec<bool>,
 }
 
 impl Assessment<'_> {
@@ -213,7 +213,7 @@ impl Assessment<'_> {
     ///
     /// The scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<Option<String>, AssessError> {
-        let instead = Instead { scheme: self.scheme, flows: &[1] };
+        let instead = SchemeOverride { scheme: self.scheme, flows: &[1] };
         let loaded = Files::BuiltIn.load("alone.toml", &[], Some(instead), self.registry);
         let loaded = loaded.map_err(AssessError::Scheme)?;
         let first = loaded.spec().groups.first();
@@ -296,13 +296,13 @@ impl Assessment<'_> {
     ) -> Vec<Measured> {
         let point = |first: usize| {
             let (mut of, mut different) = (Vec::new(), Vec::new());
-            let mut without_states = vec![true; claims.len()];
+            let mut lacks_states = vec![true; claims.len()];
             for (number, made) in made[first..first + schemes.len()].iter().enumerate() {
                 let runs: Vec<Run> = made.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
                 let own =
                     |claim: &&Claim| runs.iter().map(|run| claim.measure.value(run, &claim.of)).collect();
                 of.push(claims.iter().map(own).collect());
-                for (without, claim) in without_states.iter_mut().zip(claims).filter(|_| number == 0) {
+                for (without, claim) in lacks_states.iter_mut().zip(claims).filter(|_| number == 0) {
                     *without = runs.iter().all(|run| claim.measure.is_without_states(run, &claim.of));
                 }
                 let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
@@ -313,7 +313,7 @@ impl Assessment<'_> {
                 command: self.command(sweep, first, sweep.seed),
                 of,
                 different,
-                without_states,
+                lacks_states,
                 has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_whole),
             }
         };
@@ -419,7 +419,7 @@ impl Assessment<'_> {
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
-                    _ if point.without_states[number] => None,
+                    _ if point.lacks_states[number] => None,
                     true => decide::test(&point.of[0][number], &point.of[reference][number], band),
                     false => decide::test(&point.of[reference][number], &[], band),
                 };
@@ -427,7 +427,7 @@ impl Assessment<'_> {
             })
             .collect();
         if !band.is_relative() {
-            let known = |point: &&Measured| !point.without_states[number];
+            let known = |point: &&Measured| !point.lacks_states[number];
             let own = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(own)).collect(),

@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Diagnostic, Instead, Loaded, load_built_in_instead, load_instead, read_text};
+use thalweg_scenario::{
+    Diagnostic, Loaded, SchemeOverride, load_built_in_with_override, load_with_override, read_text,
+};
 
 macro_rules! files {
     ($($name:literal,)+) => {
@@ -120,12 +122,12 @@ impl Files {
         &self,
         name: &str,
         sets: &[String],
-        instead: Option<Instead<'_>>,
+        instead: Option<SchemeOverride<'_>>,
         registry: &Arc<Registry>,
     ) -> Result<Loaded, Vec<Diagnostic>> {
         match self {
-            Self::BuiltIn => load_built_in_instead(name, BUILT_IN, sets, instead, registry),
-            Self::Folder(folder) => load_instead(&folder.join(name), sets, instead, registry),
+            Self::BuiltIn => load_built_in_with_override(name, BUILT_IN, sets, instead, registry),
+            Self::Folder(folder) => load_with_override(&folder.join(name), sets, instead, registry),
         }
     }
 

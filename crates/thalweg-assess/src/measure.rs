@@ -21,7 +21,7 @@ pub enum Measure {
 }
 
 /// The name of [`Measure::LeastShare`].
-const LEAST_SHARE: &str = "least_share";
+const MIN_SHARE: &str = "least_share";
 /// The name of [`Measure::ShareOfMean`].
 const SHARE_OF_MEAN: &str = "share_of_mean";
 
@@ -44,10 +44,10 @@ impl<'de> Deserialize<'de> for Measure {
         };
         let all = || Metric::all_of(Of::Group).chain(Metric::all_of(Of::Link));
         let found = all().find(|metric| metric.line().name == name).map(Self::Of);
-        let found = found.or_else(|| (name == LEAST_SHARE).then_some(Self::LeastShare));
+        let found = found.or_else(|| (name == MIN_SHARE).then_some(Self::LeastShare));
         let found = found.or_else(|| (name == SHARE_OF_MEAN).then_some(Self::ShareOfMean));
         found.ok_or_else(|| {
-            let names = all().map(|metric| metric.line().name).chain([LEAST_SHARE, SHARE_OF_MEAN]);
+            let names = all().map(|metric| metric.line().name).chain([MIN_SHARE, SHARE_OF_MEAN]);
             let help = nearest(&name, names).map(|near| format!("; did you mean `{near}`?"));
             serde::de::Error::custom(format!("there is no measure `{name}`{}", help.unwrap_or_default()))
         })
@@ -64,7 +64,7 @@ impl Measure {
     pub fn name(&self) -> String {
         match self {
             Self::Of(metric) => metric.line().name.to_owned(),
-            Self::LeastShare => LEAST_SHARE.to_owned(),
+            Self::LeastShare => MIN_SHARE.to_owned(),
             Self::ShareOfMean => SHARE_OF_MEAN.to_owned(),
             Self::States(states) => states.name(),
         }

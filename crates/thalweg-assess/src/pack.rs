@@ -4,7 +4,7 @@ use crate::margins::Margins;
 use crate::measure::Measure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use thalweg_scenario::{MOST_REPS, toml_as_json};
+use thalweg_scenario::{MAX_REPS, toml_as_json};
 
 /// The plan of an assessment.
 #[derive(Clone, Debug, Deserialize)]
@@ -100,8 +100,8 @@ impl Pack {
         if pack.replications == 0 || pack.quick.replications == 0 || pack.quick.points == 0 {
             return Err(format!("`{name}`: there must be a run and a point at least"));
         }
-        if pack.replications.max(pack.quick.replications) > MOST_REPS {
-            return Err(format!("`{name}`: {MOST_REPS} replications are the most"));
+        if pack.replications.max(pack.quick.replications) > MAX_REPS {
+            return Err(format!("`{name}`: {MAX_REPS} replications are the most"));
         }
         for section in &pack.sections {
             if section.experiments.is_empty() == section.not_evaluated.is_none() {

@@ -73,7 +73,7 @@ fn failures(html: &mut String, document: &Document) {
         return;
     }
     html.push_str("<section aria-label=\"Failed points\"><h2>Points without a result</h2>\n");
-    for failed in document.failed.iter().take(MOST_FAILURES) {
+    for failed in document.failed.iter().take(MAX_FAILURES) {
         let values: Vec<String> =
             failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let _ = writeln!(
@@ -229,4 +229,4 @@ fn margins(html: &mut String, document: &Document) {
 }
 
 /// Failures that are shown.
-const MOST_FAILURES: usize = 50;
+const MAX_FAILURES: usize = 50;

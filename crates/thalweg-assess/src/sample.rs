@@ -18,9 +18,9 @@ pub struct Sampled {
 }
 
 /// Flows that a host carries while it keeps up.
-const MOST_FLOWS: u32 = 32;
+const MAX_FLOWS: u32 = 32;
 /// Rates of links that it carries.
-const MOST_RATE: f64 = 200e6;
+const MAX_RATE: f64 = 200e6;
 
 impl Assessment<'_> {
     /// Up to `most` points of the chosen sections that live networks can carry, as far from each other in the plan as they are: those of
@@ -70,6 +70,6 @@ fn can_be_carried(spec: &Spec) -> bool {
             && group.control_channel.is_none()
     };
     let flows: u32 = spec.groups.iter().map(|group| group.count).sum();
-    let is_slow = spec.links.iter().all(|link| link.forward.rate.as_f64() <= MOST_RATE);
-    flows > 0 && flows <= MOST_FLOWS && is_slow && spec.groups.iter().all(is_stream)
+    let is_slow = spec.links.iter().all(|link| link.forward.rate.as_f64() <= MAX_RATE);
+    flows > 0 && flows <= MAX_FLOWS && is_slow && spec.groups.iter().all(is_stream)
 }

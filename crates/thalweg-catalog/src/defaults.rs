@@ -45,7 +45,7 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     let mut levelled: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
     let mut found = Vec::new();
     for key in schemes.iter().flat_map(|of| of.description.keys.flat()) {
-        if seen.iter().any(|other| other.name == key.name && other.means_alike(key)) {
+        if seen.iter().any(|other| other.name == key.name && other.has_same_meaning(key)) {
             continue;
         }
         seen.push(key);
@@ -73,8 +73,9 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
 
 /// True for a scheme that has the option, takes its default, and could have another value.
 fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
-    let own = of.description.keys.find(key.name).filter(|own| own.is_simulated() && own.means_alike(key));
-    let is_set = of.values.said_for(key.name).or_else(|| of.values.preset_for(key.name)).is_some();
+    let own =
+        of.description.keys.find(key.name).filter(|own| own.is_simulated() && own.has_same_meaning(key));
+    let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
     let is_inherent = Reason::of(of.description.name, key.name).is_some_and(|reason| reason.is_inherent);
     own.is_some()
         && !is_set
@@ -108,7 +109,7 @@ fn of_live(key: &Key) -> Option<Value> {
 
 impl Key {
     /// True for keys of two schemes with one meaning, whatever their defaults and sources.
-    pub fn means_alike(&self, other: &Self) -> bool {
+    pub fn has_same_meaning(&self, other: &Self) -> bool {
         let meaning = |key: &Self| key.about.split(['.', '(']).next().unwrap_or_default().trim();
         core::mem::discriminant(&self.kind) == core::mem::discriminant(&other.kind)
             && meaning(self) == meaning(other)
@@ -207,11 +208,11 @@ struct Shared {
 fn differing() -> Vec<Shared> {
     let mut found: Vec<Shared> = Vec::new();
     for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
-        if found.iter().any(|of| of.key.name == key.name && of.key.means_alike(key)) {
+        if found.iter().any(|of| of.key.name == key.name && of.key.has_same_meaning(key)) {
             continue;
         }
         let with = SCHEMES.iter().filter_map(|of| {
-            let own = of.keys.find(key.name).filter(|own| own.means_alike(key))?;
+            let own = of.keys.find(key.name).filter(|own| own.has_same_meaning(key))?;
             Some((of.name, of.keys.usual(own, Place::Simulated)))
         });
         let with: Vec<_> = with.collect();

@@ -274,13 +274,13 @@ pub struct Fault {
     /// It can be as it is, but is probably not meant.
     pub is_doubt: bool,
     /// It is none where the value is one for many schemes, of which this one has no use for it.
-    pub is_of_own: bool,
+    pub is_scheme_rule: bool,
 }
 
 impl Fault {
     /// A fault without help.
     pub fn new(key: &'static str, what: impl Into<String>) -> Self {
-        Self { key, what: what.into(), help: "", is_doubt: false, is_of_own: false }
+        Self { key, what: what.into(), help: "", is_doubt: false, is_scheme_rule: false }
     }
 
     /// The same with help.

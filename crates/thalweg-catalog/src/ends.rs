@@ -2,7 +2,7 @@
 
 use crate::families::families;
 use crate::family::{Family, Properties};
-use crate::own::OwnFamily;
+use crate::own::ExternalFamily;
 use thalweg_proto::{handshake, window};
 
 macro_rules! ends {
@@ -17,7 +17,7 @@ macro_rules! ends {
                 $Family($Config),
             )+
             /// A family of another crate.
-            Own(OwnFamily),
+            Own(ExternalFamily),
         }
 
         impl Ends {
@@ -62,8 +62,8 @@ impl From<window::EndsConfig> for Ends {
     }
 }
 
-impl From<OwnFamily> for Ends {
-    fn from(family: OwnFamily) -> Self {
+impl From<ExternalFamily> for Ends {
+    fn from(family: ExternalFamily) -> Self {
         Self::Own(family)
     }
 }
@@ -75,9 +75,9 @@ impl Ends {
     }
 
     /// Returns the name of a component that is not built in: a family, or the controller of a window sender.
-    pub fn foreign_name(&self) -> Option<&'static str> {
+    pub fn external_name(&self) -> Option<&'static str> {
         match self {
-            Self::Window(config) => config.controller.foreign().map(window::CustomController::name),
+            Self::Window(config) => config.controller.foreign().map(window::ExternalController::name),
             Self::Own(family) => Some(family.name()),
             _ => None,
         }

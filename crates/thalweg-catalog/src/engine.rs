@@ -3,7 +3,7 @@
 use crate::ends::Ends;
 use crate::families::families;
 use crate::family::Family;
-use crate::own::{Carries, OwnEnd};
+use crate::own::{Carries, ExternalEnd};
 use crate::pdu::AnyPdu;
 use thalweg_proto::congestion::{Any, MadeSender};
 use thalweg_proto::end::End;
@@ -55,7 +55,7 @@ macro_rules! engines {
             /// A window receiver.
             WindowReceiver(Box<window::Receiver<P>>),
             /// A window sender with a controller of any type. Double boxing keeps the variant as thin as the others.
-            CustomSender(Box<Box<dyn window::AnySender<P>>>),
+            ExternalSender(Box<Box<dyn window::AnySender<P>>>),
             $(
                 #[doc = concat!("The sending end of the family `", stringify!($Family), "`.")]
                 $Sender(Box<<$Config as Family>::Sender<P>>),
@@ -63,7 +63,7 @@ macro_rules! engines {
                 $Receiver(Box<<$Config as Family>::Receiver<P>>),
             )+
             /// Either end of a family of another crate.
-            Own(Box<OwnEnd<P>>),
+            Own(Box<ExternalEnd<P>>),
             /// A sender of any family with connection establishment and teardown.
             Opener(Box<Opener<AnyEngine<P>>>),
             /// The receiver of such a connection.
@@ -78,7 +78,7 @@ macro_rules! engines {
                     Ends::Window(config) => {
                         return match config.controller.sender(config.sender.clone(), stream) {
                             MadeSender::Listed(engine) => Self::WindowSender(engine),
-                            MadeSender::Custom(engine) => Self::CustomSender(Box::new(engine)),
+                            MadeSender::Custom(engine) => Self::ExternalSender(Box::new(engine)),
                         };
                     }
                     $(Ends::$Family(config) => Self::$Sender(Box::new(config.sender())),)+
@@ -109,7 +109,7 @@ macro_rules! engines {
             #[inline(never)]
             fn receive_other(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {
                 match (self, pdu) {
-                    (Self::CustomSender(engine), AnyPdu::Window(pdu)) => {
+                    (Self::ExternalSender(engine), AnyPdu::Window(pdu)) => {
                         engine.handle(now, Input::Pdu { pdu, ecn });
                     }
                     $(
@@ -121,9 +121,9 @@ macro_rules! engines {
                         }
                     )+
                     (Self::Own(engine), AnyPdu::Own(pdu)) => engine.receive(now, pdu, ecn),
-                    (Self::Opener(engine), pdu) => engine.handle(now, Input::Pdu { pdu: told_apart(pdu), ecn }),
+                    (Self::Opener(engine), pdu) => engine.handle(now, Input::Pdu { pdu: into_handshake_pdu(pdu), ecn }),
                     (Self::Listener(engine), pdu) => {
-                        engine.handle(now, Input::Pdu { pdu: told_apart(pdu), ecn });
+                        engine.handle(now, Input::Pdu { pdu: into_handshake_pdu(pdu), ecn });
                     }
                     (engine, AnyPdu::Feedback(feedback)) => {
                         engine.command(now, Input::Feedback(feedback));
@@ -138,7 +138,7 @@ macro_rules! engines {
                 match self {
                     Self::WindowSender(engine) => engine.handle(now, command.into_input()),
                     Self::WindowReceiver(engine) => engine.handle(now, command.into_input()),
-                    Self::CustomSender(engine) => engine.handle(now, command.into_input()),
+                    Self::ExternalSender(engine) => engine.handle(now, command.into_input()),
                     $(
                         Self::$Sender(engine) => engine.handle(now, command.into_input()),
                         Self::$Receiver(engine) => engine.handle(now, command.into_input()),
@@ -153,14 +153,14 @@ macro_rules! engines {
             #[inline(never)]
             fn poll_other(&mut self, now: Time) -> AnyOutput<P> {
                 match self {
-                    Self::CustomSender(engine) => unify(engine.poll(now), AnyPdu::Window),
+                    Self::ExternalSender(engine) => unify(engine.poll(now), AnyPdu::Window),
                     $(
                         Self::$Sender(engine) => unify(engine.poll(now), AnyPdu::$Family),
                         Self::$Receiver(engine) => unify(engine.poll(now), AnyPdu::$Family),
                     )+
                     Self::Own(engine) => unify(engine.poll(now), AnyPdu::Own),
-                    Self::Opener(engine) => unify(engine.poll(now), put_together),
-                    Self::Listener(engine) => unify(engine.poll(now), put_together),
+                    Self::Opener(engine) => unify(engine.poll(now), from_handshake_pdu),
+                    Self::Listener(engine) => unify(engine.poll(now), from_handshake_pdu),
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
                 }
             }
@@ -171,7 +171,7 @@ macro_rules! engines {
                     Self::Vacant => &Nobody,
                     Self::WindowSender(engine) => engine.as_ref(),
                     Self::WindowReceiver(engine) => engine.as_ref(),
-                    Self::CustomSender(engine) => engine.as_ref(),
+                    Self::ExternalSender(engine) => engine.as_ref(),
                     $(
                         Self::$Sender(engine) => engine.as_ref(),
                         Self::$Receiver(engine) => engine.as_ref(),
@@ -188,7 +188,7 @@ macro_rules! engines {
                     Self::Vacant => return None,
                     Self::WindowSender(engine) => engine.as_mut(),
                     Self::WindowReceiver(engine) => engine.as_mut(),
-                    Self::CustomSender(engine) => engine.as_mut(),
+                    Self::ExternalSender(engine) => engine.as_mut(),
                     $(
                         Self::$Sender(engine) => engine.as_mut(),
                         Self::$Receiver(engine) => engine.as_mut(),
@@ -209,7 +209,7 @@ macro_rules! engines {
                         Self::$Sender(engine) => visit.visit(engine.as_ref()),
                         Self::$Receiver(engine) => visit.visit(engine.as_ref()),
                     )+
-                    Self::CustomSender(_)
+                    Self::ExternalSender(_)
                     | Self::Own(_)
                     | Self::Opener(_)
                     | Self::Listener(_)
@@ -223,7 +223,7 @@ macro_rules! engines {
             #[inline]
             pub fn decode(&self, bytes: Slice) -> Option<AnyPdu<Slice>> {
                 match self {
-                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) => {
+                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::ExternalSender(_) => {
                         Wire::decode(bytes).map(AnyPdu::Window)
                     }
                     other => other.decode_other(bytes),
@@ -233,7 +233,7 @@ macro_rules! engines {
             #[inline(never)]
             fn decode_other(&self, bytes: Slice) -> Option<AnyPdu<Slice>> {
                 match self {
-                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) | Self::Vacant => None,
+                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::ExternalSender(_) | Self::Vacant => None,
                     $(
                         Self::$Sender(engine) if !engine.wants_pdus() => None,
                         Self::$Sender(_) | Self::$Receiver(_) => {
@@ -251,14 +251,14 @@ macro_rules! engines {
 families!(engines);
 
 /// Converts a PDU into the form used by ends with connection establishment.
-fn told_apart<P: Payload>(pdu: AnyPdu<P>) -> handshake::Pdu<AnyPdu<P>> {
+fn into_handshake_pdu<P: Payload>(pdu: AnyPdu<P>) -> handshake::Pdu<AnyPdu<P>> {
     match pdu {
         AnyPdu::Handshake(control) => handshake::Pdu::Control(control),
         pdu => handshake::Pdu::Engine(pdu),
     }
 }
 
-fn put_together<P: Payload>(pdu: handshake::Pdu<AnyPdu<P>>) -> AnyPdu<P> {
+fn from_handshake_pdu<P: Payload>(pdu: handshake::Pdu<AnyPdu<P>>) -> AnyPdu<P> {
     match pdu {
         handshake::Pdu::Control(control) => AnyPdu::Handshake(control),
         handshake::Pdu::Engine(pdu) => pdu,

@@ -27,7 +27,7 @@ where
 /// A protocol family, represented by the configuration of both ends of a connection.
 ///
 /// Engines are generic over their payload: one description serves simulations, where data is only a length, and real
-/// paths. [`OwnFamily`](crate::OwnFamily) makes a family of another crate usable.
+/// paths. [`ExternalFamily`](crate::ExternalFamily) makes a family of another crate usable.
 pub trait Family: Properties + Clone + PartialEq + 'static {
     /// The name, for errors.
     const NAME: &'static str;
@@ -152,18 +152,18 @@ pub trait Properties: Debug + Send + Sync {
     }
 
     /// Explains the lack of flow control, if a slow receiving application cannot hold back the sender.
-    fn no_slow_reader(&self) -> Option<&'static str> {
+    fn lacks_flow_control(&self) -> Option<&'static str> {
         None
     }
 
     /// Returns true if ends treat a gap as loss and a duplicate as an error, and so need reordering undone before
     /// delivery to them.
-    fn needs_order(&self) -> bool {
+    fn needs_in_order(&self) -> bool {
         false
     }
 
     /// Returns true if ends measure packet arrival spacing, and so need hosts to process each packet on arrival.
-    fn times_packets(&self) -> bool {
+    fn measures_spacing(&self) -> bool {
         false
     }
 
@@ -174,7 +174,7 @@ pub trait Properties: Debug + Send + Sync {
     }
 
     /// Applies the live flows' allowance for host lateness.
-    fn expect_lateness(&mut self) {}
+    fn allow_host_lateness(&mut self) {}
 
     /// Makes delivered data occupy the receive buffer until the application has read it, where supported.
     fn wait_for_reading(&mut self) {}

@@ -7,7 +7,7 @@
 //! - [`Key`], [`Keys`], [`Kind`], [`Range`]: the elements of a description.
 //! - [`Values`]: explicit values of keys, and the defaults of all others.
 //! - [`SchemeDescription`]: a transport scheme; [`Ends`]: the endpoint configurations built from its values.
-//! - [`Family`]: a protocol family; [`AnyEngine`] and [`AnyPdu`]: engines and PDUs of any family; [`OwnFamily`]: a
+//! - [`Family`]: a protocol family; [`AnyEngine`] and [`AnyPdu`]: engines and PDUs of any family; [`ExternalFamily`]: a
 //!   family of another crate.
 //! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all schemes and disciplines, including those of other
 //!   crates.
@@ -39,7 +39,7 @@ pub use disciplines::DISCIPLINES;
 pub use ends::Ends;
 pub use engine::{AnyEngine, AnyOutput, Visit};
 pub use family::{Family, Properties};
-pub use own::{Carries, Open, OwnEnd, OwnFamily, OwnPdu};
+pub use own::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
 pub use path::PathHints;
 pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;

@@ -46,6 +46,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("slow-start", &["tahoe", "tcp-tahoe"]),
     ("ledbat-plus-plus", &["ledbat", "ledbat++", "ledbatpp", "ledbat-pp"]),
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
+    ("initial-ssthresh", &["initial-threshold"]),
+    ("max-reps", &["most-reps"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
 ];
 
@@ -112,6 +114,11 @@ mod tests {
         for queue in ["fifo", "droptail", "tail-drop", "drop_tail"] {
             assert_eq!(nearest(queue, ["red", "fcfs", "fq"]), Some("fcfs"), "{queue}");
         }
+        assert_eq!(
+            nearest("initial-threshold", ["initial-window", "initial-ssthresh"]),
+            Some("initial-ssthresh")
+        );
+        assert_eq!(nearest("most-reps", ["reps", "max-reps", "seed"]), Some("max-reps"));
         // It is none of those that are here.
         assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
         // Unless it was added.

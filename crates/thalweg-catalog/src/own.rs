@@ -1,6 +1,6 @@
 //! Families of other crates.
 //!
-//! An [`OwnFamily`] holds the type-erased configuration of any [`Family`]. Its PDUs and engines are boxed, at no cost
+//! An [`ExternalFamily`] holds the type-erased configuration of any [`Family`]. Its PDUs and engines are boxed, at no cost
 //! to built-in families.
 //!
 //! Such engines are not trusted. An engine violates its contract if it panics, requests a poll in the past, produces
@@ -26,24 +26,24 @@ use thalweg_proto::window::Carried;
 use thalweg_proto::{Ecn, Output};
 
 /// Maximum number of outputs of an engine at one instant; more count as an endless loop.
-const MOST_AT_ONCE: u32 = 1 << 17;
+const MAX_AT_ONCE: u32 = 1 << 17;
 
 /// A family of another crate, represented by the configuration of both ends.
-pub struct OwnFamily(Box<dyn Configured>);
+pub struct ExternalFamily(Box<dyn Configured>);
 
-impl fmt::Debug for OwnFamily {
+impl fmt::Debug for ExternalFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
     }
 }
 
-impl Clone for OwnFamily {
+impl Clone for ExternalFamily {
     fn clone(&self) -> Self {
         Self(self.0.boxed())
     }
 }
 
-impl PartialEq for OwnFamily {
+impl PartialEq for ExternalFamily {
     fn eq(&self, other: &Self) -> bool {
         self.0.equals(&*other.0)
     }
@@ -74,7 +74,7 @@ impl<F> Open for F where
 {
 }
 
-impl OwnFamily {
+impl ExternalFamily {
     /// Wraps the family of `config`.
     pub fn new(config: impl Open) -> Self {
         Self(Box::new(config))
@@ -117,7 +117,7 @@ trait Configured: Properties {
 type Makers<'a, P> =
     (Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Decode<P>);
 
-type Decode<P> = fn(Slice) -> Option<OwnPdu<P>>;
+type Decode<P> = fn(Slice) -> Option<ExternalPdu<P>>;
 
 impl<F: Open> Configured for F {
     fn name(&self) -> &'static str {
@@ -148,8 +148,9 @@ impl<F: Open> Configured for F {
         let sender = move || -> Box<dyn AnyEnd<Slice>> { Box::new(Typed(self.sender::<Slice>(), encode)) };
         let receiver =
             move || -> Box<dyn AnyEnd<Slice>> { Box::new(Typed(self.receiver::<Slice>(), encode)) };
-        let decode: Decode<Slice> =
-            |bytes| <F::Pdu<Slice> as Wire>::decode(bytes).map(|pdu| OwnPdu::new(pdu, Some(Wire::encode)));
+        let decode: Decode<Slice> = |bytes| {
+            <F::Pdu<Slice> as Wire>::decode(bytes).map(|pdu| ExternalPdu::new(pdu, Some(Wire::encode)))
+        };
         (Box::new(sender), Box::new(receiver), decode)
     }
 }
@@ -157,21 +158,21 @@ impl<F: Open> Configured for F {
 /// A payload supported by engines of other crates: lengths in simulations, bytes on real paths.
 pub trait Carries: Carried {
     #[doc(hidden)]
-    fn own_sender(of: &OwnFamily) -> OwnEnd<Self>;
+    fn own_sender(of: &ExternalFamily) -> ExternalEnd<Self>;
     #[doc(hidden)]
-    fn own_receiver(of: &OwnFamily) -> OwnEnd<Self>;
+    fn own_receiver(of: &ExternalFamily) -> ExternalEnd<Self>;
 }
 
 macro_rules! carries {
     ($Payload:ty: $ends:ident) => {
         impl Carries for $Payload {
-            fn own_sender(of: &OwnFamily) -> OwnEnd<Self> {
+            fn own_sender(of: &ExternalFamily) -> ExternalEnd<Self> {
                 let (sender, _, decode) = of.0.$ends();
-                OwnEnd::new(of.name(), sender, decode)
+                ExternalEnd::new(of.name(), sender, decode)
             }
-            fn own_receiver(of: &OwnFamily) -> OwnEnd<Self> {
+            fn own_receiver(of: &ExternalFamily) -> ExternalEnd<Self> {
                 let (_, receiver, decode) = of.0.$ends();
-                OwnEnd::new(of.name(), receiver, decode)
+                ExternalEnd::new(of.name(), receiver, decode)
             }
         }
     };
@@ -180,8 +181,8 @@ carries!(Length: ends_of_lengths);
 carries!(Slice: ends_of_bytes);
 
 /// A PDU of a family of another crate. Clones share it.
-pub struct OwnPdu<P: Payload> {
-    unit: Arc<dyn AnyUnit<P>>,
+pub struct ExternalPdu<P: Payload> {
+    unit: Arc<dyn ErasedUnit<P>>,
     /// Asked for once, while the engine that made it was being watched.
     framing: u32,
     step: Option<SegmentStep>,
@@ -194,8 +195,8 @@ type Encode<U> = Option<fn(&U, &mut Vec<u8>)>;
 struct Unit<U>(U, Encode<U>);
 
 /// Type-erased [`DataUnit`].
-trait AnyUnit<P: Payload>: fmt::Debug + Send + Sync {
-    fn equals(&self, other: &dyn AnyUnit<P>) -> bool;
+trait ErasedUnit<P: Payload>: fmt::Debug + Send + Sync {
+    fn equals(&self, other: &dyn ErasedUnit<P>) -> bool;
     fn as_any(&self) -> &dyn Any;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     fn encode(&self, to: &mut Vec<u8>);
@@ -216,8 +217,8 @@ impl<U: fmt::Debug> fmt::Debug for Unit<U> {
     }
 }
 
-impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> AnyUnit<P> for Unit<U> {
-    fn equals(&self, other: &dyn AnyUnit<P>) -> bool {
+impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> ErasedUnit<P> for Unit<U> {
+    fn equals(&self, other: &dyn ErasedUnit<P>) -> bool {
         other.as_any().downcast_ref::<Self>().is_some_and(|other| self.0 == other.0)
     }
     fn as_any(&self) -> &dyn Any {
@@ -260,19 +261,19 @@ impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> AnyUnit<P> for Unit<U> 
     }
 }
 
-impl<P: Payload> fmt::Debug for OwnPdu<P> {
+impl<P: Payload> fmt::Debug for ExternalPdu<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.unit, f)
     }
 }
 
-impl<P: Payload> Clone for OwnPdu<P> {
+impl<P: Payload> Clone for ExternalPdu<P> {
     fn clone(&self) -> Self {
         Self { unit: Arc::clone(&self.unit), ..*self }
     }
 }
 
-impl<P: Payload> PartialEq for OwnPdu<P> {
+impl<P: Payload> PartialEq for ExternalPdu<P> {
     fn eq(&self, other: &Self) -> bool {
         self.unit.equals(&*other.unit)
     }
@@ -283,7 +284,7 @@ fn caught<R>(otherwise: impl FnOnce() -> R, ask: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| otherwise())
 }
 
-impl<P: Payload> OwnPdu<P> {
+impl<P: Payload> ExternalPdu<P> {
     fn new<U: DataUnit<P> + Send + Sync + 'static>(unit: U, encode: Encode<U>) -> Self {
         let (framing, step) = (unit.framing(), unit.segment_step());
         Self { unit: Arc::new(Unit(unit, encode)), framing, step }
@@ -295,7 +296,7 @@ impl<P: Payload> OwnPdu<P> {
     }
 }
 
-impl Wire for OwnPdu<Slice> {
+impl Wire for ExternalPdu<Slice> {
     /// Appends nothing if the encoder panics: the peer then receives bytes that do not parse.
     fn encode(&self, to: &mut Vec<u8>) {
         let start = to.len();
@@ -317,7 +318,7 @@ impl Wire for OwnPdu<Slice> {
 }
 
 /// A PDU that panics when it is asked has nothing to say of itself, and no label of its own.
-impl<P: Payload> DataUnit<P> for OwnPdu<P> {
+impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     fn payload(&self) -> Option<&P> {
         caught(|| None, || self.unit.payload())
     }
@@ -355,9 +356,9 @@ impl<P: Payload> DataUnit<P> for OwnPdu<P> {
 
 /// Type-erased end of a family.
 trait AnyEnd<P: Payload>: fmt::Debug + Send {
-    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn);
+    fn receive(&mut self, now: Time, pdu: ExternalPdu<P>, ecn: Ecn);
     fn command(&mut self, now: Time, command: Command<P>);
-    fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()>;
+    fn poll(&mut self, now: Time) -> Output<ExternalPdu<P>, Event<P>, ()>;
     fn as_end(&self) -> &dyn End;
     fn as_end_mut(&mut self) -> &mut dyn End;
 }
@@ -372,7 +373,7 @@ where
     U: DataUnit<P> + Send + Sync + 'static,
     E: Endpoint<P, U> + Send,
 {
-    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn) {
+    fn receive(&mut self, now: Time, pdu: ExternalPdu<P>, ecn: Ecn) {
         // Another family's is dropped.
         if let Ok(unit) = pdu.unit.into_any().downcast::<Unit<U>>() {
             let pdu = Arc::try_unwrap(unit).map_or_else(|shared| shared.0.clone(), |unit| unit.0);
@@ -382,9 +383,9 @@ where
     fn command(&mut self, now: Time, command: Command<P>) {
         self.0.handle(now, command.into_input());
     }
-    fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()> {
+    fn poll(&mut self, now: Time) -> Output<ExternalPdu<P>, Event<P>, ()> {
         match self.0.poll(now) {
-            Output::Transmit(pdu) => Output::Transmit(OwnPdu::new(pdu, self.1)),
+            Output::Transmit(pdu) => Output::Transmit(ExternalPdu::new(pdu, self.1)),
             Output::Event(event) => Output::Event(event),
             Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
             Output::Idle => Output::Idle,
@@ -400,7 +401,7 @@ where
 
 /// An untrusted end of a family of another crate.
 #[derive(Debug)]
-pub struct OwnEnd<P: Payload> {
+pub struct ExternalEnd<P: Payload> {
     name: &'static str,
     /// `None` if the engine's constructor failed.
     end: Option<Box<dyn AnyEnd<P>>>,
@@ -415,7 +416,7 @@ pub struct OwnEnd<P: Payload> {
     delivered: u64,
 }
 
-impl<P: Payload> OwnEnd<P> {
+impl<P: Payload> ExternalEnd<P> {
     fn new(name: &'static str, make: impl Fn() -> Box<dyn AnyEnd<P>>, decode: Decode<P>) -> Self {
         let end = catch_unwind(AssertUnwindSafe(make)).ok();
         let breach = if end.is_none() { Some(BreachKind::Panicked) } else { None };
@@ -454,7 +455,7 @@ impl<P: Payload> OwnEnd<P> {
     }
 
     /// Parses a PDU of its peer.
-    pub(crate) fn decode(&self, bytes: Slice) -> Option<OwnPdu<P>> {
+    pub(crate) fn decode(&self, bytes: Slice) -> Option<ExternalPdu<P>> {
         catch_unwind(AssertUnwindSafe(|| (self.decode)(bytes))).unwrap_or_else(|_| {
             self.breach.set(Some(BreachKind::Panicked));
             None
@@ -467,7 +468,7 @@ impl<P: Payload> OwnEnd<P> {
     }
 
     /// Processes a received PDU.
-    pub(crate) fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn) {
+    pub(crate) fn receive(&mut self, now: Time, pdu: ExternalPdu<P>, ecn: Ecn) {
         self.arrived = self.arrived.saturating_add(pdu.payload().map_or(0, |data| data.len().into()));
         let _ = self.guard(|end| end.receive(now, pdu, ecn));
     }
@@ -478,7 +479,7 @@ impl<P: Payload> OwnEnd<P> {
     }
 
     /// Returns the next output.
-    pub(crate) fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()> {
+    pub(crate) fn poll(&mut self, now: Time) -> Output<ExternalPdu<P>, Event<P>, ()> {
         if now > self.instant {
             (self.instant, self.outputs) = (now, 0);
         }
@@ -494,7 +495,7 @@ impl<P: Payload> OwnEnd<P> {
     }
 
     /// Returns the contract violation in an output; `None` if the output is valid.
-    fn fault(&mut self, now: Time, output: &Output<OwnPdu<P>, Event<P>, ()>) -> Option<BreachKind> {
+    fn fault(&mut self, now: Time, output: &Output<ExternalPdu<P>, Event<P>, ()>) -> Option<BreachKind> {
         match output {
             Output::Idle => return None,
             Output::Timeout { at, .. } => return (*at <= now).then_some(BreachKind::TimeoutPast),
@@ -507,11 +508,11 @@ impl<P: Payload> OwnEnd<P> {
             Output::Event(_) | Output::Transmit(_) => {}
         }
         self.outputs += 1;
-        (self.outputs > MOST_AT_ONCE).then_some(BreachKind::NeverIdle)
+        (self.outputs > MAX_AT_ONCE).then_some(BreachKind::NeverIdle)
     }
 }
 
-impl<P: Payload> End for OwnEnd<P> {
+impl<P: Payload> End for ExternalEnd<P> {
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         self.ask(None, |end| end.sender_stats(now))
     }
@@ -566,7 +567,7 @@ impl<P: Payload> End for OwnEnd<P> {
     fn await_timer(&mut self, now: Time) {
         let _ = self.guard(|end| end.as_end_mut().await_timer(now));
     }
-    fn skip_round_trips(&mut self) {
-        let _ = self.guard(|end| end.as_end_mut().skip_round_trips());
+    fn discard_round_trip_samples(&mut self) {
+        let _ = self.guard(|end| end.as_end_mut().discard_round_trip_samples());
     }
 }

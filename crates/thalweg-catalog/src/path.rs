@@ -45,11 +45,11 @@ impl PathHints {
     /// The packets of `segment` bytes that are on the way in so much time, or else `unknown`; within the receiver's memory.
     pub fn packets_in(&self, segment: u32, time: Option<Duration>, unknown: f64) -> f64 {
         let known = self.rate.zip(time).map(|(rate, time)| {
-            (rate.bytes_in(time).get() / u64::from(segment.max(1))).max(LEAST_PACKETS) as f64
+            (rate.bytes_in(time).get() / u64::from(segment.max(1))).max(MIN_PACKETS) as f64
         });
         known.unwrap_or(unknown).min(self.room(segment))
     }
 }
 
 /// A window that is not worth making smaller, in packets.
-const LEAST_PACKETS: u64 = 64;
+const MIN_PACKETS: u64 = 64;

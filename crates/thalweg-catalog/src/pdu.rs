@@ -2,7 +2,7 @@
 
 use crate::families::families;
 use crate::family::Family;
-use crate::own::OwnPdu;
+use crate::own::ExternalPdu;
 use core::ops::Range;
 use thalweg_proto::handshake;
 use thalweg_proto::payload::{Length, Payload, Slice};
@@ -33,7 +33,7 @@ macro_rules! pdus {
             /// A router's message to the source of a flow. There are none on real paths.
             Feedback(Feedback),
             /// Of a family of another crate.
-            Own(OwnPdu<P>),
+            Own(ExternalPdu<P>),
         }
 
         /// The families of [`Packed`] PDUs.

@@ -47,12 +47,12 @@ impl Registry {
     }
 
     /// Makes scenarios accept numbers without a unit, as programs write them: bit/s, seconds and bytes.
-    pub const fn take_plain_numbers(&mut self) {
+    pub const fn accept_unitless_numbers(&mut self) {
         self.plain_numbers = true;
     }
 
     /// Returns true if scenarios accept numbers without a unit.
-    pub const fn takes_plain_numbers(&self) -> bool {
+    pub const fn accepts_unitless_numbers(&self) -> bool {
         self.plain_numbers
     }
 
@@ -62,7 +62,7 @@ impl Registry {
     }
 
     /// Returns true if something was added without a stamp, and is thus identified only by the running program.
-    pub fn is_of_its_program(&self) -> bool {
+    pub fn is_unstamped(&self) -> bool {
         self.has_more && self.stamp.is_none()
     }
 
@@ -156,11 +156,11 @@ mod tests {
     #[test]
     fn what_is_added_without_a_stamp_is_of_its_program() {
         let mut registry = Registry::default();
-        assert!(!registry.is_of_its_program() && registry.stamp().is_none());
+        assert!(!registry.is_unstamped() && registry.stamp().is_none());
         registry.add_discipline(DISCIPLINES[0]);
-        assert!(registry.is_of_its_program());
+        assert!(registry.is_unstamped());
         registry.set_stamp("");
-        assert!(!registry.is_of_its_program() && registry.stamp() == Some(""));
+        assert!(!registry.is_unstamped() && registry.stamp() == Some(""));
     }
 
     /// Defaults of a description equal those of the code, and the text form is lossless.

@@ -2,7 +2,7 @@
 
 use crate::describe::{Fault, Keys, Place};
 use crate::ends::Ends;
-use crate::own::{Open, OwnFamily};
+use crate::own::{ExternalFamily, Open};
 use crate::path::PathHints;
 use crate::value::Value;
 use crate::values::{Bound, Values};
@@ -54,7 +54,7 @@ pub struct SchemeDescription {
     /// Check for conflicts between values that are each in range, by the rules of the family.
     pub check: CheckValues,
     /// Check for conflicts by the rules of the scheme itself.
-    pub own_check: fn(&Values) -> Vec<Fault>,
+    pub scheme_check: fn(&Values) -> Vec<Fault>,
     /// Check for values that are probably unintended on a simulated path.
     pub doubts: fn(&Values, &PathHints) -> Vec<Fault>,
     /// Setter of the values that follow from a real path and on which both ends must agree.
@@ -90,15 +90,15 @@ impl SchemeDescription {
             keys,
             traits: SchemeTraits { overhead: F::OVERHEAD, ..traits },
             check: &|_| Vec::new(),
-            own_check: |_| Vec::new(),
+            scheme_check: |_| Vec::new(),
             doubts: |_, _| Vec::new(),
-            settle: settle_own::<F>,
+            settle: set_external_segment::<F>,
             ends: &|values, path| {
                 let mut values = values.clone();
                 if values.place() == Place::Live {
-                    settle_own::<F>(&mut values, path);
+                    set_external_segment::<F>(&mut values, path);
                 }
-                Ok(OwnFamily::new(F::of(&values)).into())
+                Ok(ExternalFamily::new(F::of(&values)).into())
             },
             write: &|ends, values| {
                 let Ends::Own(family) = ends else { return false };
@@ -112,12 +112,12 @@ impl SchemeDescription {
     /// Adds a check of the scheme's own, run before that of its family.
     #[must_use]
     pub const fn checked(self, own: fn(&Values) -> Vec<Fault>) -> Self {
-        Self { own_check: own, ..self }
+        Self { scheme_check: own, ..self }
     }
 
     /// Returns the conflicts between values that are each in range.
     pub fn faults(&self, values: &Values) -> Vec<Fault> {
-        let mut faults = (self.own_check)(values);
+        let mut faults = (self.scheme_check)(values);
         faults.extend((self.check)(values));
         faults
     }
@@ -136,7 +136,7 @@ impl SchemeDescription {
         let mut values = self.values(Place::Simulated);
         for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
             let known = live.get(key.name);
-            let value = if is_made { known.and(made.said_for(key.name)) } else { known };
+            let value = if is_made { known.and(made.explicit_value(key.name)) } else { known };
             if let Some(value) = value {
                 values.say(key.name, value);
             }
@@ -146,14 +146,14 @@ impl SchemeDescription {
 }
 
 /// Sets the packet size of a family of another crate, on which both ends must agree.
-fn settle_own<F: Open>(values: &mut Values, path: &PathHints) {
+fn set_external_segment<F: Open>(values: &mut Values, path: &PathHints) {
     if values.keys().find("segment").is_some() {
-        settle_segment(values, path, F::OVERHEAD);
+        set_live_segment(values, path, F::OVERHEAD);
     }
 }
 
 /// Sets the payload of live packets, in whole words where it is large enough, because SSCOP pads to words.
-pub(crate) fn settle_segment(values: &mut Values, path: &PathHints, overhead: u32) {
+pub(crate) fn set_live_segment(values: &mut Values, path: &PathHints, overhead: u32) {
     let segment = path.segment(overhead);
     let segment = if segment > 4 { segment & !3 } else { segment };
     values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));

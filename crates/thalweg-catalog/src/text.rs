@@ -104,7 +104,7 @@ pub fn read_options(
     for option in options.iter().flat_map(|options| options.split(',')) {
         let (name, text) = option.split_once('=').ok_or_else(|| wrong(option))?;
         let key = keys.find(name.trim()).filter(|key| is_here(key)).ok_or_else(|| wrong(name))?;
-        if values.said_for(key.name).is_some() {
+        if values.explicit_value(key.name).is_some() {
             return Err(TextError::Twice(key.name));
         }
         let cannot = |reason| TextError::Value { key: key.name, given: text.trim().to_owned(), reason };

@@ -46,7 +46,7 @@ impl Values {
     }
 
     /// Returns the explicit value of a key, if it is set.
-    pub fn said_for(&self, name: &str) -> Option<Value> {
+    pub fn explicit_value(&self, name: &str) -> Option<Value> {
         self.said.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
     }
 
@@ -70,17 +70,17 @@ impl Values {
     /// Sets a value if the key is unset and the value is in range.
     pub fn suggest(&mut self, name: &str, value: Value) {
         let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.place).is_ok());
-        if fits && self.said_for(name).is_none() && self.preset_for(name).is_none() {
+        if fits && self.explicit_value(name).is_none() && self.preset_value(name).is_none() {
             self.say(name, value);
         }
     }
 
     /// Returns the preset's value of a key; `None` without a preset, or if the preset leaves it open.
-    pub fn preset_for(&self, name: &str) -> Option<Value> {
+    pub fn preset_value(&self, name: &str) -> Option<Value> {
         if self.keys.presets.is_empty() {
             return None;
         }
-        let Some(Value::Word(chosen)) = self.said_for(PRESET) else { return None };
+        let Some(Value::Word(chosen)) = self.explicit_value(PRESET) else { return None };
         let preset = self.keys.presets.iter().find(|preset| preset.name == chosen)?;
         let (text, key) = (preset.text(name)?, self.keys.find(name)?);
         key.kind.read(text).ok()
@@ -89,7 +89,7 @@ impl Values {
     /// Returns the explicit value of a key, else that of the preset, else the default; `None` if the default is derived
     /// from something else, or if the key is unknown.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let said = self.said_for(name).or_else(|| self.preset_for(name));
+        let said = self.explicit_value(name).or_else(|| self.preset_value(name));
         said.or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
     }
 

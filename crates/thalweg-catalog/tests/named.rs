@@ -70,7 +70,10 @@ fn two_controllers_of_one_type_are_two_schemes() {
         let Ends::Window(config) = &ends else { panic!("it has a window") };
         assert_eq!((config.sender.segment, config.controller.custom().unwrap().name()), (500, name));
         let (found, written) = registry.scheme_of(&ends).unwrap();
-        assert_eq!((found.name, written.said_for("segment")), (name, Some(Value::Size(Bytes::new(500)))));
+        assert_eq!(
+            (found.name, written.explicit_value("segment")),
+            (name, Some(Value::Size(Bytes::new(500))))
+        );
     }
     // Once to check its values, and once for both ends.
     assert_eq!(made.load(Ordering::Relaxed), 4);

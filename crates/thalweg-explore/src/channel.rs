@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
 
 /// Maximum number of outputs at one moment; more are a loop.
-const MOST_OUTPUTS: u32 = 10_000;
+const MAX_OUTPUTS: u32 = 10_000;
 
 /// One of the endpoints; also the direction towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -171,7 +171,7 @@ impl<S: Scheme> State<S> {
     }
 
     /// Returns the number of packets in flight.
-    pub fn on_the_way(&self) -> usize {
+    pub fn packets_in_flight(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum::<usize>() + self.held.iter().map(Vec::len).sum::<usize>()
     }
 
@@ -218,7 +218,7 @@ impl<S: Scheme> State<S> {
             steps.push(Step::Read);
         }
         // Unread data counts as in flight to the application.
-        let quiet = self.on_the_way() == 0 && self.unread == 0;
+        let quiet = self.packets_in_flight() == 0 && self.unread == 0;
         for end in End::BOTH {
             if !self.queues[end.index()].is_empty() {
                 steps.push(Step::Arrive(end));
@@ -339,7 +339,7 @@ impl<S: Scheme> State<S> {
     fn drain(&mut self, scheme: &S, end: End, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
         let now = self.clocks[end.index()];
         self.is_paced &= end == End::Receiver;
-        for _ in 0..MOST_OUTPUTS {
+        for _ in 0..MAX_OUTPUTS {
             let output = match end {
                 End::Sender => {
                     plain(self.sender.poll(now), |reason| self.is_paced = scheme.is_pacing(&reason))

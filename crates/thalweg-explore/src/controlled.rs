@@ -39,11 +39,11 @@ impl Controlled<Any> {
     /// Creates the scheme with a controller of [`CONTROLLED`] and an initial window of two; `None` for an unknown name
     /// or a controller with a sender of its own.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let (initial_window, initial_threshold, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
+        let (initial_window, initial_ssthresh, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
         let config: ControllerConfig = match name {
             "sack-newreno" => NewRenoConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 slow_start_exit: SlowStartExit::Loss,
                 ecn_beta: None,
                 slow_start_beta: None,
@@ -51,7 +51,7 @@ impl Controlled<Any> {
             .into(),
             "sack-cubic" => CubicConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 c: 0.4,
                 beta: 0.7,
                 fast_convergence: true,
@@ -60,10 +60,10 @@ impl Controlled<Any> {
                 slow_start_beta: None,
             }
             .into(),
-            "sack-dctcp" => DctcpConfig { initial_window, initial_threshold, gain }.into(),
+            "sack-dctcp" => DctcpConfig { initial_window, initial_ssthresh, gain }.into(),
             "sack-prague" => PragueConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 gain,
                 virtual_rtt: Duration::from_millis(25),
                 transition: 500,
@@ -79,7 +79,7 @@ impl Controlled<Any> {
             .into(),
             "sack-ledbat-plus-plus" => LedbatPlusPlusConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 target: Duration::from_millis(60),
                 constant: 1.0,
                 slowdowns: true,

@@ -64,12 +64,12 @@ impl Endless {
 /// Packet spacing. The receiver's repetitions are a round trip apart, and 10 ms at least.
 const SPACING: Duration = Duration::from_millis(5);
 /// Maximum number of loss-free steps before a run counts as not recovering.
-const MOST_CALM_STEPS: usize = 200_000;
+const MAX_CALM_STEPS: usize = 200_000;
 /// Memory per state in bytes: two engines with their buffers, packets in flight, and table entries.
 const STATE_BYTES: u64 = 10_000;
 const VISITED_BYTES: u64 = 100;
 /// Maximum number of trace lines for a cycle.
-const MOST_LINES: usize = 80;
+const MAX_LINES: usize = 80;
 
 /// A packet's payload: indistinguishable bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -349,7 +349,7 @@ impl Search {
                 }
                 break;
             }
-            if path.len() > MOST_CALM_STEPS {
+            if path.len() > MAX_CALM_STEPS {
                 return Err((path.len(), 0));
             }
             places.insert(digest, path.len());
@@ -411,9 +411,9 @@ fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result
     lines.push("and then this again and again:".to_owned());
     let start = lines.len();
     (0..round).for_each(|_| take(&mut lines, false, true));
-    let more = lines.len().saturating_sub(start + MOST_LINES);
+    let more = lines.len().saturating_sub(start + MAX_LINES);
     if more > 0 {
-        lines.truncate(start + MOST_LINES);
+        lines.truncate(start + MAX_LINES);
         lines.push(format!("and {more} lines more, before it begins anew"));
     }
     Ok(lines)

@@ -33,7 +33,7 @@ pub struct Counterexample {
 }
 
 /// Returns the maximum length of a fault-free continuation: it takes a few steps per packet, so more mean no progress.
-const fn most_calm_steps(bounds: &Bounds) -> usize {
+const fn max_fault_free_steps(bounds: &Bounds) -> usize {
     1_000 + 200 * bounds.messages as usize
 }
 
@@ -108,8 +108,8 @@ impl<S: Scheme> Search<'_, S> {
         }
         let mut state = state.clone();
         let (mut path, mut on_path) = (Vec::new(), HashSet::new());
-        while !(self.good.contains(&digest) || state.is_finished() && state.on_the_way() == 0) {
-            if !on_path.insert(digest) || path.len() > most_calm_steps(self.bounds) {
+        while !(self.good.contains(&digest) || state.is_finished() && state.packets_in_flight() == 0) {
+            if !on_path.insert(digest) || path.len() > max_fault_free_steps(self.bounds) {
                 return Err(("it goes round in circles although the channel behaves".to_owned(), path.len()));
             }
             path.push(digest);

@@ -5,7 +5,7 @@ use super::{Bounds, Scheme, Tag};
 use thalweg_proto::pdu::DataUnit;
 
 /// Maximum number of trace lines for a fault-free continuation.
-const MOST_LINES: usize = 60;
+const MAX_LINES: usize = 60;
 
 /// Repeats the steps and returns their trace, followed by this many fault-free steps, if any.
 pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Option<usize>) -> Vec<String> {
@@ -20,14 +20,14 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
     }
     if let Some(count) = calm.filter(|_| !wrong) {
         lines.push("from here on the channel behaves".to_owned());
-        for _ in 0..count.min(MOST_LINES) {
+        for _ in 0..count.min(MAX_LINES) {
             let Some(step) = state.calm() else { break };
             if !take(scheme, &mut state, step, &mut lines) {
                 break;
             }
         }
-        if count > MOST_LINES {
-            lines.push(format!("and so on, {} steps more", count - MOST_LINES));
+        if count > MAX_LINES {
+            lines.push(format!("and so on, {} steps more", count - MAX_LINES));
         }
     }
     lines

@@ -1,6 +1,6 @@
 //! The score of a candidate: its scenario file is read and simulated, and what came out is held to the goal.
 
-use crate::genes::Genes;
+use crate::genes::Candidate;
 use crate::goal::Goal;
 use crate::scenario::{Schemes, scenario};
 use crate::search::{FAULT, Score, WORST};
@@ -15,7 +15,7 @@ use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
 /// Events of a run: a hundred times what a candidate takes. A scheme that makes more never comes to an end.
-const MOST_EVENTS: u64 = 20_000_000;
+const MAX_EVENTS: u64 = 20_000_000;
 
 /// The way from a candidate to its score.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub enum NoScore {
 
 impl Evaluator<'_> {
     /// The scenario file of a candidate.
-    pub fn text(&self, genes: &Genes, about: &str) -> String {
+    pub fn text(&self, genes: &Candidate, about: &str) -> String {
         scenario(genes, self.space, self.schemes, about)
     }
 
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
     /// # Errors
     ///
     /// It has none.
-    pub fn score(&self, genes: &Genes, seed: u64) -> Result<f64, NoScore> {
+    pub fn score(&self, genes: &Candidate, seed: u64) -> Result<f64, NoScore> {
         self.score_above(genes, seed, -1.0)
     }
 
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
     /// # Errors
     ///
     /// It has none.
-    pub fn least_above(&self, genes: &Genes, seeds: u64, bound: f64) -> Result<f64, NoScore> {
+    pub fn least_above(&self, genes: &Candidate, seeds: u64, bound: f64) -> Result<f64, NoScore> {
         let mut least = f64::INFINITY;
         for seed in 1..=seeds {
             least = least.min(self.score_above(genes, seed, bound)?);
@@ -71,7 +71,7 @@ impl Evaluator<'_> {
         Ok(least)
     }
 
-    fn score_above(&self, genes: &Genes, seed: u64, bound: f64) -> Result<f64, NoScore> {
+    fn score_above(&self, genes: &Candidate, seed: u64, bound: f64) -> Result<f64, NoScore> {
         let own = self.of(genes, self.schemes, seed)?;
         match self.against {
             Some(other) if own > bound => {
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn of(&self, genes: &Genes, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
+    fn of(&self, genes: &Candidate, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
         let text = scenario(genes, self.space, schemes, "");
         let loaded = read("candidate", &text, Path::new(""), self.registry);
         let loaded = loaded.map_err(|found| NoScore::Refused(words(&found)))?;
@@ -123,14 +123,14 @@ pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
     let simulate = || {
         let fault = |error: &dyn core::fmt::Display| NoScore::Fault(error.to_string());
         let mut simulation = Simulation::new(spec, NoTrace).map_err(|error| fault(&error))?;
-        let status = simulation.advance(MOST_EVENTS);
+        let status = simulation.advance(MAX_EVENTS);
         if let Some(error) = simulation.error() {
             return Err(fault(error));
         }
         if status == Status::Running {
             let at = simulation.now();
             return Err(NoScore::Fault(format!(
-                "after {MOST_EVENTS} events it is at {at} of {}",
+                "after {MAX_EVENTS} events it is at {at} of {}",
                 spec.duration
             )));
         }

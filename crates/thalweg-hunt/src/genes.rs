@@ -2,7 +2,7 @@
 
 /// Candidate scenario of the search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Genes {
+pub struct Candidate {
     /// Bottleneck rate, in kbit/s.
     pub rate: u32,
     /// Bottleneck one-way delay, in microseconds.
@@ -176,7 +176,7 @@ impl FromIterator<Kind> for Kinds {
 /// Values of a candidate: of its path, of the disturbances that occur at most once (0 for none), and of the others.
 type Values<'a> = ([&'a mut u32; 3], [&'a mut u32; 4], Vec<&'a mut u32>);
 
-impl Genes {
+impl Candidate {
     /// Returns all values.
     pub fn values(&mut self) -> Values<'_> {
         let mut others = Vec::new();

@@ -22,7 +22,7 @@ pub enum Goal {
 }
 
 /// Name of the group of flows under test.
-pub const TESTED: &str = "tested";
+pub const GROUP_UNDER_TEST: &str = "tested";
 
 impl Goal {
     /// All goals.
@@ -110,7 +110,7 @@ impl Goal {
     /// The scenario has no such link or group.
     pub fn score(self, spec: &Spec, result: &RunResult) -> Result<f64, &'static str> {
         let link = spec.links.first().ok_or("it has no link")?;
-        let group = spec.groups.iter().position(|group| group.name == TESTED);
+        let group = spec.groups.iter().position(|group| group.name == GROUP_UNDER_TEST);
         let group = group.ok_or("it has no flows with the name `tested`")?;
         let flows = || result.flows.iter().filter(move |flow| flow.group as usize == group);
         let rates = || flows().map(|flow| flow.throughput.as_f64());

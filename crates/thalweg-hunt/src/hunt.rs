@@ -1,9 +1,9 @@
 //! A whole hunt: the parallel search, its saved state, and the confirmation and minimisation of the worst candidates.
 
 use crate::evaluate::{Evaluator, NoScore, millionths, words};
-use crate::genes::Genes;
+use crate::genes::Candidate;
 use crate::minimise::simpler;
-use crate::scenario::{MOST_LINES, Schemes};
+use crate::scenario::{MAX_LINES, Schemes};
 use crate::search::{FAULT, GENERATION, Score, Search, WORST};
 use crate::space::Space;
 use serde::{Deserialize, Serialize};
@@ -18,13 +18,13 @@ use thalweg_sweep::{Status, Store, StoreError};
 /// Number of seeds that confirm the worst candidates, to exclude random findings.
 pub const SEEDS: u64 = 5;
 /// Number of worst candidates to confirm.
-const LOOKED_AT: usize = 16;
+const CONFIRMED_CANDIDATES: usize = 16;
 /// Number of seeds for a candidate that enters the archive, or for a minimised one.
-const SEEDS_OF_SEARCH: u64 = 3;
+const SEARCH_SEEDS: u64 = 3;
 /// Minimum share of the score that a minimised candidate keeps.
-const KEPT: f64 = 0.9;
+const MIN_SCORE_SHARE: f64 = 0.9;
 /// Maximum number of minimisation steps.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 /// Seed of the scenario.
 const SEED: u64 = 1;
 
@@ -192,7 +192,7 @@ impl Hunt<'_> {
     fn generation(
         &self,
         search: &Search,
-        candidates: &[Genes],
+        candidates: &[Candidate],
         mut tick: impl FnMut(usize),
     ) -> Option<Generation> {
         let evaluator = self.evaluator();
@@ -201,7 +201,7 @@ impl Hunt<'_> {
         let work = |number: usize| {
             let genes = &candidates[number];
             let bound = search.bound(genes).map_or(-1.0, |bound| f64::from(bound) / f64::from(WORST));
-            let score = evaluator.least_above(genes, SEEDS_OF_SEARCH, bound);
+            let score = evaluator.least_above(genes, SEARCH_SEEDS, bound);
             done.fetch_add(1, Ordering::Relaxed);
             score
         };
@@ -215,7 +215,7 @@ impl Hunt<'_> {
     }
 
     /// Returns the minimum score of each candidate over `seeds` seeds.
-    fn least(&self, candidates: &[Genes], seeds: u64) -> Vec<Score> {
+    fn least(&self, candidates: &[Candidate], seeds: u64) -> Vec<Score> {
         let evaluator = self.evaluator();
         let seeds = seeds as usize;
         let work = |number: usize| {
@@ -239,8 +239,8 @@ impl Hunt<'_> {
     fn finding(&self, search: &Search, candidates: u64, refused: u64) -> Finding {
         let goal = self.space.goal;
         let ranked = search.ranked();
-        let looked_at: Vec<Genes> =
-            ranked.iter().take(LOOKED_AT).map(|(_, genes)| (*genes).clone()).collect();
+        let looked_at: Vec<Candidate> =
+            ranked.iter().take(CONFIRMED_CANDIDATES).map(|(_, genes)| (*genes).clone()).collect();
         let scores = self.least(&looked_at, SEEDS);
         let worst = looked_at.into_iter().zip(scores);
         let worst = worst.reduce(|one, other| if other.1 > one.1 { other } else { one });
@@ -248,19 +248,19 @@ impl Hunt<'_> {
         // With a reference scheme, the threshold of the difference is half.
         let bar = goal.bar() / if self.against.is_some() { 2.0 } else { 1.0 };
         let bar = (bar * f64::from(WORST)) as Score;
-        let bad_enough = (f64::from(score) * KEPT) as Score;
+        let bad_enough = (f64::from(score) * MIN_SCORE_SHARE) as Score;
         let enough = match score {
             FAULT => FAULT,
             score if score >= bar => bad_enough.max(bar),
             _ => bad_enough,
         };
         let mut genes = found.clone();
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let simpler = simpler(&genes, self.space);
-            let scores = self.least(&simpler, SEEDS_OF_SEARCH);
+            let scores = self.least(&simpler, SEARCH_SEEDS);
             let mut both = simpler.into_iter().zip(scores);
             let Some((next, _)) = both.find(|(_, score)| *score >= enough) else { break };
             genes = next;
@@ -285,7 +285,7 @@ impl Hunt<'_> {
         };
         let about = format!("Found by `{}`: {words}.", self.command());
         let scenario = evaluator.text(&genes, &about.replace('\n', " "));
-        debug_assert!(scenario.lines().count() <= MOST_LINES);
+        debug_assert!(scenario.lines().count() <= MAX_LINES);
         let mut by_kind: Vec<(String, f64)> = Vec::new();
         for (score, genes) in &ranked {
             let kinds = genes.kinds().words();
@@ -318,7 +318,7 @@ impl Hunt<'_> {
             let names: Vec<&str> = self.space.kinds.iter().map(crate::genes::Kind::name).collect();
             text.push_str(&format!(" --with {}", names.join(",")));
         }
-        if self.schemes.beside != crate::BESIDE {
+        if self.schemes.beside != crate::DEFAULT_COMPETING_SCHEME {
             text.push_str(&format!(" --beside {}", self.schemes.beside));
         }
         if let Some(against) = self.against {

@@ -1,6 +1,6 @@
 //! Hunts: searches for the scenarios with the worst behaviour of a congestion control.
 //!
-//! - [`Genes`]: a candidate: a path with disturbances. [`Space`] samples, mutates and crosses candidates.
+//! - [`Candidate`]: a candidate: a path with disturbances. [`Space`] samples, mutates and crosses candidates.
 //! - [`scenario()`]: the candidate's scenario file of at most 20 lines, the input of the simulation.
 //! - [`Goal`]: the score of a run: starvation, a stall, a standing queue, unfairness, collapse.
 //! - [`Search`]: an archive of the worst candidate per combination of disturbances, and the source of new candidates.
@@ -20,15 +20,15 @@ mod space;
 
 pub use cases::{Case, LIST, Looked, cases, entry, look, score_of};
 pub use evaluate::{Evaluator, NoScore};
-pub use genes::{Change, Genes, Kind, Kinds, Other, Pulses, What};
-pub use goal::{Goal, TESTED};
+pub use genes::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
+pub use goal::{GROUP_UNDER_TEST, Goal};
 #[doc(hidden)]
 pub use hunt::kept_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use minimise::simpler;
-pub use scenario::{MOST_LINES, Schemes, scenario};
+pub use scenario::{MAX_LINES, Schemes, scenario};
 pub use search::{FAULT, GENERATION, Score, Search, WORST};
 pub use space::Space;
 
 /// Default scheme of competing flows.
-pub const BESIDE: &str = "cubic";
+pub const DEFAULT_COMPETING_SCHEME: &str = "cubic";

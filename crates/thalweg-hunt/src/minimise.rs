@@ -1,13 +1,13 @@
 //! Findings made small: all is taken away that they do not need, and values become as round as they can be.
 
-use crate::genes::Genes;
+use crate::genes::Candidate;
 use crate::space::{Space, cut};
 
 /// The next simpler candidates: each without one disturbance, then each with one rounder value. The first that is still bad enough
 /// takes the place of `genes`, until none is.
-pub fn simpler(genes: &Genes, space: &Space) -> Vec<Genes> {
+pub fn simpler(genes: &Candidate, space: &Space) -> Vec<Candidate> {
     let mut all = Vec::new();
-    let mut with = |change: &dyn Fn(&mut Genes)| {
+    let mut with = |change: &dyn Fn(&mut Candidate)| {
         let mut changed = genes.clone();
         change(&mut changed);
         let changed = space.settle(changed);
@@ -53,7 +53,7 @@ pub fn simpler(genes: &Genes, space: &Space) -> Vec<Genes> {
     all
 }
 
-type Single = fn(&mut Genes) -> &mut u32;
+type Single = fn(&mut Candidate) -> &mut u32;
 
 /// The disturbances of which there is one at most.
 fn singles() -> [Single; 4] {
@@ -61,7 +61,7 @@ fn singles() -> [Single; 4] {
 }
 
 /// Everything that has a value.
-fn values(genes: &mut Genes) -> Vec<&mut u32> {
+fn values(genes: &mut Candidate) -> Vec<&mut u32> {
     let (path, singles, others) = genes.values();
     path.into_iter().chain(singles).chain(others).collect()
 }
@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn what_is_not_needed_goes() {
         let space = Space::new(Goal::Starvation, Kinds::all());
-        let is_bad = |genes: &Genes| {
+        let is_bad = |genes: &Candidate| {
             let strong = |pulses: &Pulses| pulses.percent >= 120 && pulses.on >= 40;
             genes.pulses.iter().any(strong) && genes.queue <= 40
         };
         let mut stream = Stream::new(3, "minimise", 0);
-        let mut genes = Genes {
+        let mut genes = Candidate {
             rate: 3700,
             delay: 23_000,
             queue: 37,
@@ -116,13 +116,13 @@ mod tests {
         while let Some(next) = simpler(&genes, &space).into_iter().find(is_bad) {
             genes = next;
         }
-        let expected = Genes {
+        let expected = Candidate {
             rate: 5000,
             delay: 20_000,
             queue: 20,
             count: 1,
             pulses: vec![Pulses { start: 100, on: 50, off: 1000, percent: 200 }],
-            ..Genes::default()
+            ..Candidate::default()
         };
         assert_eq!((genes.disturbances(), genes.pulses.len()), (1, 1), "{genes:?}");
         assert_eq!((genes.rate, genes.delay, genes.count), (expected.rate, expected.delay, 1));

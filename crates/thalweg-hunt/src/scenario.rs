@@ -1,7 +1,7 @@
 //! From a candidate to its scenario file, which is what is simulated: nothing of a finding is outside it.
 
-use crate::genes::{Genes, What};
-use crate::goal::TESTED;
+use crate::genes::{Candidate, What};
+use crate::goal::GROUP_UNDER_TEST;
 use crate::space::Space;
 use core::fmt::Write as _;
 
@@ -15,10 +15,10 @@ pub struct Schemes<'a> {
 }
 
 /// The most lines that a scenario file has.
-pub const MOST_LINES: usize = 20;
+pub const MAX_LINES: usize = 20;
 
 /// The scenario file of a candidate; `about` is its first line, a comment.
-pub fn scenario(genes: &Genes, space: &Space, schemes: Schemes<'_>, about: &str) -> String {
+pub fn scenario(genes: &Candidate, space: &Space, schemes: Schemes<'_>, about: &str) -> String {
     let [duration, warmup, calm] = space.times;
     let mut text = String::new();
     if !about.is_empty() {
@@ -43,7 +43,7 @@ pub fn scenario(genes: &Genes, space: &Space, schemes: Schemes<'_>, about: &str)
         time("start", genes.start),
         time("stagger", genes.stagger)
     );
-    flow(TESTED, schemes.tested, &own);
+    flow(GROUP_UNDER_TEST, schemes.tested, &own);
     for (other, number) in genes.others.iter().zip(1..) {
         let access = match other.further {
             0 => String::new(),

@@ -4,7 +4,7 @@
 //!
 //! It has no clock and no input or output: what comes next follows from the seed and the scores so far.
 
-use crate::genes::{Genes, Kinds};
+use crate::genes::{Candidate, Kinds};
 use crate::space::Space;
 use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
@@ -35,7 +35,7 @@ pub struct Search {
     space: Space,
     seed: u64,
     generation: u64,
-    archive: BTreeMap<Cell, (Score, Genes)>,
+    archive: BTreeMap<Cell, (Score, Candidate)>,
 }
 
 impl Search {
@@ -45,7 +45,7 @@ impl Search {
     }
 
     /// The candidates whose scores are to be told next.
-    pub fn ask(&self) -> Vec<Genes> {
+    pub fn ask(&self) -> Vec<Candidate> {
         let ranked = self.ranked();
         let first = self.generation * GENERATION as u64;
         let candidate = |number: u64| {
@@ -68,12 +68,12 @@ impl Search {
     }
 
     /// The score that a candidate must exceed to be kept.
-    pub fn bound(&self, genes: &Genes) -> Option<Score> {
+    pub fn bound(&self, genes: &Candidate) -> Option<Score> {
         self.archive.get(&cell(genes)).map(|(score, _)| *score)
     }
 
     /// The scores of what was asked for.
-    pub fn tell(&mut self, candidates: Vec<Genes>, scores: &[Score]) {
+    pub fn tell(&mut self, candidates: Vec<Candidate>, scores: &[Score]) {
         for (genes, &score) in candidates.into_iter().zip(scores) {
             if self.bound(&genes).is_none_or(|bound| score > bound) {
                 self.archive.insert(cell(&genes), (score, genes));
@@ -83,8 +83,8 @@ impl Search {
     }
 
     /// The worst of each place, the worst of all first.
-    pub fn ranked(&self) -> Vec<(Score, &Genes)> {
-        let mut ranked: Vec<(Score, &Genes)> =
+    pub fn ranked(&self) -> Vec<(Score, &Candidate)> {
+        let mut ranked: Vec<(Score, &Candidate)> =
             self.archive.values().map(|(score, genes)| (*score, genes)).collect();
         // Of equals those with fewer disturbances are the better finding.
         ranked.sort_by_key(|(score, genes)| (core::cmp::Reverse(*score), genes.disturbances()));
@@ -92,7 +92,7 @@ impl Search {
     }
 }
 
-fn cell(genes: &Genes) -> Cell {
+fn cell(genes: &Candidate) -> Cell {
     let products = f64::from(genes.queue) / genes.product();
     (genes.kinds(), u8::from(products > 0.5) + u8::from(products > 2.0))
 }
@@ -103,7 +103,7 @@ mod tests {
     use crate::goal::Goal;
 
     /// A valley of one point: the score falls with the distance from a certain path and a certain outage.
-    fn score(genes: &Genes) -> Score {
+    fn score(genes: &Candidate) -> Score {
         use crate::genes::What;
         let near = |value: u32, of: u32| (f64::from(value) / f64::from(of)).ln().abs();
         let path = near(genes.rate, 2500) + near(genes.queue, 64);

@@ -1,6 +1,6 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
-use crate::genes::{Change, Genes, Kind, Kinds, Other, Pulses, What};
+use crate::genes::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
 use crate::goal::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
@@ -36,16 +36,16 @@ const OUTAGE: RangeInclusive<u32> = 20..=1_000;
 /// Rates after a change, in percent of the initial rate.
 const SHARE: RangeInclusive<u32> = 2..=300;
 /// Minimum rate after a change, in kbit/s: a handful of packets shows nothing.
-const LEAST_RATE: u32 = 200;
+const MIN_RATE: u32 = 200;
 /// Bursts of datagrams: on and off times in milliseconds, and the rate in percent of the bottleneck rate.
 const PULSE: [RangeInclusive<u32>; 3] = [10..=400, 50..=2_000, 50..=200];
 /// Maximum load of all bursts, in percent of the bottleneck rate. With more, the bursts alone would explain any
 /// failure.
-const MOST_LOAD: u32 = 25;
+const MAX_LOAD: u32 = 25;
 /// Maximum number of disturbances of one kind.
-const MOST_OF_A_KIND: usize = 3;
+const MAX_OF_A_KIND: usize = 3;
 /// Maximum number of bottleneck changes.
-const MOST_CHANGES: usize = 4;
+const MAX_CHANGES: usize = 4;
 
 impl Space {
     /// Creates the space of a goal, with those of `kinds` that suit it.
@@ -59,12 +59,12 @@ impl Space {
     }
 
     /// Samples a candidate.
-    pub fn draw(&self, stream: &mut Stream) -> Genes {
-        let mut genes = Genes {
+    pub fn draw(&self, stream: &mut Stream) -> Candidate {
+        let mut genes = Candidate {
             rate: log(stream, &RATE),
             delay: log(stream, &DELAY),
             count: within(stream, &(self.counts[0]..=self.counts[1])),
-            ..Genes::default()
+            ..Candidate::default()
         };
         // From a quarter of the bandwidth-delay product to eight times it.
         let products = libm::exp2(stream.unit() * 5.0 - 2.0);
@@ -79,7 +79,7 @@ impl Space {
     }
 
     /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
-    fn add(&self, genes: &mut Genes, kind: Kind, stream: &mut Stream) {
+    fn add(&self, genes: &mut Candidate, kind: Kind, stream: &mut Stream) {
         let at = stream.below(u64::from(self.last())) as u32;
         let change = |what| Change { at, what };
         match kind {
@@ -112,12 +112,12 @@ impl Space {
     }
 
     /// Returns the index of the packet that a saturated bottleneck sends at about this time.
-    fn packet(&self, genes: &Genes, at: u32) -> u32 {
+    fn packet(&self, genes: &Candidate, at: u32) -> u32 {
         (u64::from(genes.rate) * u64::from(at) / 12_000) as u32
     }
 
     /// Returns a candidate with one or a few changes.
-    pub fn mutate(&self, of: &Genes, stream: &mut Stream) -> Genes {
+    pub fn mutate(&self, of: &Candidate, stream: &mut Stream) -> Candidate {
         let mut genes = of.clone();
         for _ in 0..=stream.geometric(0.5).min(4) {
             self.change(&mut genes, stream);
@@ -125,7 +125,7 @@ impl Space {
         self.settle(genes)
     }
 
-    fn change(&self, genes: &mut Genes, stream: &mut Stream) {
+    fn change(&self, genes: &mut Candidate, stream: &mut Stream) {
         let kinds: Vec<Kind> = self.kinds.iter().collect();
         match stream.below(10) {
             0 => genes.rate = scaled(genes.rate, stream),
@@ -141,11 +141,11 @@ impl Space {
     }
 
     /// Returns a candidate with each part from one of two parents.
-    pub fn cross(&self, one: &Genes, other: &Genes, stream: &mut Stream) -> Genes {
+    pub fn cross(&self, one: &Candidate, other: &Candidate, stream: &mut Stream) -> Candidate {
         let mut pick = || if stream.chance(0.5) { one } else { other };
         // Keep these together: the queue limit is relative to the bandwidth-delay product.
         let path = pick();
-        self.settle(Genes {
+        self.settle(Candidate {
             rate: path.rate,
             delay: path.delay,
             queue: path.queue,
@@ -163,7 +163,7 @@ impl Space {
 
     /// Returns the nearest candidate of this space: values in range and with two digits, changes ordered and
     /// non-overlapping.
-    pub fn settle(&self, mut genes: Genes) -> Genes {
+    pub fn settle(&self, mut genes: Candidate) -> Candidate {
         let [counted, calm] = [self.times[1], self.last()];
         genes.rate = cut::<2>(clamp(genes.rate, &RATE));
         genes.delay = cut::<2>(clamp(genes.delay, &DELAY));
@@ -180,7 +180,7 @@ impl Space {
         if !self.kinds.has(Kind::Starts) {
             (genes.start, genes.stagger) = (0, 0);
         }
-        genes.bursts.truncate(MOST_OF_A_KIND);
+        genes.bursts.truncate(MAX_OF_A_KIND);
         genes.bursts.sort_unstable();
         for burst in &mut genes.bursts {
             *burst = (burst.0.clamp(1, 50_000), clamp(burst.1, &BURST));
@@ -192,12 +192,12 @@ impl Space {
             pulses.percent = cut::<2>(clamp(pulses.percent, &PULSE[2]));
         }
         let mut load = 0;
-        genes.pulses.truncate(MOST_OF_A_KIND);
+        genes.pulses.truncate(MAX_OF_A_KIND);
         genes.pulses.retain(|pulses| {
             load += pulses.load();
-            load <= MOST_LOAD
+            load <= MAX_LOAD
         });
-        genes.others.truncate(MOST_OF_A_KIND);
+        genes.others.truncate(MAX_OF_A_KIND);
         for other in &mut genes.others {
             other.start = cut::<2>(other.start.min(counted * 9 / 10));
             other.further =
@@ -210,14 +210,14 @@ impl Space {
                 What::Outage(long) => What::Outage(cut::<2>(clamp(long, &OUTAGE))),
                 What::Blackout(long) => What::Blackout(cut::<2>(clamp(long, &OUTAGE))),
                 What::Rate(share) => {
-                    let least = (LEAST_RATE * 100).div_ceil(genes.rate);
+                    let least = (MIN_RATE * 100).div_ceil(genes.rate);
                     What::Rate(cut::<2>(clamp(share, &SHARE)).max(least))
                 }
                 What::Delay(delay) => What::Delay(cut::<2>(clamp(delay, &DELAY))),
             };
         }
         genes.changes.sort_unstable();
-        genes.changes.truncate(MOST_CHANGES);
+        genes.changes.truncate(MAX_CHANGES);
         // No change during an outage, and no two changes at a time.
         let mut free = 0;
         genes.changes.retain(|change| {
@@ -236,7 +236,7 @@ impl Space {
 }
 
 /// Removes one disturbance.
-fn drop_one(genes: &mut Genes, stream: &mut Stream) {
+fn drop_one(genes: &mut Candidate, stream: &mut Stream) {
     let lists = [genes.bursts.len(), genes.changes.len(), genes.pulses.len(), genes.others.len()];
     let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
     for (list, count) in lists.into_iter().enumerate() {
@@ -268,7 +268,7 @@ fn drop_one(genes: &mut Genes, stream: &mut Stream) {
 }
 
 /// Changes one value of one disturbance.
-fn vary(genes: &mut Genes, stream: &mut Stream) {
+fn vary(genes: &mut Candidate, stream: &mut Stream) {
     let (_, singles, others) = genes.values();
     let mut values: Vec<&mut u32> = singles.into_iter().filter(|single| **single > 0).chain(others).collect();
     if values.is_empty() {
@@ -324,9 +324,9 @@ mod tests {
                 for genes in [&drawn, &before] {
                     assert_eq!(space.settle(genes.clone()), *genes);
                     assert_eq!(genes.kinds().and(space.kinds), genes.kinds(), "{genes:?}");
-                    assert!(genes.pulses.iter().map(Pulses::load).sum::<u32>() <= MOST_LOAD);
+                    assert!(genes.pulses.iter().map(Pulses::load).sum::<u32>() <= MAX_LOAD);
                     assert!(genes.changes.windows(2).all(|pair| pair[0].at < pair[1].at));
-                    assert!(genes.disturbances() <= 4 + 3 * MOST_OF_A_KIND + MOST_CHANGES);
+                    assert!(genes.disturbances() <= 4 + 3 * MAX_OF_A_KIND + MAX_CHANGES);
                 }
             }
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_hunt::{
-    BESIDE, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kind, Kinds, MOST_LINES, Schemes, Space,
-    cases, look, scenario,
+    DEFAULT_COMPETING_SCHEME, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kind, Kinds, MAX_LINES,
+    Schemes, Space, cases, look, scenario,
 };
 use thalweg_proto::random::Stream;
 use thalweg_scenario::load_text;
@@ -48,7 +48,7 @@ fn hunt(
     let registry = Arc::<Registry>::default();
     let hunt = Hunt {
         space: &space,
-        schemes: Schemes { tested: "vegas", beside: BESIDE },
+        schemes: Schemes { tested: "vegas", beside: DEFAULT_COMPETING_SCHEME },
         against: None,
         registry: &registry,
         candidates: (generations * GENERATION) as u64,
@@ -92,14 +92,14 @@ fn what_is_interrupted_goes_on_and_ends_alike() {
 /// Every candidate is a scenario that can be read, no longer than is promised.
 #[test]
 fn candidates_are_scenarios() {
-    let schemes = Schemes { tested: "newreno", beside: BESIDE };
+    let schemes = Schemes { tested: "newreno", beside: DEFAULT_COMPETING_SCHEME };
     for goal in Goal::ALL {
         let space = Space::new(goal, Kinds::all());
         let mut stream = Stream::new(2, goal.name(), 0);
         for _ in 0..60 {
             let genes = space.mutate(&space.draw(&mut stream), &mut stream);
             let text = scenario(&genes, &space, schemes, "Found.");
-            assert!(text.lines().count() <= MOST_LINES, "{text}");
+            assert!(text.lines().count() <= MAX_LINES, "{text}");
             if let Err(found) = load_text("candidate", &text, Path::new(""), &[]) {
                 panic!(
                     "{text}\n{}",
@@ -115,11 +115,11 @@ fn candidates_are_scenarios() {
 fn a_flow_that_has_all_does_not_starve() {
     let space = Space::new(Goal::Starvation, Kinds::all());
     let mut genes =
-        thalweg_hunt::Genes { rate: 4000, delay: 10_000, queue: 60, count: 1, ..Default::default() };
+        thalweg_hunt::Candidate { rate: 4000, delay: 10_000, queue: 60, count: 1, ..Default::default() };
     let registry = Arc::<Registry>::default();
     let evaluator = Evaluator {
         space: &space,
-        schemes: Schemes { tested: "cubic", beside: BESIDE },
+        schemes: Schemes { tested: "cubic", beside: DEFAULT_COMPETING_SCHEME },
         against: None,
         registry: &registry,
     };
@@ -137,7 +137,7 @@ fn a_flow_that_has_all_does_not_starve() {
 fn there_must_be_such_schemes() {
     let space = Space::new(Goal::Stall, Kinds::all());
     let registry = Arc::<Registry>::default();
-    let schemes = Schemes { tested: "vegas", beside: BESIDE };
+    let schemes = Schemes { tested: "vegas", beside: DEFAULT_COMPETING_SCHEME };
     for (schemes, against) in [
         (Schemes { tested: "vegsa", ..schemes }, None),
         (Schemes { beside: "vegsa", ..schemes }, None),
@@ -169,7 +169,7 @@ fn found_cases_are_as_they_were() {
         let looked = look(case, &folder, &registry);
         assert!(looked.holds(), "{looked:?}");
         let lines = fs::read_to_string(folder.join(&case.file)).unwrap().lines().count();
-        assert!(lines <= MOST_LINES, "{}: {lines} lines", case.file);
+        assert!(lines <= MAX_LINES, "{}: {lines} lines", case.file);
     }
     // Of two schemes that differ in one rule the other one does not have what was found.
     for (file, scheme, at_most) in [

@@ -43,7 +43,7 @@ pub struct Driven {
 
 /// Observers of a running network.
 #[derive(Clone, Debug, Default)]
-pub struct Onlookers {
+pub struct NetworkObservers {
     /// Capture of all packets that hosts send and receive.
     pub capture: Option<Arc<FileCapture>>,
     /// Slot for snapshots of the network, four times a second.
@@ -78,7 +78,7 @@ pub fn drive(
     devices: &[Device],
     stop: BorrowedFd<'_>,
     began: Instant,
-    onlookers: &Onlookers,
+    onlookers: &NetworkObservers,
 ) -> io::Result<Driven> {
     urgent::make_urgent();
     let waits = epoll::create(epoll::CreateFlags::CLOEXEC)?;

@@ -17,7 +17,7 @@ use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live::{Arrival, LineNow, Live};
+use thalweg_sim::live::{Arrival, LinkStatus, Live};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{LOWEST_PRIORITY, LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
@@ -36,7 +36,7 @@ pub struct Line {
     /// Time of the snapshot.
     pub at: Time,
     /// State at that time.
-    pub now: LineNow,
+    pub now: LinkStatus,
 }
 
 /// Packet delivered to a host.
@@ -99,7 +99,7 @@ impl Counts {
 
 /// Path between two nodes.
 #[derive(Clone, Debug)]
-struct Way {
+struct LivePath {
     from: usize,
     to: usize,
     path: Vec<DirectionId>,
@@ -115,7 +115,7 @@ pub struct Emulator {
     /// Paths by endpoints and matching rule; `None` if there is no route.
     ways: HashMap<(usize, usize, Option<usize>), Option<usize>>,
     /// All paths, indexed by flow of the network.
-    list: Vec<Way>,
+    list: Vec<LivePath>,
     connections: Connections,
     gates: Gates,
     middle: Middle,
@@ -277,11 +277,11 @@ impl Emulator {
 
     /// Returns the path between two nodes for packets without a matching rule.
     fn way(&mut self, from: usize, to: usize) -> Option<usize> {
-        self.way_of(from, to, None)
+        self.path_of(from, to, None)
     }
 
     /// Returns the path between two nodes for packets with this rule, if any.
-    fn way_of(&mut self, from: usize, to: usize, rule: Option<usize>) -> Option<usize> {
+    fn path_of(&mut self, from: usize, to: usize, rule: Option<usize>) -> Option<usize> {
         // Replies are not a flow of the scenario.
         let rule = rule.filter(|rule| self.plan.rules[*rule].ends == [from, to]);
         if let Some(way) = self.ways.get(&(from, to, rule)) {
@@ -295,7 +295,7 @@ impl Emulator {
             let flow = self.live.flow(ends, &path, named);
             // Flows are numbered in order of creation.
             debug_assert_eq!(flow as usize, self.list.len());
-            self.list.push(Way { from, to, path, flow });
+            self.list.push(LivePath { from, to, path, flow });
             self.list.len() - 1
         });
         self.ways.insert((from, to, rule), way);
@@ -320,7 +320,7 @@ impl Emulator {
         let target = self.node_of(header.target).filter(|&to| to != from);
         let rule = target.and_then(|to| self.rule(from, to, header));
         let priority = rule.map_or_else(|| priority(header.class()), |rule| self.plan.rules[rule].priority);
-        let Some(way) = target.and_then(|to| self.way_of(from, to, rule)) else {
+        let Some(way) = target.and_then(|to| self.path_of(from, to, rule)) else {
             // The first router has no route. A host without any link gets no ICMP message.
             self.counts.unreachable += 1;
             if let Some(way) = self.neighbour(from).and_then(|router| self.way(from, router)) {
@@ -365,7 +365,7 @@ impl Emulator {
     }
 
     fn send(&mut self, now: Time, way: usize, bytes: Vec<u8>, header: &Header, priority: u8) {
-        let Way { from, flow, .. } = self.list[way];
+        let LivePath { from, flow, .. } = self.list[way];
         let Header { source, target, protocol, ports, .. } = *header;
         let key = Key { flow, addresses: [source, target], protocol, ports };
         let (live, closed) = (&mut self.live, &mut Vec::new());

@@ -148,7 +148,7 @@ fn connected(plan: &Plan) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Wishes, plan};
+    use crate::plan::{PlanOptions, plan};
     use thalweg_proto::units::Rate;
     use thalweg_sim::spec::{NodeId, NodeSpec, Spec};
 
@@ -170,7 +170,7 @@ mod tests {
                 spec.nodes.push(NodeSpec::new(format!("{end}{line}")));
             }
         }
-        plan(&spec, &Wishes::default()).unwrap()
+        plan(&spec, &PlanOptions::default()).unwrap()
     }
 
     fn threads(rates: &[u64], most: usize) -> Vec<usize> {
@@ -191,7 +191,7 @@ mod tests {
     fn what_is_connected_has_one_thread() {
         let mut spec = lines(&[1, 1, 1]).spec;
         spec.links[2].a = NodeId(0);
-        let groups = Groups::new(&plan(&spec, &Wishes::default()).unwrap(), 64);
+        let groups = Groups::new(&plan(&spec, &PlanOptions::default()).unwrap(), 64);
         // Nothing leads to the fifth, which is no host any more.
         assert_eq!((0..6).map(|node| groups.of(node)).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0]);
     }

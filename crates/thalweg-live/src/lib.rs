@@ -36,7 +36,7 @@ mod urgent;
 mod watch;
 
 pub use capture::Capture;
-pub use drive::{Device, Driven, FileCapture, Onlookers, drive};
+pub use drive::{Device, Driven, FileCapture, NetworkObservers, drive};
 pub use emulator::{Counts, Delivery, Emulator, Line};
 pub use fidelity::{Fidelity, Lateness, Verdict};
 pub use groups::{Groups, Joined};

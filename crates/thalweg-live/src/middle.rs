@@ -10,7 +10,7 @@ use thalweg_proto::units::Time;
 use thalweg_sim::route::DirectionId;
 
 /// The most pairs of ports that firewalls remember.
-const MOST_PAIRS: usize = 1 << 16;
+const MAX_PAIRS: usize = 1 << 16;
 
 /// All boxes of a network.
 #[derive(Debug, Default)]
@@ -66,14 +66,14 @@ impl Middle {
         for direction in path {
             let link = *direction as usize / 2;
             let Some(span) = plan.spec.links[link].middlebox.udp_for else { continue };
-            if self.began.len() >= MOST_PAIRS {
+            if self.began.len() >= MAX_PAIRS {
                 // What is over long since begins anew, as in boxes that forget.
                 self.began.retain(|(link, _), began| {
                     let span = plan.spec.links[*link].middlebox.udp_for.unwrap_or_default();
                     now.since(*began) < span * 2
                 });
             }
-            if self.began.len() >= MOST_PAIRS {
+            if self.began.len() >= MAX_PAIRS {
                 return true;
             }
             let began = *self.began.entry((link, ends)).or_insert(now);

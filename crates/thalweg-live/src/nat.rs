@@ -22,7 +22,7 @@ const FIRST_PORT: u16 = 30_000;
 /// Ports that are in use at a time, of one protocol and kind of address.
 const MOST: usize = 30_000;
 /// Targets that a port remembers.
-const MOST_TARGETS: usize = 1024;
+const MAX_TARGETS: usize = 1024;
 /// A port that nobody sends from for so long is given away again: of UDP (RFC 4787, REQ-5), and of TCP (RFC 5382, REQ-5).
 const SILENCE: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(7440)];
 
@@ -67,7 +67,7 @@ impl Translator {
         }
         let mapping = self.mappings.get_mut(&owner)?;
         mapping.last = now;
-        if mapping.targets.len() < MOST_TARGETS {
+        if mapping.targets.len() < MAX_TARGETS {
             mapping.targets.insert(to);
         }
         Some(mapping.port)

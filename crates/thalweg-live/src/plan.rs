@@ -58,7 +58,7 @@ pub struct Rule {
 
 /// Options of a live network.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct PlanOptions {
     /// Nodes that run programs.
     pub hosts: Vec<String>,
     /// Gateway node to the real network.
@@ -86,29 +86,29 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 /// Maximum number of hosts; each needs a namespace and a device.
-const MOST_HOSTS: usize = 250;
+const MAX_HOSTS: usize = 250;
 /// Maximum number of nodes with addresses.
-const MOST_NODES: usize = 50_000;
+const MAX_NODES: usize = 50_000;
 /// Maximum link rate; a faster link exceeds one processor.
 const FASTEST: Rate = Rate::from_bits_per_sec(25_000_000_000);
 /// Minimum IPv4 MTU that every host accepts (RFC 791), and minimum link MTU for IPv6 (RFC 8200).
-const LEAST_MTU: u32 = 576;
-const LEAST_MTU_V6: u32 = 1280;
+const MIN_MTU: u32 = 576;
+const MIN_MTU_V6: u32 = 1280;
 const USUAL_MTU: u32 = 1500;
-const MOST_MTU: u32 = 65_535;
+const MAX_MTU: u32 = 65_535;
 /// Default duration of a run.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum delay of acknowledgements.
-const LONGEST_HOLD: Duration = Duration::from_secs(1);
+const MAX_ACK_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of precomputed changes of a periodic link.
-const MOST_BEATS: u64 = 1_000_000;
+const MAX_BEATS: u64 = 1_000_000;
 
 /// Maps a scenario to a live network. A flow with its own access links becomes two hosts on such links, with its name.
 ///
 /// # Errors
 ///
 /// The scenario cannot run live.
-pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
+pub fn plan(scenario: &Spec, wishes: &PlanOptions) -> Result<Plan, PlanError> {
     if scenario.routing.paths != Multipath::One || !scenario.routing.failures.is_empty() {
         let why = "a live network takes one way between two nodes, and no link of it fails: leave `paths` and [[failure]] out";
         return Err(PlanError(why.to_owned()));
@@ -179,8 +179,8 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
             "the scenario has no host: a live network needs links between nodes".to_owned(),
         ));
     }
-    if hosts > MOST_HOSTS {
-        return Err(too_many("hosts", hosts, MOST_HOSTS));
+    if hosts > MAX_HOSTS {
+        return Err(too_many("hosts", hosts, MAX_HOSTS));
     }
     check_links(&spec.links)?;
     let mtus = mtus(&spec.links, &wishes.mtus)?;
@@ -198,9 +198,9 @@ pub fn plan(scenario: &Spec, wishes: &Wishes) -> Result<Plan, PlanError> {
         Node { name, addresses: addresses(number), is_host: is_host[number], mtu }
     });
     let nodes = nodes.collect();
-    if let Some(span) = wishes.holds_acks.filter(|span| span.is_zero() || *span > LONGEST_HOLD) {
+    if let Some(span) = wishes.holds_acks.filter(|span| span.is_zero() || *span > MAX_ACK_DELAY) {
         return Err(PlanError(format!(
-            "acknowledgements held back for {span}: more than no time, and {LONGEST_HOLD} at most, as TCP takes longer ones for losses"
+            "acknowledgements held back for {span}: more than no time, and {MAX_ACK_DELAY} at most, as TCP takes longer ones for losses"
         )));
     }
     let (marks_feedback, holds_acks) = (wishes.marks_feedback, wishes.holds_acks);
@@ -222,7 +222,7 @@ impl Plan {
 
     /// Returns true if all links have the MTU that IPv6 needs.
     pub fn has_v6(&self) -> bool {
-        self.mtus.iter().all(|mtu| *mtu >= LEAST_MTU_V6)
+        self.mtus.iter().all(|mtu| *mtu >= MIN_MTU_V6)
     }
 
     /// Returns the names and addresses of all nodes in the format of `/etc/hosts`.
@@ -254,8 +254,8 @@ fn too_many(what: &str, found: usize, most: usize) -> PlanError {
 
 /// Adds hosts for each flow of a group with its own access links.
 fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<(), PlanError> {
-    if group.count as usize > MOST_HOSTS {
-        return Err(too_many("hosts", 2 * group.count as usize, MOST_HOSTS));
+    if group.count as usize > MAX_HOSTS {
+        return Err(too_many("hosts", 2 * group.count as usize, MAX_HOSTS));
     }
     for flow in 1..=group.count {
         let name = if group.count == 1 { group.name.clone() } else { format!("{}.{flow}", group.name) };
@@ -280,8 +280,8 @@ fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<
 
 /// Returns names usable by programs: letters, digits, dots and hyphens.
 fn names(spec: &Spec) -> Result<Vec<String>, PlanError> {
-    if spec.nodes.len() > MOST_NODES {
-        return Err(too_many("nodes", spec.nodes.len(), MOST_NODES));
+    if spec.nodes.len() > MAX_NODES {
+        return Err(too_many("nodes", spec.nodes.len(), MAX_NODES));
     }
     let mut names: Vec<String> = Vec::with_capacity(spec.nodes.len());
     let mut seen = std::collections::HashMap::new();
@@ -326,9 +326,9 @@ fn check_links(links: &[LinkSpec]) -> Result<(), PlanError> {
 fn mtus(links: &[LinkSpec], wishes: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
     let mut mtus = vec![USUAL_MTU; links.len()];
     for (link, mtu) in wishes {
-        if !(LEAST_MTU..=MOST_MTU).contains(mtu) {
+        if !(MIN_MTU..=MAX_MTU).contains(mtu) {
             return Err(PlanError(format!(
-                "an MTU of {mtu} B: every link takes packets of {LEAST_MTU} B, and none of more than {MOST_MTU} B"
+                "an MTU of {mtu} B: every link takes packets of {MIN_MTU} B, and none of more than {MAX_MTU} B"
             )));
         }
         let Some(link) = link else {
@@ -350,7 +350,7 @@ fn longest(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.rhythm.as_ref());
     let longest =
-        rhythms.map(|rhythm| Duration::from_picos(rhythm.every.as_picos().saturating_mul(MOST_BEATS)));
+        rhythms.map(|rhythm| Duration::from_picos(rhythm.every.as_picos().saturating_mul(MAX_BEATS)));
     longest.chain([DAY]).min().unwrap_or(DAY)
 }
 

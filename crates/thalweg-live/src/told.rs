@@ -13,7 +13,7 @@ use thalweg_sim::live::Message;
 /// Maximum number of registered senders.
 const MOST: usize = 4096;
 /// Number of recent packets per sender that feedback may refer to.
-const MOST_PACKETS: usize = 1024;
+const MAX_PACKETS: usize = 1024;
 
 /// Sender of this project.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Sources {
         if source.packets.back().is_some_and(|(_, last)| last.connection != head.connection) {
             source.packets.clear();
         }
-        if source.packets.len() >= MOST_PACKETS {
+        if source.packets.len() >= MAX_PACKETS {
             source.packets.pop_front();
         }
         source.packets.push_back((serial, head));

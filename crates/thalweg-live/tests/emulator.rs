@@ -5,7 +5,7 @@ mod net;
 use net::{chain, datagram, micros, planned, sum, to_address, until};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thalweg_live::Emulator;
-use thalweg_live::plan::{Wishes, plan};
+use thalweg_live::plan::{PlanOptions, plan};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{
     DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, PriorityConfig, StepConfig, Threshold,
@@ -75,7 +75,7 @@ fn routers_tell_of_addresses_that_nobody_has_and_answer_themselves() {
 /// A packet for an address that nobody has goes to the way out, and answers come from there with the address of whoever sent it.
 #[test]
 fn the_way_out_has_all_other_addresses() {
-    let wishes = Wishes { outside: Some("node-3".to_owned()), ..Wishes::default() };
+    let wishes = PlanOptions { outside: Some("node-3".to_owned()), ..PlanOptions::default() };
     let plan = plan(&chain(4), &wishes).unwrap();
     let IpAddr::V4(own) = plan.nodes[0].addresses[0] else { panic!() };
     let real = Ipv4Addr::new(192, 0, 2, 1);
@@ -91,8 +91,8 @@ fn the_way_out_has_all_other_addresses() {
     let [message] = &until(&mut emulator, micros(290_000))[..] else { panic!() };
     assert_eq!((message.node, &message.bytes[20..22]), (0, [11, 0].as_slice()));
     assert_eq!(emulator.counts().unreachable, 0);
-    let nobody = Wishes { outside: Some("elsewhere".to_owned()), ..Wishes::default() };
-    let command = Wishes { hosts: vec!["node-3".to_owned()], ..wishes };
+    let nobody = PlanOptions { outside: Some("elsewhere".to_owned()), ..PlanOptions::default() };
+    let command = PlanOptions { hosts: vec!["node-3".to_owned()], ..wishes };
     for wrong in [nobody, command] {
         assert!(thalweg_live::plan::plan(&chain(4), &wrong).is_err());
     }
@@ -101,7 +101,7 @@ fn the_way_out_has_all_other_addresses() {
 /// The second of three links takes less: its router says how much.
 #[test]
 fn routers_tell_what_the_next_link_takes() {
-    let wishes = Wishes { mtus: vec![(Some("link-1".to_owned()), 700)], ..Wishes::default() };
+    let wishes = PlanOptions { mtus: vec![(Some("link-1".to_owned()), 700)], ..PlanOptions::default() };
     let plan = plan(&chain(4), &wishes).unwrap();
     let mut emulator = Emulator::new(plan.clone()).unwrap();
     emulator.enter(micros(0), 0, datagram(&plan, [0, 3], 64, 0, 701));
@@ -200,13 +200,13 @@ fn plans_say_what_is_live_and_what_cannot_be() {
     assert_eq!(plan_of.hosts().map(|(number, _)| number).collect::<Vec<_>>(), [0, 3]);
     assert_eq!(plan_of.nodes[1].name, "node-1");
     assert!(plan_of.hosts_file().contains("10.71.0.2 node-1\nfd74:6861:6c77::2 node-1\n"));
-    let refused = |spec: &Spec, wishes: &Wishes| plan(spec, wishes).unwrap_err().to_string();
+    let refused = |spec: &Spec, wishes: &PlanOptions| plan(spec, wishes).unwrap_err().to_string();
     let mut fast = chain(2);
     fast.links[0].backward.rate = Rate::from_bits_per_sec(10_000_000_000_000);
     assert!(
-        refused(&fast, &Wishes::default()).contains("link `link-0` has 10 Tbit/s"),
+        refused(&fast, &PlanOptions::default()).contains("link `link-0` has 10 Tbit/s"),
         "{}",
-        refused(&fast, &Wishes::default())
+        refused(&fast, &PlanOptions::default())
     );
     let mut many = chain(2);
     many.links = (1..400)
@@ -218,11 +218,11 @@ fn plans_say_what_is_live_and_what_cannot_be() {
         })
         .collect();
     many.nodes = (0..400).map(|node| NodeSpec { name: node.to_string(), ..many.nodes[0].clone() }).collect();
-    assert!(refused(&many, &Wishes::default()).contains("at most 250 hosts, and this scenario has 399"));
+    assert!(refused(&many, &PlanOptions::default()).contains("at most 250 hosts, and this scenario has 399"));
     let mut alike = chain(2);
     alike.nodes[1].name = "node-0".to_owned();
-    assert!(refused(&alike, &Wishes::default()).contains("rename one"));
-    assert!(refused(&Spec { links: Vec::new(), ..chain(2) }, &Wishes::default()).contains("no host"));
+    assert!(refused(&alike, &PlanOptions::default()).contains("rename one"));
+    assert!(refused(&Spec { links: Vec::new(), ..chain(2) }, &PlanOptions::default()).contains("no host"));
 }
 
 /// An hour with ten thousand connections that come and go: what is held does not grow, and nothing is lost track of.

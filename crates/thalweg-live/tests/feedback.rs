@@ -4,7 +4,7 @@ mod net;
 
 use net::{chain, datagram, micros, sum, until};
 use std::net::IpAddr;
-use thalweg_live::plan::{Plan, Wishes, plan};
+use thalweg_live::plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::told::{Head, Told};
 use thalweg_proto::units::Duration;
@@ -19,7 +19,7 @@ fn watched(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
     line.feedback = Some(FeedbackSpec::new(PolicySpec::Seif(SeifSpec { policy, ..SeifSpec::default() })));
     // The queue is at the router: packets come there ten times as fast as they leave.
     line.rate = thalweg_proto::units::Rate::from_bits_per_sec(800_000);
-    let plan = plan(&spec, &Wishes { marks_feedback, ..Wishes::default() }).unwrap();
+    let plan = plan(&spec, &PlanOptions { marks_feedback, ..PlanOptions::default() }).unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 
@@ -171,7 +171,8 @@ fn tcp_that_may_be_marked_is_marked() {
 #[test]
 fn acknowledgements_wait_for_a_second_at_most() {
     for (millis, is_fine) in [(0, false), (1, true), (1000, true), (1001, false)] {
-        let wishes = Wishes { holds_acks: Some(Duration::from_millis(millis)), ..Wishes::default() };
+        let wishes =
+            PlanOptions { holds_acks: Some(Duration::from_millis(millis)), ..PlanOptions::default() };
         assert_eq!(plan(&chain(3), &wishes).is_ok(), is_fine, "{millis}");
     }
 }

@@ -4,7 +4,7 @@ mod net;
 
 use net::{chain, micros, until};
 use std::net::IpAddr;
-use thalweg_live::plan::{Plan, Rule, Wishes, plan};
+use thalweg_live::plan::{Plan, PlanOptions, Rule, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Time};
@@ -21,7 +21,7 @@ fn gated(config: GateConfig) -> (Plan, Emulator) {
     let mut spec = chain(2);
     spec.duration = Duration::from_secs(1000);
     spec.nodes[0].gate = Some(GateSpec { config, pause: PauseConfig::default() });
-    let wishes = Wishes { duration: Some(spec.duration), ..Wishes::default() };
+    let wishes = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
     let mut plan = plan(&spec, &wishes).unwrap();
     for (name, packets, priority) in
         [("first", "udp 1000", 1), ("third", "udp 2000", 3), ("web", "tcp 80", 2), ("mail", "tcp 25", 4)]

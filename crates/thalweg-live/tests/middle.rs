@@ -4,7 +4,7 @@ mod net;
 
 use net::{chain, datagram, micros, sum, to_address, until};
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::plan::{Plan, Wishes, plan};
+use thalweg_live::plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{Middlebox, NatKind};
@@ -14,7 +14,8 @@ fn behind(middlebox: Middlebox) -> (Plan, Emulator) {
     let mut spec = chain(4);
     spec.links[1].middlebox = middlebox;
     let plan =
-        plan(&spec, &Wishes { duration: Some(Duration::from_secs(100)), ..Wishes::default() }).unwrap();
+        plan(&spec, &PlanOptions { duration: Some(Duration::from_secs(100)), ..PlanOptions::default() })
+            .unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::error::Error;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DirectionSpec, Line, Parcel};
+use thalweg_net::impair::{DelayedDatagram, DirectionSpec, Line};
 use thalweg_net::live::Clock;
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
@@ -114,7 +114,7 @@ fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -
                 match rustix::io::read(devices[way], &mut buffer) {
                     Ok(length) => {
                         let bytes = buffer[..length].to_vec();
-                        let parcel = Parcel { bytes, header: 0, flow: 0, ecn: Ecn::NotEct };
+                        let parcel = DelayedDatagram { bytes, header: 0, flow: 0, ecn: Ecn::NotEct };
                         lines[way].arrive(clock.now(), parcel);
                     }
                     Err(Errno::AGAIN) => break,

@@ -55,17 +55,17 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Maximum number of samples kept; the oldest are dropped.
 const MOST: usize = 4096;
 /// Minimum number of relevant samples, and their minimum time span, before advice is given.
-const LEAST_LOOKS: usize = 20;
-const LEAST_TIME: f64 = 3.0;
+const MIN_LOOKS: usize = 20;
+const MIN_TIME: f64 = 3.0;
 /// Minimum number of retransmissions before a configured rate is judged.
-const LEAST_LOST: u64 = 20;
+const MIN_LOST: u64 = 20;
 /// Probability of mistaking a capacity limit for losses of the wire.
 const MISTAKEN: f64 = 0.01;
 /// Exponent of the loss rate in the sending rate at a capacity limit: half the rate has a thirty-second of the losses.
 /// This is a mild limit: at a real one all losses are near the highest rates, and look less like those of a wire.
 const STEEP: i32 = 5;
 /// Minimum number of losses after the first, each preceded by a sample without loss, for a decision.
-const LEAST_TIMES: usize = 4;
+const MIN_TIMES: usize = 4;
 /// Maximum ratio of the mean rate to the highest one for advice; above it there is little to gain.
 pub const WORTH: f64 = 0.7;
 /// Range of loss shares for advice: below it there is little to gain; above it something else is wrong.
@@ -223,7 +223,7 @@ impl Advisor {
         let (packets, lost) =
             looks.iter().fold((0, 0), |(packets, lost), look| (packets + look.packets, lost + look.lost));
         let share = lost as f64 / packets.max(1) as f64;
-        if looks.len() < LEAST_LOOKS / 4 || lost < LEAST_LOST || share < TOO_MUCH {
+        if looks.len() < MIN_LOOKS / 4 || lost < MIN_LOST || share < TOO_MUCH {
             return None;
         }
         // The path carries less until it is full.
@@ -251,7 +251,7 @@ impl Advisor {
         let all = time(&mut self.looks.iter());
         let looks: Vec<Look> = self.looks.iter().copied().filter(|look| look.is_held).collect();
         let held = time(&mut looks.iter());
-        (looks.len() >= LEAST_LOOKS && held >= LEAST_TIME && held >= 0.5 * all).then_some(looks)
+        (looks.len() >= MIN_LOOKS && held >= MIN_TIME && held >= 0.5 * all).then_some(looks)
     }
 }
 
@@ -264,7 +264,7 @@ fn evidence(looks: &[Look]) -> f64 {
     let is_own = |pair: &[Look]| pair[0].lost == 0 || pair[1].lost == 0;
     let pairs = looks.windows(2).skip_while(|pair| pair[0].lost == 0);
     let after: Vec<Look> = pairs.filter(|pair| is_own(pair)).map(|pair| pair[1]).collect();
-    if after.iter().filter(|look| look.lost > 0).count() < LEAST_TIMES {
+    if after.iter().filter(|look| look.lost > 0).count() < MIN_TIMES {
         return 0.0;
     }
     let fastest = after.iter().map(|look| look.peak).fold(f64::MIN_POSITIVE, f64::max);

@@ -4,16 +4,16 @@
 //! the network card splits it. Datagrams of different connections are in different runs: a receiver with several
 //! threads may get a coalesced run, and looks at the first connection id only.
 
-use crate::wire::{LARGEST_DATAGRAM, STEERED_BY};
+use crate::wire::{LARGEST_DATAGRAM, SHARD_BYTE_OFFSET};
 use core::ops::Range;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
 
 /// Maximum number of datagrams per run (Linux: UDP_MAX_SEGMENTS before Linux 6.9).
-const MOST_SEGMENTS: usize = 64;
+const MAX_SEGMENTS: usize = 64;
 
 /// Maximum size of a run, in bytes: one datagram for the network layer, less the IPv6 headers.
-const MOST_BYTES: usize = 65_487;
+const MAX_BYTES: usize = 65_487;
 
 /// Purpose of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Batch {
     /// Returns true if there is room for a datagram of this size. An empty batch has room for any.
     #[inline]
     pub fn has_room(&self, size: usize) -> bool {
-        self.bytes.is_empty() || self.bytes.len() + size <= MOST_BYTES
+        self.bytes.is_empty() || self.bytes.len() + size <= MAX_BYTES
     }
 
     /// Returns the offset of the next datagram.
@@ -129,11 +129,12 @@ impl Batch {
             let joins = self.is_open
                 && last.destination == destination
                 && last.purpose == purpose
-                && self.bytes.get(start + STEERED_BY) == self.bytes.get(last.range.start + STEERED_BY)
+                && self.bytes.get(start + SHARD_BYTE_OFFSET)
+                    == self.bytes.get(last.range.start + SHARD_BYTE_OFFSET)
                 && last.range.end == start
                 && length <= last.segment
-                && last.range.len() < last.segment * MOST_SEGMENTS
-                && end - last.range.start <= MOST_BYTES;
+                && last.range.len() < last.segment * MAX_SEGMENTS
+                && end - last.range.start <= MAX_BYTES;
             if joins {
                 last.range.end = end;
                 self.is_open = length == last.segment;

@@ -19,7 +19,7 @@ pub const EPOCH: u64 = 1 << 21;
 
 /// Maximum number of epochs ahead of the last received one. Packets from further ahead are dropped; otherwise each
 /// forged packet could cost any number of key derivations.
-const MOST_EPOCHS_AHEAD: u64 = 4;
+const MAX_EPOCHS_AHEAD: u64 = 4;
 
 /// Integrity limit: packets per connection that may fail authentication, under any keys. Each is a guess at a tag (RFC
 /// 9001, section 6.6, of AES-GCM).
@@ -80,7 +80,7 @@ impl EpochKey {
 
 /// Encrypts the packets of one direction.
 #[derive(Debug)]
-pub struct Sealer {
+pub struct Encryptor {
     secret: Secret,
     key: EpochKey,
     /// First packet number of the next epoch.
@@ -93,7 +93,7 @@ pub struct Sealer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
-impl Sealer {
+impl Encryptor {
     /// Creates an encryptor that starts at packet number 0.
     pub fn new(secret: Secret) -> Self {
         Self::with_epoch(secret, EPOCH)
@@ -110,7 +110,7 @@ impl Sealer {
         self.next
     }
 
-    /// Encrypts the packet that starts at `start` of `buffer`, whose header carries [`Sealer::next_number`], and
+    /// Encrypts the packet that starts at `start` of `buffer`, whose header carries [`Encryptor::next_number`], and
     /// appends its tag. Consumes the packet number.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Sealer {
 
 /// Decrypts the packets of one direction, each once.
 #[derive(Debug)]
-pub struct Opener {
+pub struct Decryptor {
     secret: Secret,
     key: EpochKey,
     epoch: u64,
@@ -160,10 +160,10 @@ pub enum Refused {
     /// Authentication failure.
     Forged,
     /// Integrity limit reached: the connection has to end.
-    WornOut,
+    IntegrityLimit,
 }
 
-impl Opener {
+impl Decryptor {
     /// Creates a decryptor that starts at packet number 0.
     pub fn new(secret: Secret) -> Self {
         Self::with_epoch(secret, EPOCH)
@@ -201,7 +201,7 @@ impl Opener {
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
         if self.forged >= self.most_forged {
-            return Err(Refused::WornOut);
+            return Err(Refused::IntegrityLimit);
         }
         let number = packet_number(packet, self.window.next()).ok_or(Refused::Forged)?;
         if number >= LAST_NUMBER || packet.len() < HEADER + TAG {
@@ -217,7 +217,7 @@ impl Opener {
         } else if epoch < self.epoch {
             let previous = self.previous.as_ref().filter(|_| epoch + 1 == self.epoch);
             open_with(previous.ok_or(Refused::Replayed)?, number, packet)
-        } else if epoch - self.epoch > MOST_EPOCHS_AHEAD {
+        } else if epoch - self.epoch > MAX_EPOCHS_AHEAD {
             return Err(Refused::Forged);
         } else {
             self.open_ahead(epoch, number, packet)
@@ -251,7 +251,7 @@ impl Opener {
     #[cold]
     fn on_forged(&mut self) -> Refused {
         self.forged += 1;
-        if self.forged >= self.most_forged { Refused::WornOut } else { Refused::Forged }
+        if self.forged >= self.most_forged { Refused::IntegrityLimit } else { Refused::Forged }
     }
 
     fn is_previous_needed(&self) -> bool {
@@ -259,7 +259,7 @@ impl Opener {
     }
 }
 
-impl Digest for Opener {
+impl Digest for Decryptor {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         self.window.digest(now, into);
     }
@@ -281,12 +281,12 @@ mod tests {
 
     const ID: ConnectionId = ConnectionId(*b"whatever");
 
-    fn pair(epoch: u64) -> (Sealer, Opener) {
+    fn pair(epoch: u64) -> (Encryptor, Decryptor) {
         let secret = Secret([7; 32]);
-        (Sealer::with_epoch(secret.clone(), epoch), Opener::with_epoch(secret, epoch))
+        (Encryptor::with_epoch(secret.clone(), epoch), Decryptor::with_epoch(secret, epoch))
     }
 
-    fn seal(sealer: &mut Sealer, text: &[u8]) -> Vec<u8> {
+    fn seal(sealer: &mut Encryptor, text: &[u8]) -> Vec<u8> {
         let mut packet = Vec::new();
         write_header(&mut packet, ID, sealer.next_number());
         packet.extend_from_slice(text);
@@ -298,7 +298,7 @@ mod tests {
     fn what_is_printed_of_keys_is_the_same_for_all() {
         let text = |byte| {
             let secret = Secret([byte; 32]);
-            format!("{:?} {:?}", Sealer::new(secret.clone()), Opener::new(secret))
+            format!("{:?} {:?}", Encryptor::new(secret.clone()), Decryptor::new(secret))
         };
         assert_eq!(text(1), text(2));
     }
@@ -407,8 +407,8 @@ mod tests {
             assert_eq!(opener.open(&mut packets[16][..HEADER + TAG - 1].to_vec()), Err(Refused::Forged));
         }
         assert!(opener.open(&mut packets[16].clone()).is_ok());
-        assert_eq!(opener.open(&mut forged(17)), Err(Refused::WornOut));
-        assert_eq!(opener.open(&mut packets[17].clone()), Err(Refused::WornOut));
+        assert_eq!(opener.open(&mut forged(17)), Err(Refused::IntegrityLimit));
+        assert_eq!(opener.open(&mut packets[17].clone()), Err(Refused::IntegrityLimit));
         // The limit cannot exceed that of the cipher.
         opener.limit_forgeries(u64::MAX);
         assert_eq!(opener.most_forged, INTEGRITY_LIMIT);
@@ -416,8 +416,8 @@ mod tests {
 
     #[test]
     fn keys_of_the_two_directions_differ() {
-        let mut sealer = Sealer::new(Secret([1; 32]));
-        let mut opener = Opener::new(Secret([2; 32]));
+        let mut sealer = Encryptor::new(Secret([1; 32]));
+        let mut opener = Decryptor::new(Secret([2; 32]));
         assert_eq!(opener.open(&mut seal(&mut sealer, b"x")), Err(Refused::Forged));
     }
 }

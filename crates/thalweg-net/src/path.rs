@@ -83,7 +83,7 @@ const ENOUGH_ANSWERS: u8 = 32;
 const DOUBTED: Ect = Ect::Failed { left: 4, of: 4 };
 
 /// Maximum number of consecutive answers required.
-const MOST_ANSWERS: u8 = 128;
+const MAX_ANSWERS: u8 = 128;
 
 impl Digest for Path {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
@@ -168,7 +168,7 @@ impl Path {
         self.mtu.on_timeout();
         self.silent = self.silent.saturating_add(1);
         if let Ect::Failed { of, .. } = self.ect {
-            let of = of.saturating_mul(2).min(MOST_ANSWERS);
+            let of = of.saturating_mul(2).min(MAX_ANSWERS);
             self.ect = Ect::Failed { left: of, of };
         } else if !self.answered {
             self.ect = DOUBTED;

@@ -123,7 +123,12 @@ fn damage_loss_and_size_are_counted() {
     for _ in 0..200 {
         line.arrive(
             thalweg_proto::units::Time::ZERO,
-            thalweg_net::impair::Parcel { bytes: vec![0; 500], header: 28, flow: 0, ecn: Ecn::NotEct },
+            thalweg_net::impair::DelayedDatagram {
+                bytes: vec![0; 500],
+                header: 28,
+                flow: 0,
+                ecn: Ecn::NotEct,
+            },
         );
     }
     let alone = line.stats();

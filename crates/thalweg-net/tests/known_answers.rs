@@ -9,7 +9,7 @@ use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver as _, DefaultResolver};
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use thalweg_net::identity::Identity;
-use thalweg_net::keys::{Opener, Sealer};
+use thalweg_net::keys::{Decryptor, Encryptor};
 use thalweg_net::wire::{ConnectionId, write_header};
 
 const SOURCE: ConnectionId = ConnectionId([1, 2, 3, 4, 5, 6, 7, 8]);
@@ -63,8 +63,8 @@ fn the_handshake_and_its_packets_are_those_of_the_specification() {
 
     let ping: &[u8] = &[1, 0, 1, 2, 3, 4, 5, 6, 7];
     let segment: &[u8] = &[8, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, b'r', b'i', b'v', b'e', b'r'];
-    let mut sealer = Sealer::with_epoch(mine.client, 2);
-    let mut opener = Opener::with_epoch(theirs.client, 2);
+    let mut sealer = Encryptor::with_epoch(mine.client, 2);
+    let mut opener = Decryptor::with_epoch(theirs.client, 2);
     for (expected, frames) in FROM_CLIENT.iter().zip([ping, segment, ping]) {
         assert_eq!(seal(&mut sealer, SERVER, frames), hex(expected));
         let mut packet = hex(expected);
@@ -72,10 +72,10 @@ fn the_handshake_and_its_packets_are_those_of_the_specification() {
         assert_eq!(&packet[range], frames);
     }
     let pong: &[u8] = &[2, 0, 1, 2, 3, 4, 5, 6, 7];
-    assert_eq!(seal(&mut Sealer::with_epoch(theirs.server, 2), SOURCE, pong), hex(FROM_SERVER));
+    assert_eq!(seal(&mut Encryptor::with_epoch(theirs.server, 2), SOURCE, pong), hex(FROM_SERVER));
 }
 
-fn seal(sealer: &mut Sealer, to: ConnectionId, frames: &[u8]) -> Vec<u8> {
+fn seal(sealer: &mut Encryptor, to: ConnectionId, frames: &[u8]) -> Vec<u8> {
     let mut packet = Vec::new();
     write_header(&mut packet, to, sealer.next_number());
     packet.extend_from_slice(frames);

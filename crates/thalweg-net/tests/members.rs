@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{
-    Arrival, Desk, Endpoint, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Trust,
+    Arrival, Endpoint, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, ListenerState, Trust,
 };
 use thalweg_net::identity::Entropy;
 use thalweg_net::session::{Next, SessionEvent};
-use thalweg_net::wire::{STEERED_BY, write_header};
+use thalweg_net::wire::{SHARD_BYTE_OFFSET, write_header};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
@@ -64,7 +64,7 @@ impl World {
     fn new(seed: u64, brought: Brought, config: &EndpointConfig) -> Self {
         let mut entropy = Random(Stream::new(seed, "desk", 0));
         let is_steered = brought == Brought::ByConnectionId;
-        let desk = Arc::new(Desk::new(Time::ZERO, config.limits, MEMBERS, is_steered, &mut entropy));
+        let desk = Arc::new(ListenerState::new(Time::ZERO, config.limits, MEMBERS, is_steered, &mut entropy));
         let member = |member| {
             let entropy = Random(Stream::new(seed, "member", member as u64));
             Endpoint::member(config.clone(), Box::new(entropy), Arc::clone(&desk), member)
@@ -109,7 +109,7 @@ impl World {
     /// Returns the shard to which the system steers a packet.
     fn member(&mut self, from: SocketAddr, bytes: &[u8]) -> usize {
         match self.brought {
-            Brought::ByConnectionId => usize::from(bytes[STEERED_BY]) % MEMBERS,
+            Brought::ByConnectionId => usize::from(bytes[SHARD_BYTE_OFFSET]) % MEMBERS,
             Brought::ByAddress => usize::from(from.port()) % MEMBERS,
             Brought::AtRandom => self.random.below(MEMBERS as u64) as usize,
         }
@@ -121,7 +121,7 @@ impl World {
         self.members[member].receive(self.now, arrival, stride, &mut bytes, |bytes| Slice::new(&bytes[..]));
         for member in 0..MEMBERS {
             while let Some((other, passed)) = self.members[member].passed() {
-                self.members[other].take_passed(self.now, passed);
+                self.members[other].take_shard_message(self.now, passed);
             }
         }
     }

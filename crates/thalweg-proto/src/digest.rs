@@ -26,7 +26,7 @@ pub(crate) fn feed<H: Hasher>(into: &mut H, values: impl Hash) {
 
 /// Feeds the `Debug` output of a value and the time `now`, to which the times in it relate. For values with internal
 /// times, few of whose states are equal up to a shift of the clock.
-pub(crate) fn feed_shown<H: Hasher>(now: Time, value: &impl Debug, into: &mut H) {
+pub(crate) fn feed_debug<H: Hasher>(now: Time, value: &impl Debug, into: &mut H) {
     struct Text<'a, H>(&'a mut H);
     impl<H: Hasher> fmt::Write for Text<'_, H> {
         fn write_str(&mut self, text: &str) -> fmt::Result {

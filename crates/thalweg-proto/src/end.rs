@@ -51,7 +51,7 @@ pub trait End {
     }
 
     /// Resets the media counters.
-    fn forget_media(&mut self, now: Time) {
+    fn reset_media(&mut self, now: Time) {
         let _ = now;
     }
 
@@ -145,5 +145,5 @@ pub trait End {
 
     /// Reports that PDUs of the peer waited for longer than the path's delay. Endpoints that take batches have
     /// processed them already.
-    fn skip_round_trips(&mut self) {}
+    fn discard_round_trip_samples(&mut self) {}
 }

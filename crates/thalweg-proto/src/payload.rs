@@ -394,7 +394,7 @@ mod tests {
         (from..to).map(|at| (at * 7 + at / 251) as u8).collect()
     }
 
-    /// Verifies RFC 9000, section 21.7.
+    /// Holds RFC 9000, section 21.7.
     #[test]
     fn a_byte_at_a_time_costs_no_more_than_its_byte() {
         // Backwards, so that no piece follows a buffered one.

@@ -8,7 +8,7 @@ use crate::units::Rate;
 /// Packet type of protected packets, in their first byte.
 pub const PROTECTED: u8 = 8;
 /// Packet type of router feedback.
-pub const TOLD: u8 = 9;
+pub const ROUTER_FEEDBACK: u8 = 9;
 /// Length of a feedback datagram, in bytes.
 pub const LENGTH: usize = 26;
 
@@ -51,7 +51,7 @@ impl Told {
     /// Encodes the feedback as a datagram.
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
-        bytes[0] = TOLD;
+        bytes[0] = ROUTER_FEEDBACK;
         bytes[1..9].copy_from_slice(&self.head.connection);
         bytes[9..13].copy_from_slice(&self.head.number.to_be_bytes());
         bytes[13] = if self.dropped { DROPPED } else { 0 } | if self.rate.is_some() { RATE } else { 0 };
@@ -63,7 +63,7 @@ impl Told {
     /// Decodes a feedback datagram; `None` if invalid.
     pub fn decode(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = datagram.try_into().ok()?;
-        let (&[TOLD], rest) = bytes.split_first_chunk()? else { return None };
+        let (&[ROUTER_FEEDBACK], rest) = bytes.split_first_chunk()? else { return None };
         let (connection, rest) = rest.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
         let (&[flags], rest) = rest.split_first_chunk()?;

@@ -13,7 +13,7 @@ fn micros(millis: f64) -> Duration {
 fn cubic(initial_window: f64) -> Cubic {
     Cubic::new(&CubicConfig {
         initial_window,
-        initial_threshold: f64::INFINITY,
+        initial_ssthresh: f64::INFINITY,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -40,7 +40,7 @@ fn left_at(window: f64, gap: f64, rtt: Option<f64>) -> Option<f64> {
     let times = (0..150).map(|count| 1000.0 + f64::from(count) * gap);
     times.zip(1..).find_map(|(at, count)| {
         cubic.on_ack(&ack(at, count, 10_000, rtt), ());
-        cubic.threshold().is_some_and(f64::is_finite).then_some(at)
+        cubic.ssthresh().is_some_and(f64::is_finite).then_some(at)
     })
 }
 
@@ -62,11 +62,11 @@ fn a_gap_ends_the_train() {
         let at = 1000.0 + f64::from(count) * 0.9 + if count > 10 { 5.0 } else { 0.0 };
         cubic.on_ack(&ack(at, u64::from(count) + 1, 10_000, None), ());
     }
-    assert_eq!(cubic.threshold(), Some(f64::INFINITY));
+    assert_eq!(cubic.ssthresh(), Some(f64::INFINITY));
     for count in 0..100_u32 {
         cubic.on_ack(&ack(1200.0 + f64::from(count) * 0.9, 10_001 + u64::from(count), 20_000, None), ());
     }
-    assert!(cubic.threshold().is_some_and(f64::is_finite));
+    assert!(cubic.ssthresh().is_some_and(f64::is_finite));
 }
 
 /// Each round has a train of its own.
@@ -78,7 +78,7 @@ fn a_round_begins_a_train() {
         let end = count.div_ceil(10) * 10;
         cubic.on_ack(&ack(1000.0 + count as f64, count, end, None), ());
     }
-    assert_eq!(cubic.threshold(), Some(f64::INFINITY));
+    assert_eq!(cubic.ssthresh(), Some(f64::INFINITY));
 }
 
 /// Windows below 16 segments are left alone.
@@ -90,7 +90,7 @@ fn a_small_window_goes_on() {
         sample.counted = 0;
         cubic.on_ack(&sample, ());
     }
-    assert_eq!(cubic.threshold(), Some(f64::INFINITY));
+    assert_eq!(cubic.ssthresh(), Some(f64::INFINITY));
 }
 
 /// The delay ends it as well: the shortest of more than eight round trips of a round above the shortest of the connection by an eighth of
@@ -105,7 +105,7 @@ fn a_longer_round_trip_ends_slow_start() {
         let rtt = if count == 3 { 101.0 } else { 150.0 };
         cubic.on_ack(&ack(1000.0 + f64::from(count) * 5.0, u64::from(count) + 1, 10_000, Some(rtt)), ());
     }
-    assert_eq!(cubic.threshold(), Some(f64::INFINITY));
+    assert_eq!(cubic.ssthresh(), Some(f64::INFINITY));
 }
 
 /// From the exit to the first loss the window grows by 5 % a round trip at least, as in Linux; after a loss as RFC 9438 has it.
@@ -116,7 +116,7 @@ fn the_first_growth_is_five_percent_of_a_round_trip() {
         cubic.on_ack(&ack(1000.0 + f64::from(count), u64::from(count) + 1, 10_000, None), ());
     }
     let exit = cubic.decision().window;
-    assert_eq!(cubic.threshold(), Some(1051.0), "{exit}");
+    assert_eq!(cubic.ssthresh(), Some(1051.0), "{exit}");
     let slow = ack(1060.0, 100, 10_000, None);
     acks(&mut cubic, 1000, &slow);
     let grown = cubic.decision().window - exit;

@@ -676,7 +676,7 @@ fn silence_is_answered_more_and_more_slowly() {
     let config = SenderConfig { segment: 1000, ..SenderConfig::default() };
     let controller = ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 2.0,
-        initial_threshold: 64.0,
+        initial_ssthresh: 64.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

@@ -19,7 +19,7 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 fn new_reno_follows_its_equations() {
     let mut reno = NewReno::new(&NewRenoConfig {
         initial_window: 2.0,
-        initial_threshold: 8.0,
+        initial_ssthresh: 8.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -36,32 +36,32 @@ fn new_reno_follows_its_equations() {
     near(reno.decision().window, 8.248_076_923, 1e-9);
     // Equation 4: half of what is outstanding, not of the window; at least two segments.
     reno.on_loss(&loss(LossKind::Duplicates, 7));
-    assert_eq!((reno.decision().window, reno.threshold()), (3.5, Some(3.5)));
+    assert_eq!((reno.decision().window, reno.ssthresh()), (3.5, Some(3.5)));
     reno.on_loss(&loss(LossKind::Duplicates, 1));
-    assert_eq!((reno.decision().window, reno.threshold()), (2.0, Some(2.0)));
+    assert_eq!((reno.decision().window, reno.ssthresh()), (2.0, Some(2.0)));
     // A time-out: the loss window of one segment; the second for the same segment keeps the threshold.
     let mut reno = NewReno::new(&NewRenoConfig {
         initial_window: 2.0,
-        initial_threshold: 20.0,
+        initial_ssthresh: 20.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
     });
     acks(&mut reno, 18, &ack(0));
     reno.on_loss(&loss(LossKind::Timeout, 12));
-    assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
+    assert_eq!((reno.decision().window, reno.ssthresh()), (1.0, Some(6.0)));
     reno.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 2) });
-    assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
+    assert_eq!((reno.decision().window, reno.ssthresh()), (1.0, Some(6.0)));
     // Never more than half of the window, however much is outstanding (a difference from the RFC, told with the code).
     let mut full = NewReno::new(&NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 5.0,
+        initial_ssthresh: 5.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
     });
     full.on_loss(&loss(LossKind::Duplicates, 50));
-    assert_eq!(full.threshold(), Some(5.0));
+    assert_eq!(full.ssthresh(), Some(5.0));
     // Idle: no more than the initial window, and no less than there is.
     reno.on_idle(&path(0, 0));
     assert_eq!(reno.decision().window, 1.0);
@@ -74,13 +74,13 @@ fn new_reno_follows_its_equations() {
 /// and slow start are as they were. At the end of slow start another share may remain.
 #[test]
 fn marks_and_the_end_of_slow_start_have_their_own_decrease() {
-    let cut = |initial_threshold, ecn_beta, slow_start_beta, kind| {
+    let cut = |initial_ssthresh, ecn_beta, slow_start_beta, kind| {
         let (initial_window, slow_start_exit) = (100.0, Default::default());
         let reno =
-            NewRenoConfig { initial_window, initial_threshold, slow_start_exit, ecn_beta, slow_start_beta };
+            NewRenoConfig { initial_window, initial_ssthresh, slow_start_exit, ecn_beta, slow_start_beta };
         let cubic = CubicConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -91,7 +91,7 @@ fn marks_and_the_end_of_slow_start_have_their_own_decrease() {
         let (mut reno, mut cubic) = (NewReno::new(&reno), Cubic::new(&cubic));
         reno.on_loss(&loss(kind, 100));
         cubic.on_loss(&loss(kind, 100));
-        [reno.threshold(), cubic.threshold()].map(|threshold| threshold.unwrap().round())
+        [reno.ssthresh(), cubic.ssthresh()].map(|ssthresh| ssthresh.unwrap().round())
     };
     use LossKind::{Duplicates, Mark, Timeout};
     // In congestion avoidance.
@@ -112,14 +112,14 @@ fn slow_start_starts_over_after_any_loss() {
     for kind in [LossKind::Duplicates, LossKind::Timeout] {
         let mut tahoe = SlowStart::new(&SlowStartConfig {
             initial_window: 1.0,
-            initial_threshold: 64.0,
+            initial_ssthresh: 64.0,
             growth: Growth::Fractional,
         });
         acks(&mut tahoe, 15, &ack(0));
         assert_eq!(tahoe.decision().window, 16.0);
         // Half of the window, whatever is outstanding.
         tahoe.on_loss(&loss(kind, 3));
-        assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(8.0)));
+        assert_eq!((tahoe.decision().window, tahoe.ssthresh()), (1.0, Some(8.0)));
         acks(&mut tahoe, 7, &ack(0));
         assert_eq!(tahoe.decision().window, 8.0);
         // A window of acknowledgements adds a little less than a segment, as each is worth less than the one before.
@@ -150,7 +150,7 @@ fn vegas_keeps_its_queue_between_alpha_and_beta() {
     // sets the base: nothing is queued.
     let mut vegas = Vegas::new(&VegasConfig {
         initial_window: 9.0,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         alpha: 2.0,
         beta: 4.0,
         gamma: 1.0,
@@ -172,7 +172,7 @@ fn vegas_keeps_its_queue_between_alpha_and_beta() {
 fn vegas_grows_every_other_round_in_slow_start() {
     let mut vegas = Vegas::new(&VegasConfig {
         initial_window: 4.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
@@ -183,7 +183,7 @@ fn vegas_grows_every_other_round_in_slow_start() {
     // A growing round from 20 to 39, of which 39 (1 - 100/130) = 9 are queued.
     assert_eq!(windows[4], 20.0);
     assert_eq!(vegas_round(&mut vegas, 6, 130), 39.0 * 0.875);
-    assert_eq!(vegas.threshold(), Some(2.0));
+    assert_eq!(vegas.ssthresh(), Some(2.0));
 }
 
 /// The same, section 3.1: a loss found early leaves three quarters of the window, a time-out the least.
@@ -191,7 +191,7 @@ fn vegas_grows_every_other_round_in_slow_start() {
 fn vegas_reacts_to_losses() {
     let mut vegas = Vegas::new(&VegasConfig {
         initial_window: 20.0,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
@@ -199,11 +199,11 @@ fn vegas_reacts_to_losses() {
     vegas.on_loss(&loss(LossKind::Duplicates, 20));
     assert_eq!(vegas.decision().window, 15.0);
     vegas.on_loss(&loss(LossKind::Timeout, 15));
-    assert_eq!((vegas.decision().window, vegas.threshold()), (2.0, Some(7.5)));
+    assert_eq!((vegas.decision().window, vegas.ssthresh()), (2.0, Some(7.5)));
     // Only a segment sent after the last cut says something of the window since.
     let mut vegas = Vegas::new(&VegasConfig {
         initial_window: 20.0,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
@@ -224,7 +224,7 @@ fn vegas_reacts_to_losses() {
 fn cubic_after_loss() -> Cubic {
     let mut cubic = Cubic::new(&CubicConfig {
         initial_window: 1000.0,
-        initial_threshold: 500.0,
+        initial_ssthresh: 500.0,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -234,7 +234,7 @@ fn cubic_after_loss() -> Cubic {
     });
     cubic.on_loss(&loss(LossKind::Duplicates, 1000));
     // Section 4.6: ssthresh = 1000 * 0.7.
-    assert_eq!((cubic.decision().window, cubic.threshold()), (700.0, Some(700.0)));
+    assert_eq!((cubic.decision().window, cubic.ssthresh()), (700.0, Some(700.0)));
     cubic
 }
 
@@ -275,7 +275,7 @@ fn cubic_follows_its_curve() {
 fn cubic_is_never_below_new_reno() {
     let mut cubic = Cubic::new(&CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 5.0,
+        initial_ssthresh: 5.0,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -311,7 +311,7 @@ fn cubic_is_never_below_new_reno() {
 fn cubic_counts_segments() {
     let mut cubic = Cubic::new(&CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 5.0,
+        initial_ssthresh: 5.0,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -330,11 +330,11 @@ fn cubic_counts_segments() {
 fn cubic_cuts_what_is_outstanding() {
     let mut cubic = cubic_after_loss();
     cubic.on_loss(&loss(LossKind::Duplicates, 400));
-    assert_eq!((cubic.decision().window, cubic.threshold()), (280.0, Some(280.0)));
+    assert_eq!((cubic.decision().window, cubic.ssthresh()), (280.0, Some(280.0)));
     cubic.on_loss(&loss(LossKind::Timeout, 200));
-    assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(140.0)));
+    assert_eq!((cubic.decision().window, cubic.ssthresh()), (1.0, Some(140.0)));
     cubic.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 1) });
-    assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(140.0)));
+    assert_eq!((cubic.decision().window, cubic.ssthresh()), (1.0, Some(140.0)));
 }
 
 /// RFC 9438, section 4.4: within a round trip the target is at most half as much again, however far the curve is.
@@ -355,7 +355,7 @@ fn cubic_gives_way_to_newcomers() {
     for (fast_convergence, maximum, k) in [(true, 595.0, 6.403), (false, 700.0, 8.067)] {
         let mut cubic = Cubic::new(&CubicConfig {
             initial_window: 1000.0,
-            initial_threshold: 500.0,
+            initial_ssthresh: 500.0,
             c: 0.4,
             beta: 0.7,
             fast_convergence,
@@ -383,7 +383,7 @@ fn cubic_gives_way_to_newcomers() {
 fn cubic_forgets_its_maximum_after_a_timeout() {
     let mut cubic = Cubic::new(&CubicConfig {
         initial_window: 100.0,
-        initial_threshold: 50.0,
+        initial_ssthresh: 50.0,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -392,7 +392,7 @@ fn cubic_forgets_its_maximum_after_a_timeout() {
         slow_start_beta: None,
     });
     cubic.on_loss(&loss(LossKind::Timeout, 100));
-    assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(70.0)));
+    assert_eq!((cubic.decision().window, cubic.ssthresh()), (1.0, Some(70.0)));
     acks(&mut cubic, 69, &ack(0));
     assert_eq!(cubic.decision().window, 70.0);
     // A second later W(1 s) = 0.4 + 70, and NewReno's equivalent, 10 * 0.529 above 70, is ahead of it. With the old
@@ -423,22 +423,22 @@ fn cubic_does_not_grow_while_it_is_not_used() {
 fn a_mark_cuts_without_a_slow_start() {
     let mut tahoe = SlowStart::new(&SlowStartConfig {
         initial_window: 16.0,
-        initial_threshold: f64::INFINITY,
+        initial_ssthresh: f64::INFINITY,
         growth: Growth::Fractional,
     });
     tahoe.on_loss(&loss(LossKind::Mark, 16));
-    assert_eq!((tahoe.decision().window, tahoe.threshold()), (8.0, Some(8.0)));
+    assert_eq!((tahoe.decision().window, tahoe.ssthresh()), (8.0, Some(8.0)));
     for kind in [LossKind::Duplicates, LossKind::Mark] {
         let mut reno = NewReno::new(&NewRenoConfig {
             initial_window: 20.0,
-            initial_threshold: f64::INFINITY,
+            initial_ssthresh: f64::INFINITY,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,
         });
         let mut cubic = Cubic::new(&CubicConfig {
             initial_window: 20.0,
-            initial_threshold: f64::INFINITY,
+            initial_ssthresh: f64::INFINITY,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -448,7 +448,7 @@ fn a_mark_cuts_without_a_slow_start() {
         });
         let mut vegas = Vegas::new(&VegasConfig {
             initial_window: 20.0,
-            initial_threshold: f64::INFINITY,
+            initial_ssthresh: f64::INFINITY,
             alpha: 1.0,
             beta: 3.0,
             gamma: 1.0,
@@ -468,19 +468,19 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
     let configs = [
         ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 10.0,
-            initial_threshold: unlimited,
+            initial_ssthresh: unlimited,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,
         }),
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window: 10.0,
-            initial_threshold: unlimited,
+            initial_ssthresh: unlimited,
             growth: Growth::Fractional,
         }),
         ControllerConfig::Cubic(CubicConfig {
             initial_window: 10.0,
-            initial_threshold: unlimited,
+            initial_ssthresh: unlimited,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -497,7 +497,7 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
     // Section 2.1: in congestion avoidance by a segment for each window that is acknowledged.
     let mut reno = NewReno::new(&NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

@@ -7,7 +7,7 @@ use samples::{ack, loss};
 use thalweg_proto::congestion::{AckSample, Controller, Dctcp, DctcpConfig, LossKind, Path};
 
 fn dctcp(window: f64) -> Dctcp {
-    Dctcp::new(&DctcpConfig { initial_window: window, initial_threshold: 2.0, gain: 1.0 / 16.0 })
+    Dctcp::new(&DctcpConfig { initial_window: window, initial_ssthresh: 2.0, gain: 1.0 / 16.0 })
 }
 
 /// Acknowledges a window of `segments`, of which the last `marked` came with CE, where each lets another leave.

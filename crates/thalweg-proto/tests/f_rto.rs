@@ -29,7 +29,7 @@ fn config(rack: bool) -> SenderConfig {
 fn new_reno(initial_window: f64) -> ControllerConfig {
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -58,11 +58,11 @@ fn a_delay_spike_costs_one_retransmission() {
         let mut t = timed_out(config(rack));
         t.at(1150);
         assert_eq!(t.ack(2), "11 12");
-        assert_eq!((t.stats().undone, t.threshold()), (0, Some(5.0)));
+        assert_eq!((t.stats().undone, t.ssthresh()), (0, Some(5.0)));
         t.at(1151);
         // Of a window of 10.1, 3 to 10 and the two new ones are in flight.
         assert_eq!(t.ack(3), "");
-        assert_eq!((t.stats().undone, t.threshold()), (1, Some(2.0)), "rack {rack}");
+        assert_eq!((t.stats().undone, t.ssthresh()), (1, Some(2.0)), "rack {rack}");
         assert!(t.window() >= 10.0, "{}", t.window());
         assert_eq!(t.ack(4), "13");
         for segment in 5..=11 {
@@ -124,7 +124,7 @@ fn nothing_is_decided_before_the_first_segment_is_there() {
     let mut t = timed_out(config(true));
     t.at(1150);
     let _ = t.sack(1, &[(2, 5)]);
-    assert_eq!((t.stats().undone, t.threshold()), (0, Some(5.0)));
+    assert_eq!((t.stats().undone, t.ssthresh()), (0, Some(5.0)));
     t.at(1200);
     let _ = t.ack(11);
     assert_eq!(t.stats().undone, 0);
@@ -152,7 +152,7 @@ fn a_lost_flight_is_sent_again_after_two_new_segments() {
         assert!(sent.starts_with("r2"), "rack {rack}: {sent}");
         assert_eq!((t.stats().undone, t.stats().recoveries), (0, 0));
         assert!(t.window() <= 3.0, "{}", t.window());
-        assert_eq!(t.threshold(), Some(5.0));
+        assert_eq!(t.ssthresh(), Some(5.0));
     }
 }
 
@@ -221,7 +221,7 @@ fn a_second_timeout_is_doubted_only_before_anything_was_acknowledged() {
     assert_eq!(t.ack(2), "11 12");
     t.at(3151);
     let _ = t.ack(3);
-    assert_eq!((t.stats().undone, t.threshold()), (1, Some(2.0)));
+    assert_eq!((t.stats().undone, t.ssthresh()), (1, Some(2.0)));
 
     let mut t = timed_out(config(true));
     t.at(1200);

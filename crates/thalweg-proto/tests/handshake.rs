@@ -95,7 +95,7 @@ impl World {
     fn new(plan: &Plan) -> Self {
         let config = NewRenoConfig {
             initial_window: plan.initial_window,
-            initial_threshold: 1e9,
+            initial_ssthresh: 1e9,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,

@@ -20,7 +20,7 @@ fn message(queue: u32) -> FeedbackSample {
 fn seif() -> SeifConfig {
     SeifConfig {
         initial_window: 1.0,
-        initial_threshold: 15.0,
+        initial_ssthresh: 15.0,
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
@@ -58,26 +58,26 @@ fn every_signal_cuts_seif() {
         let mut by_loss = Seif::new(&spec);
         by_loss.on_loss(&loss(kind, 20));
         assert_eq!(by_loss.decision(), by_message.decision());
-        assert_eq!(by_loss.threshold(), by_message.threshold());
+        assert_eq!(by_loss.ssthresh(), by_message.ssthresh());
     }
-    assert_eq!((by_message.decision().window, by_message.threshold()), (10.0, Some(10.0)));
+    assert_eq!((by_message.decision().window, by_message.ssthresh()), (10.0, Some(10.0)));
     assert_eq!(by_message.state(), SeifState::Stable);
     // No round trip is waited: the next message cuts too, and the window keeps its fraction.
     by_message.on_feedback(&message(0));
     by_message.on_feedback(&message(0));
-    assert_eq!((by_message.decision().window, by_message.threshold()), (2.5, Some(2.5)));
+    assert_eq!((by_message.decision().window, by_message.ssthresh()), (2.5, Some(2.5)));
     // Two whole packets are sent, and two acknowledgements are a window of them.
     acks(&mut by_message, 2, &ack(0));
     assert_eq!(by_message.decision().window, 3.5);
     // A cut starts the count of acknowledgements anew: one is not enough before, nor after.
     acks(&mut by_message, 2, &ack(0));
     by_message.on_feedback(&message(0));
-    assert_eq!((by_message.decision().window, by_message.threshold()), (1.75, Some(2.0)));
+    assert_eq!((by_message.decision().window, by_message.ssthresh()), (1.75, Some(2.0)));
     // Never below one packet.
     for _ in 0..10 {
         by_message.on_feedback(&message(0));
     }
-    assert_eq!((by_message.decision().window, by_message.threshold()), (1.0, Some(2.0)));
+    assert_eq!((by_message.decision().window, by_message.ssthresh()), (1.0, Some(2.0)));
     // What is known already does not cut (section 3.3, the double signals).
     acks(&mut by_message, 30, &ack(0));
     let before = by_message.decision().window;
@@ -91,7 +91,7 @@ fn seif_climbs_back_after_a_deep_cut() {
     for (cut_back, after) in [(0.0, 1.0), (0.3, 6.0)] {
         let mut seif = Seif::new(&SeifConfig { initial_window: 20.0, cut_back, ..seif() });
         seif.on_feedback(&message(0));
-        assert_eq!((seif.decision().window, seif.threshold()), (after, Some(10.0)));
+        assert_eq!((seif.decision().window, seif.ssthresh()), (after, Some(10.0)));
         assert_eq!(seif.state(), SeifState::CutBack);
         acks(&mut seif, 10 - after as u32, &ack(0));
         assert_eq!((seif.decision().window, seif.state()), (10.0, SeifState::Stable));
@@ -332,7 +332,7 @@ fn bbn_sends_at_the_smallest_ration() {
 fn slow_start_counts_whole_windows() {
     let mut tahoe = SlowStart::new(&SlowStartConfig {
         initial_window: 1.0,
-        initial_threshold: 4.0,
+        initial_ssthresh: 4.0,
         growth: Growth::Counted { max_window: 6.0 },
     });
     let unused = AckSample { app_limited: true, ..ack(0) };
@@ -346,7 +346,7 @@ fn slow_start_counts_whole_windows() {
     assert_eq!(tahoe.decision().window, 6.0);
     // A loss: threshold = half, at least two, window = 1; the count starts anew.
     tahoe.on_loss(&loss(LossKind::Duplicates, 6));
-    assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(3.0)));
+    assert_eq!((tahoe.decision().window, tahoe.ssthresh()), (1.0, Some(3.0)));
     acks(&mut tahoe, 2 + 2, &ack(0));
     assert_eq!(tahoe.decision().window, 3.0);
     acks(&mut tahoe, 1, &ack(0));
@@ -354,11 +354,11 @@ fn slow_start_counts_whole_windows() {
     for _ in 0..2 {
         tahoe.on_loss(&loss(LossKind::Timeout, 4));
     }
-    assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(2.0)));
+    assert_eq!((tahoe.decision().window, tahoe.ssthresh()), (1.0, Some(2.0)));
     // With fractions an unused window does not grow.
     let mut fractional = SlowStart::new(&SlowStartConfig {
         initial_window: 1.0,
-        initial_threshold: 4.0,
+        initial_ssthresh: 4.0,
         growth: Growth::Fractional,
     });
     acks(&mut fractional, 3, &unused);

@@ -20,7 +20,7 @@ impl Host {
     fn new() -> Self {
         let controller = ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 10.0,
-            initial_threshold: f64::INFINITY,
+            initial_ssthresh: f64::INFINITY,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,

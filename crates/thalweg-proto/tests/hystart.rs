@@ -19,7 +19,7 @@ struct Start<C> {
 fn new_reno() -> Start<NewReno> {
     let controller = NewReno::new(&NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: f64::INFINITY,
+        initial_ssthresh: f64::INFINITY,
         slow_start_exit: SlowStartExit::HystartPlusPlus,
         ecn_beta: None,
         slow_start_beta: None,
@@ -128,14 +128,14 @@ fn conservative_slow_start_ends_after_five_rounds() {
     start.even(10, 50.0);
     start.even(10, 60.0);
     for round in 2..=5 {
-        assert_eq!(start.controller.threshold(), Some(f64::INFINITY), "round {round}");
+        assert_eq!(start.controller.ssthresh(), Some(f64::INFINITY), "round {round}");
         assert_eq!(start.even(12, 60.0), [0.25; 12], "round {round}");
     }
     let window = start.window();
     assert_eq!(window, 10.0 + 20.0 + 4.0 * 12.0 / 4.0 - 2.0 * 0.75);
     // The acknowledgement that ends the fifth round ends slow start.
     start.even(1, 60.0);
-    assert_eq!((start.window(), start.controller.threshold()), (window, Some(window)));
+    assert_eq!((start.window(), start.controller.ssthresh()), (window, Some(window)));
     let grew = start.even(1, 60.0);
     assert!((grew[0] - 1.0 / window).abs() < 1e-12, "{grew:?}");
 }
@@ -157,9 +157,9 @@ fn a_spurious_exit_is_taken_back() {
     for _ in 0..4 {
         start.even(8, 75.0);
     }
-    assert_eq!(start.controller.threshold(), Some(f64::INFINITY), "rounds of the first time do not count");
+    assert_eq!(start.controller.ssthresh(), Some(f64::INFINITY), "rounds of the first time do not count");
     start.even(1, 75.0);
-    assert_eq!(start.controller.threshold(), Some(start.window()));
+    assert_eq!(start.controller.ssthresh(), Some(start.window()));
 }
 
 /// RFC 9406, section 4.3: HyStart++ is for the first slow start alone. The one after a time-out ends at the threshold.
@@ -170,9 +170,9 @@ fn later_slow_starts_are_not_left_early() {
         start.even(10, 50.0);
         start.even(10, 60.0);
         start.controller.on_loss(&loss(kind, 20));
-        assert_eq!(start.controller.threshold(), Some(10.0));
+        assert_eq!(start.controller.ssthresh(), Some(10.0));
         start.controller.on_loss(&loss(LossKind::Timeout, 20));
-        let threshold = start.controller.threshold().expect("it has one");
+        let threshold = start.controller.ssthresh().expect("it has one");
         start.even(8, 50.0);
         start.even(30, 500.0);
         assert!(start.window() > threshold, "{kind:?}: {} of {threshold}", start.window());
@@ -228,7 +228,7 @@ fn round_trips_of_idle_applications_count() {
 fn cubic_goes_on_from_the_window_of_the_exit() {
     let controller = Cubic::new(&CubicConfig {
         initial_window: 10.0,
-        initial_threshold: f64::INFINITY,
+        initial_ssthresh: f64::INFINITY,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -244,7 +244,7 @@ fn cubic_goes_on_from_the_window_of_the_exit() {
     }
     let exit = start.window();
     start.even(1, 60.0);
-    assert_eq!(start.controller.threshold(), Some(exit));
+    assert_eq!(start.controller.ssthresh(), Some(exit));
     // The curve begins with the next acknowledgement, and leads 5 s later to where it will be a round trip of 100 ms from then.
     acks(&mut start.controller, 1, &ack(0));
     let before = start.window();

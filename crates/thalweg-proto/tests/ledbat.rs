@@ -12,7 +12,7 @@ use thalweg_proto::units::{Duration, Time};
 
 const CONFIG: LedbatPlusPlusConfig = LedbatPlusPlusConfig {
     initial_window: 2.0,
-    initial_threshold: 1e9,
+    initial_ssthresh: 1e9,
     target: Duration::from_millis(60),
     constant: 1.0,
     slowdowns: true,
@@ -35,8 +35,8 @@ impl Flow {
         self.controller.decision().window
     }
 
-    fn threshold(&self) -> f64 {
-        self.controller.threshold().expect("it has one")
+    fn ssthresh(&self) -> f64 {
+        self.controller.ssthresh().expect("it has one")
     }
 
     fn path(&self, rtt: Duration) -> Path {
@@ -63,7 +63,7 @@ impl Flow {
     fn steady(window: f64, shortest: Duration) -> Self {
         let config = LedbatPlusPlusConfig {
             initial_window: window,
-            initial_threshold: window,
+            initial_ssthresh: window,
             slowdowns: false,
             ..CONFIG
         };
@@ -102,7 +102,7 @@ fn slow_start_grows_by_the_gain_and_ends_before_the_target() {
         let before = flow.window();
         flow.round(MS(base + 46));
         assert!(flow.window() < before + 5.0, "{} after {before}", flow.window());
-        assert!(flow.threshold() <= flow.window(), "{}", flow.threshold());
+        assert!(flow.ssthresh() <= flow.window(), "{}", flow.ssthresh());
     }
     assert_eq!(LedbatPlusPlus::new(&CONFIG).decision().window, 2.0);
 }
@@ -151,7 +151,7 @@ fn a_loss_halves_the_window() {
     assert!((flow.window() - before / 2.0).abs() < 1e-9);
     flow.lose(LossKind::Timeout);
     assert_eq!(flow.window(), 1.0);
-    assert!((flow.threshold() - before / 4.0).abs() < 1e-9);
+    assert!((flow.ssthresh() - before / 4.0).abs() < 1e-9);
     assert_eq!(CONFIG.ce_response(), CeResponse::AsToLoss);
 }
 
@@ -159,7 +159,7 @@ fn a_loss_halves_the_window() {
 /// next one nine times as long after that as it took.
 #[test]
 fn slowdowns_take_a_tenth_of_the_time() {
-    let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG };
+    let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG };
     let mut flow = Flow::new(&config);
     flow.round(MS(120));
     let left = flow.now;
@@ -177,12 +177,12 @@ fn slowdowns_take_a_tenth_of_the_time() {
             (false, true) => {
                 began.push(flow.now);
                 assert_eq!(flow.window(), 2.0);
-                assert!((flow.threshold() - before).abs() < 3.0, "{} for {before}", flow.threshold());
+                assert!((flow.ssthresh() - before).abs() < 3.0, "{} for {before}", flow.ssthresh());
                 still = Duration::ZERO;
             }
             (true, false) => {
                 ended.push(flow.now);
-                assert!(flow.window() > flow.threshold() - 1.0);
+                assert!(flow.window() > flow.ssthresh() - 1.0);
                 assert!((MS(120)..=MS(360)).contains(&still), "{still}");
             }
             (true, true) if flow.window() == 2.0 => still += MS(120),
@@ -216,22 +216,22 @@ fn an_unused_window_forgets_no_slowdown() {
     let mut flow = Flow::steady(64.0, MS(120));
     let path = flow.path(MS(120));
     flow.controller.on_unused(16.0, &path);
-    assert_eq!((flow.window(), flow.threshold()), (16.0, 64.0));
+    assert_eq!((flow.window(), flow.ssthresh()), (16.0, 64.0));
     let mut flow =
-        Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG });
+        Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG });
     while !flow.controller.is_slowed_down() {
         flow.round(MS(120));
     }
-    let (window, threshold) = (flow.window(), flow.threshold());
+    let (window, threshold) = (flow.window(), flow.ssthresh());
     flow.controller.on_unused(1.0, &flow.path(MS(120)));
-    assert_eq!((flow.window(), flow.threshold()), (window, threshold));
+    assert_eq!((flow.window(), flow.ssthresh()), (window, threshold));
 }
 
 /// Section 4.4: slowdowns go on where somebody else fills the queue, and come back with the window when he has gone.
 #[test]
 fn a_least_window_slows_down_again() {
     let mut flow =
-        Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG });
+        Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG });
     flow.round(MS(120));
     for rtt in [400, 120].into_iter().flat_map(|millis| [MS(millis); 400]) {
         let (before, window) = (flow.controller.is_slowed_down(), flow.window());
@@ -261,7 +261,7 @@ fn four_long_round_trips_are_a_queue() {
 /// doubles in a round trip. Of what left before, a time-out halves it as ever.
 #[test]
 fn a_time_out_in_a_slowdown_keeps_the_window_that_was_set_aside() {
-    let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_threshold: 64.0, ..CONFIG };
+    let config = LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG };
     let slowed = || {
         let mut flow = Flow::new(&config);
         while !flow.controller.is_slowed_down() {
@@ -270,17 +270,17 @@ fn a_time_out_in_a_slowdown_keeps_the_window_that_was_set_aside() {
         flow
     };
     let mut flow = slowed();
-    let aside = flow.threshold();
+    let aside = flow.ssthresh();
     let path = flow.path(MS(120));
     let kind = LossKind::Timeout;
     flow.controller.on_loss(&LossSample { path, kind, sent_at: Time::ZERO, repeated: false });
-    assert!((flow.threshold() - aside / 2.0).abs() < 1e-9);
+    assert!((flow.ssthresh() - aside / 2.0).abs() < 1e-9);
     let mut flow = slowed();
     flow.round(MS(120));
     for repeated in [false, true] {
         let path = flow.path(MS(120));
         flow.controller.on_loss(&LossSample { path, kind, sent_at: flow.now, repeated });
-        assert_eq!((flow.window(), flow.threshold()), (1.0, aside));
+        assert_eq!((flow.window(), flow.ssthresh()), (1.0, aside));
         flow.now += MS(400);
     }
     for doubled in [2.0, 4.0, 8.0] {

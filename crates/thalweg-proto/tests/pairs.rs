@@ -178,30 +178,30 @@ proptest! {
 #[test]
 fn a_perfect_channel_sees_each_byte_once() {
     for recovery in Recovery::ALL {
-        let (initial_window, initial_threshold) = (2.0, 64.0);
+        let (initial_window, initial_ssthresh) = (2.0, 64.0);
         for controller in [
             ControllerConfig::SlowStart(SlowStartConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 growth: Growth::Fractional,
             }),
             ControllerConfig::NewReno(NewRenoConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 slow_start_exit: Default::default(),
                 ecn_beta: None,
                 slow_start_beta: None,
             }),
             ControllerConfig::Vegas(VegasConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 alpha: 1.0,
                 beta: 3.0,
                 gamma: 1.0,
             }),
             ControllerConfig::Cubic(CubicConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 c: 0.4,
                 beta: 0.7,
                 fast_convergence: true,

@@ -13,7 +13,7 @@ use thalweg_proto::units::{Duration, Time};
 
 const CONFIG: PragueConfig = PragueConfig {
     initial_window: 10.0,
-    initial_threshold: 2.0,
+    initial_ssthresh: 2.0,
     gain: 1.0 / 16.0,
     virtual_rtt: Duration::from_millis(25),
     transition: 500,
@@ -130,14 +130,14 @@ fn the_window_is_cut_once_a_round_and_grows_all_the_same() {
 /// Section 2.4.5: slow start doubles the window each round, and the first CE ends it.
 #[test]
 fn slow_start_ends_with_the_first_mark() {
-    let mut flow = Flow::new(&PragueConfig { initial_threshold: 1e9, ..CONFIG }, SHORT);
+    let mut flow = Flow::new(&PragueConfig { initial_ssthresh: 1e9, ..CONFIG }, SHORT);
     flow.round(|_| false);
     flow.round(|_| false);
     assert_eq!(flow.controller.window(), 40.0);
     flow.round(|segment| segment == 1);
     // Alpha is 1 until the first CE. After it this round's other 39 segments add one.
     assert!((flow.controller.window() - 21.9).abs() < 0.2, "{}", flow.controller.window());
-    assert!(flow.controller.threshold().unwrap() <= 20.0);
+    assert!(flow.controller.ssthresh().unwrap() <= 20.0);
     assert!((flow.grown(1) - 1.0).abs() < 0.1);
 }
 
@@ -149,10 +149,10 @@ fn slow_start_after_a_timeout_ends_with_a_mark() {
     let sample = flow.sample(20, 20, 0);
     flow.controller.on_loss(&LossSample { path: sample.path, ..loss(LossKind::Timeout, 20) });
     assert_eq!(flow.controller.window(), 1.0);
-    assert!(flow.controller.threshold() > Some(1.0));
+    assert!(flow.controller.ssthresh() > Some(1.0));
     let marked = flow.sample(20, 1, 1);
     flow.controller.on_ack(&marked, ());
-    assert_eq!((flow.controller.window(), flow.controller.threshold()), (1.0, Some(1.0)));
+    assert_eq!((flow.controller.window(), flow.controller.ssthresh()), (1.0, Some(1.0)));
 }
 
 /// Section 2.4.4: with RTT / RTT_ref = 1 / 5 the window grows by 1 / 25 a round, after the transition and not before, and longer
@@ -198,7 +198,7 @@ fn a_virtual_round_is_one_for_alpha_and_for_cuts() {
 #[test]
 fn pacing_spreads_the_window() {
     let rate = |flow: &Flow| flow.controller.decision().pacing_rate.unwrap().as_f64();
-    let mut flow = Flow::new(&PragueConfig { initial_threshold: 1e9, ..CONFIG }, Duration::from_millis(10));
+    let mut flow = Flow::new(&PragueConfig { initial_ssthresh: 1e9, ..CONFIG }, Duration::from_millis(10));
     assert_eq!(flow.controller.decision().pacing_rate, None);
     flow.round(|_| false);
     // 20 segments of 1000 bytes in 10 ms.

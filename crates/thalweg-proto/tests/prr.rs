@@ -13,7 +13,7 @@ fn begun_with(prr: bool) -> Trace {
     let config = SenderConfig { segment: 1000, recovery: Recovery::Sack, prr, ..SenderConfig::default() };
     let new_reno = ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 20.0,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

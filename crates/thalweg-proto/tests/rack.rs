@@ -22,7 +22,7 @@ fn config(undo: bool, tail_probe: bool) -> SenderConfig {
 fn new_reno(initial_window: f64) -> ControllerConfig {
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -87,13 +87,13 @@ fn a_path_that_reorders_is_waited_for() {
 #[test]
 fn a_mistaken_cut_is_undone() {
     let mut t = begun(config(true, false));
-    let (window, threshold) = (t.window(), t.threshold());
+    let (window, threshold) = (t.window(), t.ssthresh());
     assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
     assert!(t.window() < window);
     t.at(103);
     let _ = t.arrival(5, &[], Arrival::Late, 1);
     assert!(t.window() >= window, "{} of {window}", t.window());
-    assert_eq!((t.threshold(), t.stats().undone), (threshold, 1));
+    assert_eq!((t.ssthresh(), t.stats().undone), (threshold, 1));
 }
 
 /// RFC 3708, section 2: a repair that brought nothing new tells the same, also when recovery is over.
@@ -360,7 +360,7 @@ fn a_repair_lost_after_a_timeout_lets_the_window_grow() {
 #[test]
 fn a_spurious_timeout_is_undone() {
     let mut t = begun(config(true, false));
-    let (window, threshold) = (t.window(), t.threshold());
+    let (window, threshold) = (t.window(), t.ssthresh());
     t.at(1100);
     assert_eq!(t.poll(), "!timeout r1");
     assert_eq!(t.window(), 1.0);
@@ -376,7 +376,7 @@ fn a_spurious_timeout_is_undone() {
         assert_eq!(t.stats().undone, 0, "{segment} of {again}");
         let _ = t.arrival(11, &[], Arrival::Needless, segment);
     }
-    assert_eq!((t.stats().undone, t.threshold()), (1, threshold));
+    assert_eq!((t.stats().undone, t.ssthresh()), (1, threshold));
     assert!(t.window() >= window, "{} of {window}", t.window());
 }
 
@@ -393,5 +393,5 @@ fn a_timeout_with_a_loss_is_not_undone() {
         let _ = t.arrival(11, &[], Arrival::Needless, segment);
     }
     assert_eq!(t.stats().undone, 0);
-    assert!(t.threshold() <= Some(6.0), "{:?}", t.threshold());
+    assert!(t.ssthresh() <= Some(6.0), "{:?}", t.ssthresh());
 }

@@ -24,7 +24,7 @@ fn config(recovery: Recovery) -> SenderConfig {
 fn new_reno(initial_window: f64) -> ControllerConfig {
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -33,14 +33,14 @@ fn new_reno(initial_window: f64) -> ControllerConfig {
 
 /// Slow Start in congestion avoidance from the start.
 fn tahoe(initial_window: f64, growth: Growth) -> ControllerConfig {
-    ControllerConfig::SlowStart(SlowStartConfig { initial_window, initial_threshold: 2.0, growth })
+    ControllerConfig::SlowStart(SlowStartConfig { initial_window, initial_ssthresh: 2.0, growth })
 }
 
 /// SEIF in its stable state.
 fn seif(initial_window: f64) -> ControllerConfig {
     ControllerConfig::Seif(SeifConfig {
         initial_window,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
@@ -64,7 +64,7 @@ fn the_third_duplicate_starts_fast_recovery() {
     assert_eq!(t.ack(0), "11");
     assert_eq!(t.ack(0), "!duplicates r0");
     // FlightSize was 10 before limited transmit: ssthresh 5. Twelve are outstanding; 5 + 8 duplicates let a 13th go.
-    assert_eq!(t.threshold(), Some(5.0));
+    assert_eq!(t.ssthresh(), Some(5.0));
     for _ in 4..8 {
         assert_eq!(t.ack(0), "");
     }
@@ -92,7 +92,7 @@ fn limited_transmit_is_not_part_of_what_is_halved() {
     assert_eq!([t.ack(0), t.write(1)], ["", "7"]);
     assert_eq!(t.ack(0), "!duplicates r0");
     // Eight are outstanding: six and the two.
-    assert_eq!(t.threshold(), Some(3.0));
+    assert_eq!(t.ssthresh(), Some(3.0));
 }
 
 /// RFC 9000, section 9.4: on a new path the window and the round-trip time begin anew, and what was sent on the old one adds
@@ -109,7 +109,7 @@ fn a_new_path_begins_anew() {
     t.at(200);
     // Of the old path 2 is lost: it goes again, and the window is as it was.
     assert_eq!(t.sack(2, &[(3, 10)]), "!duplicates r2 12");
-    assert_eq!((t.window(), t.threshold()), (4.0, Some(2.0)));
+    assert_eq!((t.window(), t.ssthresh()), (4.0, Some(2.0)));
     assert_eq!(t.stats().common.min_rtt, None);
     t.at(230);
     assert_eq!(t.ack(12), "13 14 15");
@@ -179,7 +179,7 @@ fn selective_acknowledgements_mark_losses() {
     assert_eq!(t.sack(0, &[(3, 4), (1, 2)]), "11");
     // Three segments above 0: lost. Above 2 there are only 3 and 4.
     assert_eq!(t.sack(0, &[(3, 5), (1, 2)]), "!duplicates r0");
-    assert_eq!(t.threshold(), Some(5.0));
+    assert_eq!(t.ssthresh(), Some(5.0));
     // Three above 2: lost, and waits until fewer than 5 are in the network. Of 12, 1, 3, 4, 5 have arrived and 2 is
     // lost: 7 are. Then 6, 7 and 8 arrive.
     assert_eq!(t.sack(0, &[(3, 6), (1, 2)]), "");
@@ -246,10 +246,10 @@ fn a_timeout_starts_over_with_one_segment() {
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
     t.at(1000);
     assert_eq!(t.poll(), "!timeout r0");
-    assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0)));
+    assert_eq!((t.window(), t.ssthresh()), (1.0, Some(4.0)));
     t.at(3000);
     assert_eq!(t.poll(), "!timeout r0");
-    assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0)));
+    assert_eq!((t.window(), t.ssthresh()), (1.0, Some(4.0)));
     t.at(3100);
     assert_eq!(t.ack(1), "r1 r2");
     t.at(3200);
@@ -296,7 +296,7 @@ fn go_back_n_sends_everything_again() {
     assert_eq!(t.ack(1), "8");
     assert_eq!([t.ack(1), t.ack(1), t.ack(1)], ["", "", "!duplicates r1"]);
     // Half of the window of 8.125.
-    assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0625)));
+    assert_eq!((t.window(), t.ssthresh()), (1.0, Some(4.0625)));
     assert_eq!([t.ack(1), t.ack(1), t.ack(1), t.ack(1)], ["", "", "", ""]);
     t.at(200);
     assert_eq!(t.ack(2), "r2 r3");
@@ -470,7 +470,7 @@ fn an_idle_sender_starts_afresh() {
     for (idle_restart, window) in [(true, 2.0), (false, 8.0)] {
         let slow_start = ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 2.0,
-            initial_threshold: 8.0,
+            initial_ssthresh: 8.0,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,
@@ -565,7 +565,7 @@ fn a_pause_is_not_a_series_of_losses() {
         log += &t.poll();
     }
     assert_eq!(log, "!timeout");
-    assert_eq!((t.window(), t.threshold()), (1.0, Some(3.0)));
+    assert_eq!((t.window(), t.ssthresh()), (1.0, Some(3.0)));
     assert_eq!(t.tell(Input::Resume), "r2");
 }
 

@@ -21,10 +21,10 @@ fn config(validation: Validation) -> SenderConfig {
     SenderConfig { segment: 1000, recovery: Recovery::Sack, rtt, validation, ..SenderConfig::default() }
 }
 
-fn new_reno(initial_window: f64, initial_threshold: f64) -> ControllerConfig {
+fn new_reno(initial_window: f64, initial_ssthresh: f64) -> ControllerConfig {
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
-        initial_threshold,
+        initial_ssthresh,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -72,7 +72,7 @@ fn an_idle_window_halves_with_each_timeout() {
         let _ = t.write(1);
         let is = t.window();
         assert!((window..window + 0.1).contains(&is), "{is} after {idle} ms");
-        assert_eq!(t.threshold(), Some(16.0));
+        assert_eq!(t.ssthresh(), Some(16.0));
     }
 }
 
@@ -88,7 +88,7 @@ fn an_unused_window_moves_towards_what_is_used() {
     assert_eq!((end, t.window()), (1400, (before + 4.0) / 2.0));
     let _ = trickle(&mut t, end, 10, 4, &mut acknowledged);
     assert_eq!(t.window(), ((before + 4.0) / 2.0 + 4.0) / 2.0);
-    assert_eq!(t.threshold(), Some(16.0));
+    assert_eq!(t.ssthresh(), Some(16.0));
 }
 
 /// RFC 2861, section 2: a window that is used stays.
@@ -114,7 +114,7 @@ fn an_unused_window_is_kept_for_five_minutes() {
         assert_eq!(t.window(), before, "at {at} ms");
         let _ = trickle(&mut t, 310_000, 1, 2, &mut acknowledged);
         assert!((t.window() - before / 2.0).abs() < 1e-9, "{} of {before}", t.window());
-        assert_eq!(t.threshold(), Some(16.0));
+        assert_eq!(t.ssthresh(), Some(16.0));
         let _ = trickle(&mut t, 620_000, 1, 2, &mut acknowledged);
         assert!(t.window() < before / 2.0 - 1.0, "{}", t.window());
     }
@@ -147,12 +147,12 @@ fn a_loss_cuts_what_was_used() {
     let _ = t.sack(base, &[(base + 2, base + 4)]);
     let sent = t.sack(base, &[(base + 2, base + 6)]);
     assert!(sent.starts_with("!duplicates"), "{sent}");
-    assert_eq!((t.window(), t.threshold()), (3.5, Some(3.5)));
+    assert_eq!((t.window(), t.ssthresh()), (3.5, Some(3.5)));
     t.at(at + 200);
     let _ = t.ack(base + 6);
     // (7 - 2) / 2.
     assert_eq!((t.stats().common.retransmissions, t.window()), (2, 2.5));
-    assert_eq!(t.threshold(), Some(3.5));
+    assert_eq!(t.ssthresh(), Some(3.5));
 }
 
 /// The same for a controller that halves its window and not what is outstanding (Tahoe).
@@ -160,7 +160,7 @@ fn a_loss_cuts_what_was_used() {
 fn a_loss_cuts_what_was_used_of_any_window() {
     let tahoe = ControllerConfig::SlowStart(SlowStartConfig {
         initial_window: 2.0,
-        initial_threshold: 16.0,
+        initial_ssthresh: 16.0,
         growth: Default::default(),
     });
     let mut t = grown(Validation::PipeAck, &tahoe);
@@ -170,7 +170,7 @@ fn a_loss_cuts_what_was_used_of_any_window() {
     let _ = t.write(6);
     t.at(at + 100);
     let _ = t.sack(acknowledged, &[(acknowledged + 2, acknowledged + 6)]);
-    assert_eq!((t.window(), t.threshold()), (1.0, Some(3.5)));
+    assert_eq!((t.window(), t.ssthresh()), (1.0, Some(3.5)));
 }
 
 /// RFC 7661, section 4.2: the volume of the last three round trips, and of a second at least, counts: what was used before that is
@@ -194,12 +194,12 @@ fn what_was_used_long_ago_does_not_count() {
 /// Controllers with a window answer alike: it falls, and the threshold, where there is one, is three quarters of it at least.
 #[test]
 fn every_window_decays() {
-    let (initial_window, initial_threshold) = (2.0, 4.0);
+    let (initial_window, initial_ssthresh) = (2.0, 4.0);
     let controllers = [
-        new_reno(initial_window, initial_threshold),
+        new_reno(initial_window, initial_ssthresh),
         ControllerConfig::Cubic(CubicConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -207,10 +207,10 @@ fn every_window_decays() {
             ecn_beta: None,
             slow_start_beta: None,
         }),
-        ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 }),
+        ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_ssthresh, gain: 1.0 / 16.0 }),
         ControllerConfig::Prague(PragueConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             gain: 1.0 / 16.0,
             virtual_rtt: MS(25),
             transition: 500,
@@ -218,7 +218,7 @@ fn every_window_decays() {
         }),
         LedbatPlusPlusConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             target: MS(60),
             constant: 1.0,
             slowdowns: false,
@@ -254,6 +254,6 @@ fn every_window_decays() {
         let _ = t.write(1);
         let after = t.window();
         assert!((after - before / 2.0).abs() < 1.0, "{controller:?}: {after} of {before}");
-        assert!(t.threshold().is_none_or(|threshold| threshold >= 0.74 * before), "{controller:?}");
+        assert!(t.ssthresh().is_none_or(|threshold| threshold >= 0.74 * before), "{controller:?}");
     }
 }

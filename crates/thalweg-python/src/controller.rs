@@ -21,7 +21,7 @@ use thalweg_proto::congestion::{
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::BreachKind;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_sim::agent::MOST_WINDOW;
+use thalweg_sim::agent::MAX_WINDOW;
 
 /// Base class of congestion controllers. A subclass implements `on_ack` and `on_loss`, which set `window` and
 /// `pacing_rate`.
@@ -74,8 +74,8 @@ impl Controller {
     #[setter]
     fn set_window(&mut self, window: &Bound<'_, PyAny>) -> PyResult<()> {
         let found = number(window, "window is a number of segments")?;
-        if !(1.0..=MOST_WINDOW).contains(&found) {
-            let message = format!("window must lie from 1 to {MOST_WINDOW} segments, and {found} does not");
+        if !(1.0..=MAX_WINDOW).contains(&found) {
+            let message = format!("window must lie from 1 to {MAX_WINDOW} segments, and {found} does not");
             return Err(PyValueError::new_err(message));
         }
         self.window = found;
@@ -95,9 +95,9 @@ impl Controller {
             return Ok(());
         };
         let found = number(rate, "pacing_rate is a number of bit/s, or None")?;
-        if !(1.0..=MOST_RATE).contains(&found) {
+        if !(1.0..=MAX_RATE).contains(&found) {
             let message = format!(
-                "pacing_rate must lie from 1 to {MOST_RATE:e} bit/s, and {found} does not; None does not pace"
+                "pacing_rate must lie from 1 to {MAX_RATE:e} bit/s, and {found} does not; None does not pace"
             );
             return Err(PyValueError::new_err(message));
         }
@@ -124,7 +124,7 @@ impl Controller {
 }
 
 /// Upper limit of pacing rates, beyond any link rate.
-const MOST_RATE: f64 = 1e15;
+const MAX_RATE: f64 = 1e15;
 
 fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
     of.extract().map_err(|_| {
@@ -217,7 +217,7 @@ thread_local! {
 
 thread_local! {
     /// True while a candidate under evaluation is called on this thread.
-    static JUDGED: Cell<bool> = const { Cell::new(false) };
+    static IN_CANDIDATE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Threads on which controllers are being called, by Python's thread ids.
@@ -269,12 +269,12 @@ pub fn interrupt_called(py: Python<'_>) -> PyResult<()> {
 /// Returns true on a thread that is calling a candidate under evaluation.
 #[pyfunction]
 pub fn is_judged() -> bool {
-    JUDGED.get()
+    IN_CANDIDATE.get()
 }
 
 /// Refuses simulations from a candidate under evaluation, which could otherwise simulate its own test.
 pub fn refuse_candidates() -> PyResult<()> {
-    if JUDGED.get() {
+    if IN_CANDIDATE.get() {
         return Err(PyPermissionError::new_err(
             "a candidate sees samples and nothing else: it may not simulate",
         ));
@@ -283,7 +283,7 @@ pub fn refuse_candidates() -> PyResult<()> {
 }
 
 /// Factory of a controller's instances, with the exceptions that they raised.
-pub struct Maker {
+pub struct ControllerFactory {
     /// A class, or another callable that returns an instance.
     make: Py<PyAny>,
     /// The instances are under evaluation, and may only make decisions.
@@ -301,13 +301,13 @@ struct Made {
     decision: Decision,
 }
 
-impl fmt::Debug for Maker {
+impl fmt::Debug for ControllerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Maker").finish_non_exhaustive()
     }
 }
 
-impl Maker {
+impl ControllerFactory {
     pub const fn new(make: Py<PyAny>, judged: bool) -> Self {
         Self {
             make,
@@ -320,12 +320,12 @@ impl Maker {
 
     /// Calls Python on this thread, flagged as a candidate under evaluation if it is one.
     fn attach<R>(&self, act: impl FnOnce(Python<'_>) -> R) -> R {
-        let before = JUDGED.replace(self.judged);
+        let before = IN_CANDIDATE.replace(self.judged);
         let done = Python::attach(|py| {
             let _called = Called::begin(py);
             act(py)
         });
-        JUDGED.set(before);
+        IN_CANDIDATE.set(before);
         done
     }
 
@@ -418,7 +418,7 @@ pub fn codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
 #[derive(Clone, Debug)]
 pub struct ScriptedConfig {
     pub name: &'static str,
-    pub maker: Arc<Maker>,
+    pub maker: Arc<ControllerFactory>,
 }
 
 impl PartialEq for ScriptedConfig {
@@ -482,7 +482,7 @@ impl ScriptedConfig {
 struct Instance {
     /// `None` only while it is dropped.
     made: Option<Made>,
-    maker: Arc<Maker>,
+    maker: Arc<ControllerFactory>,
     is_used: AtomicBool,
 }
 
@@ -510,7 +510,7 @@ fn decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
 /// A controller whose rules are in Python. Copies share the instance.
 #[derive(Clone, Debug)]
 pub struct Scripted {
-    maker: Arc<Maker>,
+    maker: Arc<ControllerFactory>,
     /// `None` after it has raised an exception.
     instance: Option<Arc<Instance>>,
     per_packet: bool,

@@ -112,7 +112,7 @@ impl Place {
 
     fn advance(&mut self, rows: &mut [f64]) -> Result<(), Called> {
         match self.episode.advance() {
-            Stop::Asks => {}
+            Stop::DecisionDue => {}
             Stop::Finished => self.over = true,
             Stop::Broken => {
                 let said = self.episode.error().map(ToString::to_string).unwrap_or_default();
@@ -276,7 +276,7 @@ impl Environments {
             interval.map_or_else(|| Step::RoundTrip(length(longest)), |span| Step::Interval(length(span)));
         let mut registry = Registry::default();
         registry.add_scheme(&AGENT);
-        registry.take_plain_numbers();
+        registry.accept_unitless_numbers();
         let registry = Arc::new(registry);
         let made = prepare(&registry, &scenario, text.as_deref(), &sets).and_then(|prepared| {
             let episode = Episode::new(&prepared.spec, step).map_err(|error| wrong(&error))?;
@@ -287,7 +287,7 @@ impl Environments {
             Ok(made) => made,
             Err(called) => return Ok((None, called.code, called.said)),
         };
-        let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MOST_CELLS);
+        let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MAX_CELLS);
         let Some(cells) = cells else {
             return Err(PyValueError::new_err(format!("{count} simulations are too many")));
         };
@@ -407,7 +407,7 @@ impl Environments {
 }
 
 /// Maximum number of cells: one gigabyte.
-const MOST_CELLS: usize = 1 << 27;
+const MAX_CELLS: usize = 1 << 27;
 
 impl Environments {
     fn one(&self, py: Python<'_>, what: What) -> PyResult<(Vec<f64>, u8, String)> {

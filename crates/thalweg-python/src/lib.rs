@@ -29,7 +29,7 @@ use thalweg_report::results::{Metric, Of, Run};
 use thalweg_sweep::picture::HeatMap;
 
 /// Polling interval for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Time after which controllers that have not returned are interrupted, and interval of further interrupts.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -52,7 +52,7 @@ fn watched<T: Send + 'static>(
         let _ = sender.send(work(own));
     });
     let receiver = Mutex::new(receiver);
-    let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
+    let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(POLL_INTERVAL);
     let (begun, mut interrupted, mut patience) = (Instant::now(), None, PATIENCE);
     loop {
         match py.detach(wait) {

@@ -3,7 +3,7 @@
 //! Scheme descriptions live for the rest of the program. Those of Python controllers are therefore reused, by name, for
 //! the next run with that name. The instances' factory is known only during a run.
 
-use crate::controller::{Controller, Maker, ScriptedConfig};
+use crate::controller::{Controller, ControllerFactory, ScriptedConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -18,7 +18,7 @@ use thalweg_sim::agent::AGENT;
 struct Lent {
     name: &'static str,
     description: &'static SchemeDescription,
-    maker: Arc<Mutex<Option<Arc<Maker>>>>,
+    maker: Arc<Mutex<Option<Arc<ControllerFactory>>>>,
 }
 
 /// Descriptions that no run uses at present.
@@ -31,7 +31,7 @@ impl Lent {
             return spare;
         }
         let name: &'static str = Box::leak(name.into());
-        let maker: Arc<Mutex<Option<Arc<Maker>>>> = Arc::default();
+        let maker: Arc<Mutex<Option<Arc<ControllerFactory>>>> = Arc::default();
         let own = Arc::clone(&maker);
         let controller = move || {
             let maker = own.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -46,7 +46,7 @@ impl Lent {
 /// The controllers of a run.
 pub struct Controllers {
     pub registry: Arc<Registry>,
-    lent: Vec<(Lent, Arc<Maker>)>,
+    lent: Vec<(Lent, Arc<ControllerFactory>)>,
 }
 
 impl Controllers {
@@ -56,11 +56,11 @@ impl Controllers {
         let mut registry = Registry::default();
         registry.add_scheme(&AGENT);
         registry.set_stamp(stamp);
-        registry.take_plain_numbers();
+        registry.accept_unitless_numbers();
         let mut lent = Vec::new();
         for (name, make) in controllers {
             check(&name, &make, &registry)?;
-            let maker = Arc::new(Maker::new(make.unbind(), judged));
+            let maker = Arc::new(ControllerFactory::new(make.unbind(), judged));
             let description = Lent::new(&name);
             *description.maker.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&maker));
             registry.add_scheme(description.description);

@@ -40,7 +40,7 @@ impl Aggregation {
     }
 
     /// Returns the arrival time of a packet that would arrive at `arrives` without aggregation.
-    pub fn put_off(&mut self, arrives: Time) -> Time {
+    pub fn delayed_arrival(&mut self, arrives: Time) -> Time {
         let next = Time::ZERO + arrives.since(Time::ZERO).round_up_to(self.spec.every);
         // If the wire's delay has shrunk, packets may overtake those of a later batch.
         let Some(packets) = self.spec.packets else { return next };
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn packets_of_an_interval_arrive_together() {
         let mut wire = Aggregation::new(AggregationSpec { every: Duration::from_millis(2), packets: None });
-        let arrive = [1, 1999, 2000, 2001, 9500].map(|micros| wire.put_off(at(micros)));
+        let arrive = [1, 1999, 2000, 2001, 9500].map(|micros| wire.delayed_arrival(at(micros)));
         assert_eq!(arrive, [2000, 2000, 2000, 4000, 10_000].map(at));
     }
 
@@ -77,10 +77,10 @@ mod tests {
     fn a_batch_holds_so_many() {
         let mut wire =
             Aggregation::new(AggregationSpec { every: Duration::from_millis(4), packets: Some(64) });
-        let arrive: Vec<Time> = (0..100).map(|_| wire.put_off(at(100))).collect();
+        let arrive: Vec<Time> = (0..100).map(|_| wire.delayed_arrival(at(100))).collect();
         assert_eq!((arrive[63], arrive[64], arrive[99]), (at(4000), at(8000), at(8000)));
         // Later packets do not overtake them.
-        assert_eq!(wire.put_off(at(5000)), at(8000));
-        assert_eq!(wire.put_off(at(8001)), at(12_000));
+        assert_eq!(wire.delayed_arrival(at(5000)), at(8000));
+        assert_eq!(wire.delayed_arrival(at(8001)), at(12_000));
     }
 }

@@ -19,7 +19,7 @@ macro_rules! each {
         match $any {
             Made::Fcfs($queue) => $call,
             Made::Other($queue) => $call,
-            Made::Foreign($queue) => $call,
+            Made::External($queue) => $call,
         }
     };
 }
@@ -39,7 +39,7 @@ impl Any {
     #[inline]
     pub fn breach(&self) -> Option<Breach> {
         match &self.0 {
-            Made::Foreign(guarded) => guarded.breach(),
+            Made::External(guarded) => guarded.breach(),
             Made::Fcfs(_) | Made::Other(_) => None,
         }
     }
@@ -58,7 +58,7 @@ impl Any {
     ) -> bool {
         match &mut self.0 {
             Made::Fcfs(queue) => queue.filter(filter, entry, superfluous, dropped),
-            Made::Other(_) | Made::Foreign(_) => false,
+            Made::Other(_) | Made::External(_) => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! CoDel.
 
 use crate::spec::above_zero;
-use crate::stamped::Stamped;
+use crate::stamped::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -39,14 +39,14 @@ impl Default for CoDelConfig {
 /// instead of a drop, and leaves (as in section 4.2 of RFC 8290).
 #[derive(Clone, Debug)]
 pub struct CoDel {
-    queue: Stamped,
+    queue: TimestampedQueue,
     control: Control,
 }
 
 impl CoDel {
     /// Creates an empty queue with this limit.
     pub const fn new(limit: Limit, config: CoDelConfig) -> Self {
-        Self { queue: Stamped::new(limit), control: Control::new(config) }
+        Self { queue: TimestampedQueue::new(limit), control: Control::new(config) }
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) trait Backlog {
     fn bytes(&self) -> u64;
 }
 
-impl Backlog for Stamped {
+impl Backlog for TimestampedQueue {
     fn pop(&mut self) -> Option<(Entry, Time)> {
         Self::pop(self)
     }

@@ -1,6 +1,6 @@
 //! Disciplines as plain data: a limit and a configuration, of this crate or another.
 
-use crate::guarded::Guarded;
+use crate::guarded::ExternalQueue;
 use crate::{Discipline, Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::{Any, type_name};
 use core::fmt::Debug;
@@ -117,7 +117,7 @@ pub(crate) enum Made {
     /// Other discipline of this crate.
     Other(Box<dyn Queue>),
     /// External discipline.
-    Foreign(Box<Guarded>),
+    External(Box<ExternalQueue>),
 }
 
 /// Queue discipline with its parameters.
@@ -127,7 +127,7 @@ pub struct DisciplineSpec {
     traits: Traits,
     name: &'static str,
     /// True for a discipline of another crate, which is untrusted.
-    is_foreign: bool,
+    is_external: bool,
     config: Arc<dyn Configured>,
 }
 
@@ -143,8 +143,8 @@ impl DisciplineSpec {
         // If a compiler formatted type names differently, disciplines of this crate would be guarded too: slower, but
         // correct.
         let of_crate = module_path!().split_once("::").map_or("", |(name, _)| name);
-        let is_foreign = !type_name::<C>().starts_with(of_crate);
-        Self { limit, traits: config.traits(), name: C::NAME, is_foreign, config: Arc::new(config) }
+        let is_external = !type_name::<C>().starts_with(of_crate);
+        Self { limit, traits: config.traits(), name: C::NAME, is_external, config: Arc::new(config) }
     }
 
     /// Returns a FIFO.
@@ -166,8 +166,8 @@ impl DisciplineSpec {
     }
 
     /// Returns true for a discipline of another crate.
-    pub const fn is_foreign(&self) -> bool {
-        self.is_foreign
+    pub const fn is_external(&self) -> bool {
+        self.is_external
     }
 
     /// Returns the name of the discipline.
@@ -230,8 +230,8 @@ impl DisciplineSpec {
     pub(crate) fn make(&self, streams: Streams<'_>) -> Made {
         match self.config::<crate::FcfsConfig>() {
             Some(_) => Made::Fcfs(Fcfs::new(self.limit)),
-            None if self.is_foreign => {
-                Made::Foreign(Box::new(Guarded::new(self.name, &*self.config, self.limit, streams)))
+            None if self.is_external => {
+                Made::External(Box::new(ExternalQueue::new(self.name, &*self.config, self.limit, streams)))
             }
             None => Made::Other(self.config.make(self.limit, streams)),
         }

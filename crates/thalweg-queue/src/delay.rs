@@ -111,16 +111,16 @@ impl VariationSpec {
 }
 
 /// Maxima of a standard exponential and of a Box-Muller standard normal from 53 random bits.
-const MOST_EXPONENTIAL: f64 = 36.75;
-const MOST_NORMAL: f64 = 8.58;
+const MAX_EXPONENTIAL: f64 = 36.75;
+const MAX_NORMAL: f64 = 8.58;
 
 /// Wi-Fi deferrals: unit and mean number.
 const DEFERRAL: (Duration, f64) = (Duration::from_millis(1), 1.0);
 /// Wi-Fi retransmissions, where there are any: duration of one, and mean number.
 const RETRANSMISSION: (Duration, f64) = (Duration::from_micros(7500), 12.0);
 /// Maximum numbers of deferrals and retransmissions from 53 random bits.
-const MOST_DEFERRALS: u64 = 17;
-const MOST_RETRANSMISSIONS: u64 = 52;
+const MAX_DEFERRALS: u64 = 17;
+const MAX_RETRANSMISSIONS: u64 = 52;
 
 /// Returns the share of packets that Wi-Fi of that jitter retransmits.
 fn sent_again(average: Duration) -> f64 {
@@ -190,12 +190,12 @@ impl TimeSpec {
                 // Every packet uses the same number of draws, so scenarios with other jitter get the same random
                 // numbers.
                 let [deferrals, less, again, times] = core::array::from_fn(|_| stream.unit());
-                let count = poisson(DEFERRAL.1, MOST_DEFERRALS, deferrals);
+                let count = poisson(DEFERRAL.1, MAX_DEFERRALS, deferrals);
                 let deferred = DEFERRAL.0 * count;
                 let mut time =
                     if count > 0 { deferred.saturating_sub(DEFERRAL.0.mul_f64(less)) } else { deferred };
                 if again < sent_again(*average) {
-                    time += RETRANSMISSION.0 * poisson(RETRANSMISSION.1, MOST_RETRANSMISSIONS, times);
+                    time += RETRANSMISSION.0 * poisson(RETRANSMISSION.1, MAX_RETRANSMISSIONS, times);
                 }
                 time
             }
@@ -229,19 +229,19 @@ impl TimeSpec {
         let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
         match self {
             Self::Uniform { max, .. } => *max,
-            Self::Exponential { mean, max } => at_most(mean.mul_f64(MOST_EXPONENTIAL), *max),
-            Self::Normal { mean, deviation, max } => at_most(*mean + deviation.mul_f64(MOST_NORMAL), *max),
+            Self::Exponential { mean, max } => at_most(mean.mul_f64(MAX_EXPONENTIAL), *max),
+            Self::Normal { mean, deviation, max } => at_most(*mean + deviation.mul_f64(MAX_NORMAL), *max),
             Self::LogNormal { median, sigma, max } => {
-                at_most(median.mul_f64(libm::exp(sigma * MOST_NORMAL)), *max)
+                at_most(median.mul_f64(libm::exp(sigma * MAX_NORMAL)), *max)
             }
             Self::Pareto { min, shape, max } => {
-                at_most(min.mul_f64(libm::exp(MOST_EXPONENTIAL / shape)), *max)
+                at_most(min.mul_f64(libm::exp(MAX_EXPONENTIAL / shape)), *max)
             }
             Self::Quantiles(times) => times.last().copied().unwrap_or_default(),
             Self::Wifi { average } if sent_again(*average) > 0.0 => {
-                DEFERRAL.0 * MOST_DEFERRALS + RETRANSMISSION.0 * MOST_RETRANSMISSIONS
+                DEFERRAL.0 * MAX_DEFERRALS + RETRANSMISSION.0 * MAX_RETRANSMISSIONS
             }
-            Self::Wifi { .. } => DEFERRAL.0 * MOST_DEFERRALS,
+            Self::Wifi { .. } => DEFERRAL.0 * MAX_DEFERRALS,
         }
     }
 
@@ -342,7 +342,7 @@ impl Variation {
 
     /// Returns the arrival time of a packet of `flow` that would arrive at `arrives` without the delay. `of_flow` draws
     /// for a flow.
-    pub fn put_off(
+    pub fn delayed_arrival(
         &mut self,
         spec: &VariationSpec,
         arrives: Time,
@@ -447,11 +447,11 @@ mod tests {
         let last = 1.0 - f64::EPSILON / 2.0;
         assert_eq!(
             poisson(1.0, u64::MAX >> 1, 0.999_999_999_999),
-            poisson(1.0, MOST_DEFERRALS, 0.999_999_999_999)
+            poisson(1.0, MAX_DEFERRALS, 0.999_999_999_999)
         );
         assert!(
             poisson(1.0, 1000, last) <= 1000
-                && poisson(12.0, MOST_RETRANSMISSIONS, last) <= MOST_RETRANSMISSIONS
+                && poisson(12.0, MAX_RETRANSMISSIONS, last) <= MAX_RETRANSMISSIONS
         );
         assert_eq!([0.3, 0.5, 0.9].map(|draw| poisson(1.0, 99, draw)), [0, 1, 2]);
     }
@@ -520,7 +520,7 @@ mod tests {
             let mut variation = Variation::new(Stream::new(3, "variation", 0));
             let times: Vec<f64> = (0..N)
                 .map(|_| {
-                    let arrives = variation.put_off(&spec, Time::ZERO, 0, || Duration::ZERO);
+                    let arrives = variation.delayed_arrival(&spec, Time::ZERO, 0, || Duration::ZERO);
                     arrives.since(Time::ZERO).as_secs_f64()
                 })
                 .collect();

@@ -67,7 +67,7 @@ impl fmt::Display for Breach {
 
 /// Untrusted discipline.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct ExternalQueue {
     /// Wrapped discipline; `None` if it could not be created.
     inner: Option<Box<dyn Queue>>,
     by: &'static str,
@@ -77,7 +77,7 @@ pub(crate) struct Guarded {
     breach: Option<Breach>,
 }
 
-impl Guarded {
+impl ExternalQueue {
     /// Wraps the discipline of `config`, named `by`.
     pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
@@ -139,7 +139,7 @@ impl Guarded {
     }
 }
 
-impl Discipline for Guarded {
+impl Discipline for ExternalQueue {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         let before = dropped.len();
         self.held.insert(entry.packet, entry.size);
@@ -284,7 +284,7 @@ mod tests {
             (Wrong::CannotBeMade, 0, "panicked"),
         ] {
             let mut streams = |purpose| Stream::new(1, purpose, 0);
-            let mut queue = Guarded::new("mine", &wrong, Limit::Unlimited, &mut streams);
+            let mut queue = ExternalQueue::new("mine", &wrong, Limit::Unlimited, &mut streams);
             let (mut dropped, mut found, mut left) = (Vec::new(), None, None);
             for step in 0..5 {
                 if queue.breach().is_some() {

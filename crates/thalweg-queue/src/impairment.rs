@@ -21,7 +21,7 @@ pub struct Fate {
 
 impl Fate {
     /// Outcome without impairment.
-    pub const UNHARMED: Self =
+    pub const UNIMPAIRED: Self =
         Self { lost: false, corrupted: false, duplicated: false, extra_delay: Duration::ZERO };
 }
 
@@ -113,7 +113,7 @@ impl Impairment {
     pub fn fate(&mut self, size: u32) -> Fate {
         match &mut self.parts {
             Some(parts) if self.active => parts.fate(size),
-            _ => Fate::UNHARMED,
+            _ => Fate::UNIMPAIRED,
         }
     }
 }
@@ -128,7 +128,11 @@ impl Parts {
         } else {
             Duration::ZERO
         };
-        if lost { Fate { lost, ..Fate::UNHARMED } } else { Fate { lost, corrupted, duplicated, extra_delay } }
+        if lost {
+            Fate { lost, ..Fate::UNIMPAIRED }
+        } else {
+            Fate { lost, corrupted, duplicated, extra_delay }
+        }
     }
 }
 
@@ -205,7 +209,7 @@ mod tests {
         for spec in [ImpairmentSpec::default(), zero] {
             let mut impairment = Impairment::new(&spec, |_| panic!("no stream is needed"));
             assert!(impairment.is_transparent());
-            assert_eq!(impairment.fate(1000), Fate::UNHARMED);
+            assert_eq!(impairment.fate(1000), Fate::UNIMPAIRED);
         }
         assert!(size_of::<Impairment>() <= 16);
     }
@@ -236,7 +240,7 @@ mod tests {
             reorder: None,
             ..ImpairmentSpec::default()
         };
-        assert!(fates(&spec, 10).iter().all(|fate| *fate == Fate { lost: true, ..Fate::UNHARMED }));
+        assert!(fates(&spec, 10).iter().all(|fate| *fate == Fate { lost: true, ..Fate::UNIMPAIRED }));
     }
 
     /// A packet that is as large as may be arrives, and one that is larger does not, from the first on.
@@ -286,7 +290,7 @@ mod tests {
         let first: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
         impairment.set(&ImpairmentSpec::default(), stream);
         assert!(impairment.is_transparent());
-        assert!((0..1_000).all(|_| impairment.fate(1000) == Fate::UNHARMED));
+        assert!((0..1_000).all(|_| impairment.fate(1000) == Fate::UNIMPAIRED));
         impairment.set(&all(), |_| panic!("streams are kept"));
         let second: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
         assert_ne!(first, second);

@@ -10,8 +10,8 @@
 //! - [`feedback`]: congestion feedback from routers to sources.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, corruption and reordering on a wire, configured by an
 //!   [`ImpairmentSpec`].
-//! - [`CapacityTrace`]: a variable-rate link in mahimahi's format, replayed by a [`CapacityClock`]. [`Onset`]:
-//!   service-start delays of shapers and sleeping radios. [`RhythmSpec`]: periodic variation of rate and delay.
+//! - [`CapacityTrace`]: a variable-rate link in mahimahi's format, replayed by a [`CapacityClock`]. [`StartDelay`]:
+//!   service-start delays of shapers and sleeping radios. [`PeriodicVariationSpec`]: periodic variation of rate and delay.
 //! - [`delay`]: random delays of a wire. [`Aggregation`]: delivery in batches. [`EcnTreatment`]: treatment of the ECN
 //!   field.
 //!
@@ -89,9 +89,9 @@ pub use guarded::{Breach, BreachKind};
 pub use impairment::{Fate, Impairment};
 pub use loss::LossProcess;
 pub use mahimahi::{TraceError, TraceWriteError};
-pub use onset::{Onset, OnsetSpec, SleepSpec};
+pub use onset::{SleepSpec, StartDelay, StartDelaySpec};
 pub use overflow::Overflow;
-pub use rhythm::{Beat, RhythmSpec};
+pub use rhythm::{PeriodicVariationSpec, VariationPeriod};
 pub use spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use synthesise::SynthesisError;
 pub use tokens::TokenBucketSpec;

@@ -16,14 +16,14 @@ pub struct SleepSpec {
 
 /// Causes of service-start delay.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OnsetSpec {
+pub struct StartDelaySpec {
     /// Token bucket of the shaper; packets wait for its tokens.
     pub shaper: Option<TokenBucketSpec>,
     /// Sleep states, from the lightest to the deepest.
     pub sleep: Arc<[SleepSpec]>,
 }
 
-impl OnsetSpec {
+impl StartDelaySpec {
     /// Returns true if a free transmitter starts at once.
     pub fn is_none(&self) -> bool {
         self.shaper.is_none() && self.sleep.is_empty()
@@ -42,16 +42,16 @@ impl OnsetSpec {
     }
 }
 
-/// State of an [`OnsetSpec`].
+/// State of an [`StartDelaySpec`].
 #[derive(Clone, Debug)]
-pub struct Onset {
+pub struct StartDelay {
     bucket: Option<TokenBucket>,
     sleep: Arc<[SleepSpec]>,
 }
 
-impl Onset {
+impl StartDelay {
     /// Creates the state with a full bucket.
-    pub fn new(spec: &OnsetSpec) -> Self {
+    pub fn new(spec: &StartDelaySpec) -> Self {
         Self { bucket: spec.shaper.as_ref().map(TokenBucket::new), sleep: Arc::clone(&spec.sleep) }
     }
 
@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn a_shaper_lets_the_burst_go_and_then_the_rate() {
         let shaper = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) };
-        let mut onset = Onset::new(&OnsetSpec { shaper: Some(shaper), ..OnsetSpec::default() });
+        let mut onset =
+            StartDelay::new(&StartDelaySpec { shaper: Some(shaper), ..StartDelaySpec::default() });
         let begins: Vec<Time> = (0..6).map(|_| onset.begin(at(0), at(0), 1000)).collect();
         assert_eq!(begins, [0, 0, 0, 1000, 2000, 3000].map(at));
     }
@@ -94,12 +95,12 @@ mod tests {
             wake: Duration::from_millis(wake),
         };
         let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 260)]);
-        let spec = OnsetSpec { sleep, ..OnsetSpec::default() };
+        let spec = StartDelaySpec { sleep, ..StartDelaySpec::default() };
         assert_eq!(spec.check(), Ok(()));
-        let mut onset = Onset::new(&spec);
+        let mut onset = StartDelay::new(&spec);
         let begins = [99_999, 100_000, 11_599_999, 11_600_000].map(|now| onset.begin(at(now), at(0), 1000));
         assert_eq!(begins, [99_999, 120_000, 11_619_999, 11_860_000].map(at));
         let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 20)]);
-        assert_eq!(OnsetSpec { sleep, ..OnsetSpec::default() }.check(), Err(SpecError::Sleep));
+        assert_eq!(StartDelaySpec { sleep, ..StartDelaySpec::default() }.check(), Err(SpecError::Sleep));
     }
 }

@@ -1,7 +1,7 @@
 //! PIE.
 
 use crate::spec::{above_zero, probability};
-use crate::stamped::Stamped;
+use crate::stamped::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -57,7 +57,7 @@ impl Default for PieConfig {
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
-    queue: Stamped,
+    queue: TimestampedQueue,
     stream: Stream,
     probability: f64,
     /// Accumulated probability since the last drop.
@@ -75,7 +75,7 @@ impl Pie {
     pub const fn new(limit: Limit, config: PieConfig, stream: Stream) -> Self {
         Self {
             config,
-            queue: Stamped::new(limit),
+            queue: TimestampedQueue::new(limit),
             stream,
             probability: 0.0,
             accumulated: 0.0,

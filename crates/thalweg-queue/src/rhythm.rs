@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate};
 
 /// Periodic variation of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RhythmSpec {
+pub struct PeriodicVariationSpec {
     /// Period of the variation.
     pub every: Duration,
     /// Relative spread of the rate: uniform within this share above and below the line's rate, constant during a
@@ -21,14 +21,14 @@ pub struct RhythmSpec {
 
 /// Rate and delay of a line during one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct VariationPeriod {
     /// Rate during the period.
     pub rate: Rate,
     /// Delay during the period.
     pub delay: Duration,
 }
 
-impl RhythmSpec {
+impl PeriodicVariationSpec {
     /// Minimum period.
     pub const SHORTEST: Duration = Duration::from_millis(100);
 
@@ -45,12 +45,15 @@ impl RhythmSpec {
     }
 
     /// Draws the next period of a line with that rate and delay. One stream serves all periods of a line.
-    pub fn beat(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> Beat {
+    pub fn beat(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> VariationPeriod {
         let factor = 1.0 + self.rate_spread * (2.0 * stream.unit() - 1.0);
         let delay = delay + stream.uniform_duration(self.delay_spread);
         // An unlimited rate stays unlimited, and no rate becomes an outage.
         let varied = rate.mul_f64(factor).max(Rate::from_bits_per_sec(1));
-        Beat { rate: if rate == Rate::MAX || self.rate_spread <= 0.0 { rate } else { varied }, delay }
+        VariationPeriod {
+            rate: if rate == Rate::MAX || self.rate_spread <= 0.0 { rate } else { varied },
+            delay,
+        }
     }
 }
 
@@ -58,7 +61,7 @@ impl RhythmSpec {
 mod tests {
     use super::*;
 
-    const SPEC: RhythmSpec = RhythmSpec {
+    const SPEC: PeriodicVariationSpec = PeriodicVariationSpec {
         every: Duration::from_secs(15),
         rate_spread: 0.4,
         delay_spread: Duration::from_millis(20),
@@ -70,8 +73,9 @@ mod tests {
     fn beats_are_uniform_within_their_spread() {
         let (rate, delay) = (Rate::from_mbits_per_sec(100), Duration::from_millis(15));
         let mut stream = Stream::new(1, "rhythm", 0);
-        let beats: Vec<Beat> = (0..20_000).map(|_| SPEC.beat(rate, delay, &mut stream)).collect();
-        let mean = |of: &dyn Fn(&Beat) -> f64| beats.iter().map(of).sum::<f64>() / beats.len() as f64;
+        let beats: Vec<VariationPeriod> = (0..20_000).map(|_| SPEC.beat(rate, delay, &mut stream)).collect();
+        let mean =
+            |of: &dyn Fn(&VariationPeriod) -> f64| beats.iter().map(of).sum::<f64>() / beats.len() as f64;
         assert!((mean(&|beat| beat.rate.as_f64()) / 1e8 - 1.0).abs() < 0.01);
         assert!((mean(&|beat| beat.delay.as_millis_f64()) - 25.0).abs() < 0.2);
         let rates = beats.iter().map(|beat| beat.rate.as_f64() / 1e6);
@@ -83,9 +87,9 @@ mod tests {
     fn a_rhythm_leaves_something() {
         assert_eq!(SPEC.check(), Ok(()));
         for bad in [
-            RhythmSpec { every: Duration::ZERO, ..SPEC },
-            RhythmSpec { rate_spread: 1.1, ..SPEC },
-            RhythmSpec { outage: SPEC.every, ..SPEC },
+            PeriodicVariationSpec { every: Duration::ZERO, ..SPEC },
+            PeriodicVariationSpec { rate_spread: 1.1, ..SPEC },
+            PeriodicVariationSpec { outage: SPEC.every, ..SPEC },
         ] {
             assert!(bad.check().is_err(), "{bad:?}");
         }

@@ -7,13 +7,13 @@ use thalweg_proto::units::Time;
 
 /// Timestamped FIFO with a separate queue for urgent packets.
 #[derive(Clone, Debug)]
-pub(crate) struct Stamped {
+pub(crate) struct TimestampedQueue {
     pub(crate) room: Room,
     pub(crate) urgent: VecDeque<Entry>,
     queue: VecDeque<(Entry, Time)>,
 }
 
-impl Stamped {
+impl TimestampedQueue {
     pub(crate) const fn new(limit: Limit) -> Self {
         Self { room: Room::new(limit), urgent: VecDeque::new(), queue: VecDeque::new() }
     }

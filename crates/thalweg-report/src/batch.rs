@@ -175,9 +175,9 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
     let threads = if job.events.is_some() { 1 } else { job.threads };
     let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
     let most = job.events.unwrap_or(u64::MAX);
-    let most_stride = if simulation.is_parallel() { STRIDE_OF_THREADS } else { MOST_STRIDE };
+    let most_stride = if simulation.is_parallel() { MAX_PARALLEL_STRIDE } else { MAX_STRIDE };
     // The threads may have too few processors: measure the time per event before a long stride.
-    let mut stride = MOST_STRIDE;
+    let mut stride = MAX_STRIDE;
     while !progress.is_stopped() {
         let began = Instant::now();
         let status = simulation.advance(stride.min(most - simulation.events()));
@@ -198,9 +198,9 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
 
 const PICOS_PER_MICRO: u128 = 1_000_000;
 /// Maximum number of events between two checks of the stop flag: usually less than a millisecond.
-const MOST_STRIDE: u64 = 1 << 10;
+const MAX_STRIDE: u64 = 1 << 10;
 /// Maximum stride of a parallel run. Threads start and join at each stride; starting sixteen takes half a millisecond.
-const STRIDE_OF_THREADS: u64 = 1 << 22;
+const MAX_PARALLEL_STRIDE: u64 = 1 << 22;
 /// Maximum time until a run reacts to the stop flag.
 const PATIENCE: WallTime = WallTime::from_millis(200);
 
@@ -240,13 +240,13 @@ mod tests {
     fn a_run_whose_events_take_long_looks_often_for_the_wish_to_stop() {
         let (slow, fast) = (WallTime::from_secs(3), WallTime::from_micros(300));
         let strides =
-            core::iter::successors(Some(MOST_STRIDE), |&stride| Some(next_stride(stride, MOST_STRIDE, slow)));
+            core::iter::successors(Some(MAX_STRIDE), |&stride| Some(next_stride(stride, MAX_STRIDE, slow)));
         assert_eq!(strides.take(5).collect::<Vec<_>>(), [1024, 64, 4, 1, 1]);
         assert_eq!(
-            (next_stride(1, MOST_STRIDE, fast), next_stride(MOST_STRIDE, MOST_STRIDE, fast)),
-            (2, MOST_STRIDE)
+            (next_stride(1, MAX_STRIDE, fast), next_stride(MAX_STRIDE, MAX_STRIDE, fast)),
+            (2, MAX_STRIDE)
         );
-        assert_eq!(next_stride(64, MOST_STRIDE, PATIENCE / 2), 64);
+        assert_eq!(next_stride(64, MAX_STRIDE, PATIENCE / 2), 64);
     }
 
     #[test]

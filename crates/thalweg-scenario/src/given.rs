@@ -102,7 +102,7 @@ impl Given {
         for (key, value) in said.said() {
             // A key of a switchable table enables it, as the table in a file does.
             let table = key.name.split_once('.').and_then(|(table, _)| keys.find(table));
-            let switched = table.filter(|table| said.said_for(table.name).is_none());
+            let switched = table.filter(|table| said.explicit_value(table.name).is_none());
             let switched = switched.map(|table| (table, catalog::Value::Switch(true)));
             for (key, value) in switched.into_iter().chain([(*key, *value)]) {
                 self.values.say(key.name, value);
@@ -138,7 +138,7 @@ impl Given {
             return;
         }
         // Shared defaults apply only to schemes that support them.
-        if fault.is_of_own && self.shared.contains(fault.key) {
+        if fault.is_scheme_rule && self.shared.contains(fault.key) {
             return;
         }
         let table = fault.key.split_once('.').map_or(fault.key, |(table, _)| table);

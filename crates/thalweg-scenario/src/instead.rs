@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 /// A scheme override for some flows. A scheme of the same base keeps the flow's options. Any scheme keeps the options
 /// common to window schemes that it supports. Options of the override take precedence.
 #[derive(Clone, Copy, Debug)]
-pub struct Instead<'a> {
+pub struct SchemeOverride<'a> {
     /// The scheme, optionally with options.
     pub scheme: &'a str,
     /// The positions of the flows in the file, from 1.
     pub flows: &'a [usize],
 }
 
-impl Instead<'_> {
+impl SchemeOverride<'_> {
     /// Returns the equivalent `--set` changes.
     pub(crate) fn sets(&self) -> Vec<String> {
         self.flows.iter().map(|flow| format!("flow.{flow}.scheme={}", self.scheme)).collect()
@@ -62,7 +62,7 @@ pub enum Fate {
 
 /// An option of a scheme in a file that was replaced by an override.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FormerOption {
+pub struct ReplacedOption {
     /// The base of the flow's scheme.
     pub base: &'static str,
     /// The option as files write it: `initial-window = "40 pkt"`.
@@ -73,10 +73,15 @@ pub struct FormerOption {
 
 impl Given {
     /// Inherits the applicable options of a `former` scheme and returns the outcome of each.
-    pub fn take_over(&mut self, base: &'static str, former: &Self, is_same: bool) -> Vec<FormerOption> {
+    pub fn inherit_options(
+        &mut self,
+        base: &'static str,
+        former: &Self,
+        is_same: bool,
+    ) -> Vec<ReplacedOption> {
         let mut offered = Self::new(former.values.keys());
         for (key, value) in former.values.said() {
-            let same_key = || self.values.keys().find(key.name).is_some_and(|own| own.means_alike(key));
+            let same_key = || self.values.keys().find(key.name).is_some_and(|own| own.has_same_meaning(key));
             if is_same || Common::has(key.name) || same_key() {
                 offered.values.say(key.name, *value);
                 offered.spans.extend(former.spans.get(key.name).map(|span| (key.name, *span)));
@@ -86,15 +91,17 @@ impl Given {
         self.inherit(&offered);
         let mut fates = Vec::new();
         for (key, value) in former.values.said() {
-            let is_offered = offered.values.said_for(key.name).is_some();
+            let is_offered = offered.values.explicit_value(key.name).is_some();
             let fate = match () {
                 () if !is_offered || self.values.keys().find(key.name).is_none() => Fate::Left,
-                () if own.said_for(key.name).is_none() && self.values.said_for(key.name).is_some() => {
+                () if own.explicit_value(key.name).is_none()
+                    && self.values.explicit_value(key.name).is_some() =>
+                {
                     Fate::Kept
                 }
                 () => Fate::Overruled,
             };
-            fates.push(FormerOption { base, text: format!("{} = {}", key.name, value.to_toml()), fate });
+            fates.push(ReplacedOption { base, text: format!("{} = {}", key.name, value.to_toml()), fate });
         }
         fates
     }

@@ -31,7 +31,7 @@ mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
-pub use instead::{Fate, FormerOption, Instead};
+pub use instead::{Fate, ReplacedOption, SchemeOverride};
 pub use keys::{host_table, hosts};
 pub use known_paths::{PATHS, PathDescription, known_path};
 pub use lint::{Memory, is_random, memory};
@@ -40,8 +40,7 @@ pub use reference::reference;
 pub use schema::{schema, schema_with};
 pub use source::{MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use sweep::{
-    Drawn, List, Listed, MOST_REPS, Placed, Range, SweepFile, Values, Varied, Way, read_sweep,
-    read_sweep_text,
+    Drawn, List, Listed, MAX_REPS, Placed, Range, SweepFile, Values, Varied, Way, read_sweep, read_sweep_text,
 };
 pub use threads::threads;
 pub use writer::text as toml_text;
@@ -85,8 +84,8 @@ pub struct Loaded {
     pub scenario: Scenario,
     /// Warnings, in file order.
     pub warnings: Vec<Diagnostic>,
-    /// Options of the schemes replaced by [`Instead`], without duplicates.
-    pub former: Vec<FormerOption>,
+    /// Options of the schemes replaced by [`SchemeOverride`], without duplicates.
+    pub former: Vec<ReplacedOption>,
     /// The schemes of the flow groups, by position from 0.
     pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
     paths: Paths,
@@ -231,17 +230,17 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
 /// # Errors
 /// As [`load`].
 pub fn load_with(path: &Path, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Vec<Diagnostic>> {
-    load_instead(path, sets, None, registry)
+    load_with_override(path, sets, None, registry)
 }
 
 /// Loads a scenario file with a scheme override for some flows.
 ///
 /// # Errors
 /// As [`load`]; mistakes in the scheme are numbered as changes after `sets`.
-pub fn load_instead(
+pub fn load_with_override(
     path: &Path,
     sets: &[String],
-    instead: Option<Instead<'_>>,
+    instead: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
@@ -273,19 +272,19 @@ pub fn load_text_with(
     sets: &[String],
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    load_text_instead(name, text, directory, sets, None, registry)
+    load_text_with_override(name, text, directory, sets, None, registry)
 }
 
 /// Parses a scenario from a text with a scheme override for some flows.
 ///
 /// # Errors
-/// As [`load_instead`].
-pub fn load_text_instead(
+/// As [`load_with_override`].
+pub fn load_text_with_override(
     name: &str,
     text: &str,
     directory: &Path,
     sets: &[String],
-    instead: Option<Instead<'_>>,
+    instead: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
@@ -302,18 +301,18 @@ pub fn load_built_in(
     files: &'static [(&'static str, &'static str)],
     sets: &[String],
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    load_built_in_instead(name, files, sets, None, &Arc::default())
+    load_built_in_with_override(name, files, sets, None, &Arc::default())
 }
 
 /// Loads a built-in scenario with the schemes and disciplines of `registry` and a scheme override for some flows.
 ///
 /// # Errors
-/// As [`load_instead`].
-pub fn load_built_in_instead(
+/// As [`load_with_override`].
+pub fn load_built_in_with_override(
     name: &str,
     files: &'static [(&'static str, &'static str)],
     sets: &[String],
-    instead: Option<Instead<'_>>,
+    instead: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::with(files));
@@ -363,7 +362,7 @@ const MAX_NAMES: usize = 20;
 fn finish(
     mut table: tree::Table,
     sets: &[String],
-    instead: Option<Instead<'_>>,
+    instead: Option<SchemeOverride<'_>>,
     directory: &Path,
     mut report: Report,
     mut loader: Loader,

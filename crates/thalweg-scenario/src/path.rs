@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::route::{DirectionId, Ways, all_ways};
+use thalweg_sim::route::{DirectionId, FlowPaths, all_paths};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The paths of all groups.
@@ -58,7 +58,7 @@ impl GroupPath {
 
     /// The line to which the flows of the group offer most, by its rate, and the number of those that cross it: where they go many
     /// ways, one that most of them cross; else the slowest, which all do.
-    pub fn most_offered(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
+    pub fn most_loaded_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
         let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction(spec, hop)));
         let fuller = |a: &(f64, Rate), b: &(f64, Rate)| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
         let busiest = self.loads[0].iter().map(line).max_by(fuller).filter(|_| !self.is_single);
@@ -90,7 +90,7 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
 impl Paths {
     /// Finds the paths of all groups.
     pub fn new(spec: &Spec) -> Self {
-        let ways = all_ways(spec);
+        let ways = all_paths(spec);
         let mut paths = Self {
             groups: Vec::with_capacity(spec.groups.len()),
             link_rtt: vec![Duration::ZERO; spec.links.len()],
@@ -110,7 +110,7 @@ impl Paths {
         &mut self,
         spec: &Spec,
         group: &GroupSpec,
-        ways: &BTreeMap<(NodeId, NodeId), Ways>,
+        ways: &BTreeMap<(NodeId, NodeId), FlowPaths>,
     ) -> Option<GroupPath> {
         let (data, ack) = packet_sizes(&group.transport);
         let mut slowest: Option<GroupPath> = None;

@@ -29,7 +29,7 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
         wrong_type::<T>(value, report);
         return None;
     };
-    let is_plain = !matches!(value.kind, Kind::String(_)) && report.registry().takes_plain_numbers();
+    let is_plain = !matches!(value.kind, Kind::String(_)) && report.registry().accepts_unitless_numbers();
     let parsed = match T::PLAIN.filter(|_| is_plain) {
         Some(unit) => plain(text, unit),
         None => text.parse(),

@@ -1,17 +1,20 @@
 //! The gain of several threads in one run, in words.
 
-use thalweg_sim::cut::{Bound, Outlook, outlook};
+use thalweg_sim::cut::{Bound, SpeedupEstimate, estimate_speedup};
 use thalweg_sim::spec::Spec;
 
 /// Says how much faster a run of `spec` is on some numbers of threads, and what bounds that.
 pub fn threads<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
-    let outlooks: Vec<(usize, Outlook)> = numbers.into_iter().zip(outlook(spec, numbers)).collect();
+    let outlooks: Vec<(usize, SpeedupEstimate)> =
+        numbers.into_iter().zip(estimate_speedup(spec, numbers)).collect();
     let Some((_, last)) = outlooks.last() else { return String::new() };
     let why = why(&last.bound);
     let gains: Vec<String> = outlooks
         .iter()
-        .filter(|(_, outlook)| outlook.parts > 1)
-        .map(|(number, outlook)| format!("{:.1} times as fast on {number}", outlook.speedup))
+        .filter(|(_, estimate_speedup)| estimate_speedup.parts > 1)
+        .map(|(number, estimate_speedup)| {
+            format!("{:.1} times as fast on {number}", estimate_speedup.speedup)
+        })
         .collect();
     match (gains.as_slice(), why) {
         ([], Some(why)) => format!("one alone, as {why}"),
@@ -25,7 +28,9 @@ fn why(bound: &Bound) -> Option<String> {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     Some(match bound {
         Bound::Threads => return None,
-        Bound::Foreign(name) => format!("`{name}` is not of this project and may not expect several threads"),
+        Bound::External(name) => {
+            format!("`{name}` is not of this project and may not expect several threads")
+        }
         Bound::Transfers(name) => {
             format!(
                 "transfers of `{name}` arrive at random over connections whose ends begin and end together, so that both stay together"

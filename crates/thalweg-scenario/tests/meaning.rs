@@ -16,8 +16,8 @@ use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, EcnTreatment, FairQueueingConfig,
-    FqCoDelConfig, Limit, LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, RhythmSpec,
-    SfqConfig, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
+    FqCoDelConfig, Limit, LossSpec, Overflow, PeriodicVariationSpec, PieConfig, PriorityConfig, RedConfig,
+    RedUnit, SfqConfig, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 use thalweg_sim::spec::{Framing, HostSpec, NatKind, TransportSpec, WorkloadSpec};
@@ -103,7 +103,7 @@ fn lines_may_shape_sleep_batch_and_beat() {
     );
     assert_eq!(
         of("rhythm = { every = \"15 s\", rate-spread = \"40 %\", delay-spread = \"20 ms\" }").rhythm,
-        Some(RhythmSpec {
+        Some(PeriodicVariationSpec {
             every: ms(15_000),
             rate_spread: 0.4,
             delay_spread: ms(20),
@@ -469,7 +469,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
             ControllerConfig::Seif(seif) => {
                 assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
                 // Half of the largest window.
-                assert_eq!((seif.initial_threshold, seif.max_window), (524_288.0, 1_048_576.0));
+                assert_eq!((seif.initial_ssthresh, seif.max_window), (524_288.0, 1_048_576.0));
             }
         }
     }

@@ -26,7 +26,7 @@ fn main() {
             ReceiverConfig::default(),
             ControllerConfig::NewReno(NewRenoConfig {
                 initial_window: 10.0,
-                initial_threshold: 1e9,
+                initial_ssthresh: 1e9,
                 slow_start_exit: Default::default(),
                 ecn_beta: None,
                 slow_start_beta: None,

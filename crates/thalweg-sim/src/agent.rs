@@ -23,7 +23,7 @@ use thalweg_proto::congestion::{
     LostSample, Path, SentSample,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::CustomController;
+use thalweg_proto::window::ExternalController;
 
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
 pub static AGENT: SchemeDescription = custom_scheme::<AgentConfig>(
@@ -43,7 +43,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Maximum window that an agent may set, in segments.
-pub const MOST_WINDOW: f64 = (1 << 30) as f64;
+pub const MAX_WINDOW: f64 = (1 << 30) as f64;
 
 /// Configuration of a flow controlled by an agent.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct AgentConfig {
     pub initial_window: f64,
     /// Sends packets with ECT(1), whatever the sender's ECN setting.
     pub l4s: bool,
-    seat: Arc<Seat>,
+    seat: Arc<AgentState>,
 }
 
 impl PartialEq for AgentConfig {
@@ -91,7 +91,7 @@ impl ConfigureController for AgentConfig {
 
 /// State shared between a flow and the agent that controls it.
 #[derive(Debug, Default)]
-struct Seat {
+struct AgentState {
     /// Bits of the window (`f64`); zero until one is set.
     window: AtomicU64,
     /// Pacing rate in bit/s; zero for none.
@@ -103,7 +103,7 @@ struct Seat {
     asks: Option<Arc<AtomicBool>>,
 }
 
-impl Seat {
+impl AgentState {
     fn decide(&self, decision: Decision) {
         self.window.store(decision.window.to_bits(), Ordering::Relaxed);
         self.rate.store(decision.pacing_rate.map_or(0, Rate::as_bits_per_sec), Ordering::Relaxed);
@@ -125,11 +125,11 @@ impl Seat {
 
 /// Congestion controller of a flow controlled by an agent.
 #[derive(Clone, Debug)]
-pub struct Agent(Arc<Seat>);
+pub struct Agent(Arc<AgentState>);
 
 impl Controller for Agent {
     type PacketInfo = Stamp;
-    const DECIDES_UNASKED: bool = true;
+    const DECIDES_BETWEEN_EVENTS: bool = true;
 
     fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         self.0.seen().on_sent(sample)
@@ -177,7 +177,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A decision is required.
-    Asks,
+    DecisionDue,
     /// The end of the specified duration has been reached.
     Finished,
     /// A third-party component violated its contract; see [`Episode::error`].
@@ -233,7 +233,7 @@ pub struct Episode {
     step: Step,
     asks: Arc<AtomicBool>,
     /// Shared state and flow number of each agent.
-    agents: Vec<(Arc<Seat>, u32)>,
+    agents: Vec<(Arc<AgentState>, u32)>,
     /// Delayed decisions, in order of time.
     pending: Vec<Pending>,
     stopped_at: Time,
@@ -273,9 +273,9 @@ impl Episode {
     }
 
     /// Applies an agent's decision `delay` from now. Returns false and changes nothing if the decision is invalid: a
-    /// window that is NaN, below one segment or above [`MOST_WINDOW`], or a pacing rate of zero.
+    /// window that is NaN, below one segment or above [`MAX_WINDOW`], or a pacing rate of zero.
     pub fn decide(&mut self, agent: usize, decision: Decision, delay: Duration) -> bool {
-        let is_sound = (1.0..=MOST_WINDOW).contains(&decision.window)
+        let is_sound = (1.0..=MAX_WINDOW).contains(&decision.window)
             && decision.pacing_rate.is_none_or(|rate| !rate.is_zero());
         if !is_sound || agent >= self.agents.len() {
             return false;
@@ -312,7 +312,7 @@ impl Episode {
                 Status::Running => {}
             }
             if self.asks.load(Ordering::Relaxed) {
-                return self.stop(Stop::Asks);
+                return self.stop(Stop::DecisionDue);
             }
             while let Some(&Pending { agent, decision, .. }) =
                 self.pending.first().filter(|pending| pending.at <= self.now())
@@ -321,7 +321,7 @@ impl Episode {
                 self.apply(agent, decision);
             }
             if self.now() >= latest {
-                return self.stop(Stop::Asks);
+                return self.stop(Stop::DecisionDue);
             }
         }
     }
@@ -379,7 +379,7 @@ pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
         let ControllerConfig::Custom(custom) = &ends.controller else { continue };
         let Some(config) = custom.config::<AgentConfig>() else { continue };
         let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
-        ends.controller = ControllerConfig::Custom(CustomController::new(config));
+        ends.controller = ControllerConfig::Custom(ExternalController::new(config));
         Arc::make_mut(&mut ends.sender).ecn = codepoint == Ecn::Ect0;
     }
 }
@@ -388,7 +388,7 @@ pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
 fn take_seat(
     group: &mut GroupSpec,
     asks: Option<Arc<AtomicBool>>,
-) -> Result<Option<Arc<Seat>>, EpisodeError> {
+) -> Result<Option<Arc<AgentState>>, EpisodeError> {
     let Ends::Window(ends) = &mut group.transport.ends else { return Ok(None) };
     let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
     let Some(&AgentConfig { initial_window, l4s, .. }) = custom.config() else { return Ok(None) };
@@ -397,8 +397,8 @@ fn take_seat(
     if group.count != 1 || has_several {
         return Err(EpisodeError::NotOne { group: group.name.clone() });
     }
-    let seat = Arc::new(Seat { asks, ..Seat::default() });
+    let seat = Arc::new(AgentState { asks, ..AgentState::default() });
     let config = AgentConfig { initial_window, l4s, seat: Arc::clone(&seat) };
-    ends.controller = ControllerConfig::Custom(CustomController::new(config));
+    ends.controller = ControllerConfig::Custom(ExternalController::new(config));
     Ok(Some(seat))
 }

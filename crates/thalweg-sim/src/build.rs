@@ -4,9 +4,9 @@ use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
-use crate::messages::{MessageWay, Telling, message_ways};
+use crate::messages::{FeedbackSource, MessagePath, message_paths};
 use crate::parts::endpoint::Endpoint;
-use crate::parts::feedback::MessageWays;
+use crate::parts::feedback::MessageRoutes;
 use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
@@ -19,7 +19,7 @@ use crate::parts::rounds::Rounds;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
 use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
-use crate::parts::transmitter::{Speed, Station, Transmitter};
+use crate::parts::transmitter::{PortState, Speed, Transmitter};
 use crate::parts::workload::Workload;
 use crate::result::Conservation;
 use crate::route::Routes;
@@ -35,13 +35,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::{Beat, RhythmSpec};
+use thalweg_queue::{PeriodicVariationSpec, VariationPeriod};
 
 /// Returns the changes of a periodic variation until the end of the run; `beat` computes the next one.
-fn beats(rhythm: &RhythmSpec, duration: Duration, mut beat: impl FnMut() -> Beat) -> Vec<Change> {
+fn beats(
+    rhythm: &PeriodicVariationSpec,
+    duration: Duration,
+    mut beat: impl FnMut() -> VariationPeriod,
+) -> Vec<Change> {
     let mut changes = Vec::new();
     for number in 1..=duration.as_picos() / rhythm.every.as_picos().max(1) {
-        let (at, Beat { rate, delay }) = (Time::ZERO + rhythm.every * number, beat());
+        let (at, VariationPeriod { rate, delay }) = (Time::ZERO + rhythm.every * number, beat());
         let now = if rhythm.outage.is_zero() { rate } else { Rate::ZERO };
         changes.push(Change { rate: Some(now), delay: Some(delay), ..Change::at(at) });
         if !rhythm.outage.is_zero() {
@@ -103,7 +107,7 @@ impl<'a> Builder<'a> {
             network: Network {
                 packets: Packets::new(),
                 transmitters: Vec::with_capacity(2 * spec.links.len() + of_flows),
-                stations: Vec::new(),
+                port_states: Vec::new(),
                 directions: Vec::new(),
                 speeds: Vec::new(),
                 routes: of_flows_routes,
@@ -111,11 +115,11 @@ impl<'a> Builder<'a> {
                 names: Names::new(spec.seed),
                 changes: Vec::new(),
                 in_service: BTreeMap::new(),
-                strays: BTreeMap::new(),
-                strayed: 0,
+                out_of_order: BTreeMap::new(),
+                out_of_order_count: 0,
                 hops: 0,
                 dropped: Vec::new(),
-                messages: MessageWays::default(),
+                messages: MessageRoutes::default(),
             },
             wheel: Wheel::new(spec.ties),
             flows: Vec::with_capacity(flows),
@@ -164,19 +168,22 @@ impl<'a> Builder<'a> {
         let spec = &self.network.directions[direction as usize];
         let names = &self.network.names;
         let measured = (number as usize) < 2 * self.spec.links.len();
-        let station = self.network.stations.len() as u32;
-        let transmitter = Transmitter::new(spec, direction, measured, station);
-        if transmitter.station().is_some() {
-            self.network.stations.push(Station::new(spec, |purpose| names.stream(purpose, number)));
+        let port_state = self.network.port_states.len() as u32;
+        let transmitter = Transmitter::new(spec, direction, measured, port_state);
+        if transmitter.port_state().is_some() {
+            self.network.port_states.push(PortState::new(spec, |purpose| names.stream(purpose, number)));
         }
         self.network.transmitters.push(transmitter);
         let changes = match &spec.rhythm {
             Some(rhythm) => {
                 let mut stream = names.stream("rhythm", number);
                 let first = rhythm.beat(spec.rate, spec.delay, &mut stream);
-                let station =
-                    self.network.stations.last_mut().and_then(|station| station.extra.as_deref_mut());
-                if let Some(extra) = station {
+                let port_state = self
+                    .network
+                    .port_states
+                    .last_mut()
+                    .and_then(|port_state| port_state.extra.as_deref_mut());
+                if let Some(extra) = port_state {
                     (extra.rate, extra.delay) = (first.rate, first.delay);
                 }
                 let beat = || rhythm.beat(spec.rate, spec.delay, &mut stream);
@@ -255,15 +262,15 @@ impl<'a> Builder<'a> {
         }
         let mut host = group.host;
         if let Some(host) = &mut host {
-            transport.ends.properties_mut().expect_lateness();
-            if transport.properties().times_packets() {
+            transport.ends.properties_mut().allow_host_lateness();
+            if transport.properties().measures_spacing() {
                 host.granularity = Duration::ZERO;
                 host.coalescing = Duration::ZERO;
             }
         }
         // Measured for transports without retransmission only.
         let with_jitter = !transport.properties().is_reliable();
-        let needs_order = transport.properties().needs_order();
+        let needs_in_order = transport.properties().needs_in_order();
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
@@ -309,7 +316,7 @@ impl<'a> Builder<'a> {
                 let name = format!("host@{}", group.name);
                 hosts = [0, 1].map(|end| {
                     let stream = Stream::new(self.spec.seed, &name, 2 * u64::from(i) + end);
-                    let thread = Thread::new(host, stream).keep_order(needs_order);
+                    let thread = Thread::new(host, stream).keep_order(needs_in_order);
                     self.hosts.push(Host::Thread(Box::new(thread)));
                     self.hosts.len() as u32 - 1
                 });
@@ -352,11 +359,11 @@ impl<'a> Builder<'a> {
 
     /// Adds the routes of feedback from routers to sources.
     fn add_message_routes(&mut self) {
-        for MessageWay { path: mut route, has_access, of } in message_ways(self.spec, &mut self.routes) {
+        for MessagePath { path: mut route, has_access, of } in message_paths(self.spec, &mut self.routes) {
             route.extend(has_access.then_some(EXIT));
             let hops = route.len() as u32;
             let start = self.add_route(route);
-            for Telling { queue, group, reply } in of {
+            for FeedbackSource { queue, group, reply } in of {
                 self.network.messages.add(queue, group, reply, start, hops);
             }
         }

@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     /// The first packet in propagation on a link arrives.
     Arrive = 2,
     /// A packet arrives out of the link's order.
-    Stray = 3,
+    OutOfOrder = 3,
     /// A host's processor finishes its work.
     Host = 4,
     /// A flow starts.
@@ -54,7 +54,7 @@ impl Kind {
             0 => Self::Change,
             1 => Self::Service,
             2 => Self::Arrive,
-            3 => Self::Stray,
+            3 => Self::OutOfOrder,
             4 => Self::Host,
             5 => Self::Start,
             6 => Self::Application,

@@ -7,7 +7,7 @@ use thalweg_proto::Ecn;
 
 /// A buffered record.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct BufferedRecord {
     pub place: Place,
     pub what: What,
 }

@@ -15,7 +15,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
 
-pub use crate::parts::outside::{Arrival, LineNow, Message, SCHEME};
+pub use crate::parts::outside::{Arrival, LinkStatus, Message, SCHEME};
 
 /// A network for real packets.
 #[derive(Debug)]
@@ -163,8 +163,8 @@ impl Live {
     }
 
     /// Returns the state of one direction of a link of the specification.
-    pub fn line(&self, direction: DirectionId) -> Option<LineNow> {
-        self.run.line_now(direction)
+    pub fn line(&self, direction: DirectionId) -> Option<LinkStatus> {
+        self.run.link_status(direction)
     }
 
     /// Counts the bytes of an arrived packet of a flow: `payload` for the application and `around` of overhead.

@@ -5,7 +5,7 @@ use crate::spec::{NodeId, Spec, WorkloadSpec};
 
 /// A queue with feedback to the sources of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Telling {
+pub(crate) struct FeedbackSource {
     pub queue: DirectionId,
     pub group: u32,
     /// True for data in responses, sent by the sinks of the group's flows.
@@ -14,18 +14,18 @@ pub(crate) struct Telling {
 
 /// The path from a router to sources at a node.
 #[derive(Clone, Debug)]
-pub(crate) struct MessageWay {
+pub(crate) struct MessagePath {
     /// The links of the path.
     pub path: Vec<DirectionId>,
     /// True if the sources are behind access links of their own.
     pub has_access: bool,
     /// The queues and groups whose messages take this path.
-    pub of: Vec<Telling>,
+    pub of: Vec<FeedbackSource>,
 }
 
 /// Returns all message paths of a network.
-pub(crate) fn message_ways(spec: &Spec, routes: &mut Routes<'_>) -> Vec<MessageWay> {
-    let mut wanted: Vec<((NodeId, NodeId, bool), Telling)> = Vec::new();
+pub(crate) fn message_paths(spec: &Spec, routes: &mut Routes<'_>) -> Vec<MessagePath> {
+    let mut wanted: Vec<((NodeId, NodeId, bool), FeedbackSource)> = Vec::new();
     if spec.links.iter().all(|link| link.forward.feedback.is_none() && link.backward.feedback.is_none()) {
         return Vec::new();
     }
@@ -39,7 +39,7 @@ pub(crate) fn message_ways(spec: &Spec, routes: &mut Routes<'_>) -> Vec<MessageW
                 let (line, router) =
                     if is_forward { (&link.forward, link.a) } else { (&link.backward, link.b) };
                 if line.feedback.as_ref().is_some_and(|feedback| group.transport.understands(feedback)) {
-                    let telling = Telling { queue, group: number, reply };
+                    let telling = FeedbackSource { queue, group: number, reply };
                     wanted.push(((router, home, group.access.is_some()), telling));
                 }
             }
@@ -50,7 +50,7 @@ pub(crate) fn message_ways(spec: &Spec, routes: &mut Routes<'_>) -> Vec<MessageW
     let ways = wanted.chunk_by(|(a, _), (b, _)| a == b).filter_map(|same| {
         let (router, home, has_access) = same.first()?.0;
         let path = routes.path(router, home)?;
-        Some(MessageWay { path, has_access, of: same.iter().map(|&(_, telling)| telling).collect() })
+        Some(MessagePath { path, has_access, of: same.iter().map(|&(_, telling)| telling).collect() })
     });
     ways.collect()
 }

@@ -7,12 +7,12 @@
 
 use crate::cut::Cut;
 use crate::event_loop::{EventLoop, Status};
-use crate::kept::Kept;
+use crate::kept::BufferedRecord;
 use crate::parts::border::Outbox;
 use crate::recording::Merge;
 use crate::result::RunResult;
 use crate::spec::Spec;
-use crate::split::{Rest, join, split};
+use crate::split::{UnpartitionedState, join, split};
 use crate::tracing::{Traced, Tracing};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -22,7 +22,7 @@ use thalweg_proto::units::{Duration, Time};
 /// A partitioned run.
 #[derive(Debug)]
 pub(crate) struct Parallel<T: Tracing> {
-    rest: Rest<T>,
+    rest: UnpartitionedState<T>,
     parts: Vec<EventLoop<T>>,
     cut: Cut,
     /// The end of the run.
@@ -96,11 +96,11 @@ const TICK: Duration = Duration::from_picos(1);
 /// Cache padding: avoids false sharing, also with adjacent cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Apart<T>(T);
+struct CachePadded<T>(T);
 
 /// Status of a partition, published before each round. Only that partition writes it.
 #[derive(Default)]
-struct Notice {
+struct PartitionStatus {
     /// Round of the other fields; written last.
     round: AtomicU64,
     /// Time of the partition's next event.
@@ -110,7 +110,7 @@ struct Notice {
     /// Number of records buffered.
     kept: AtomicU64,
     /// Earliest arrival of the packets sent to each other partition.
-    sent: Vec<Apart<[AtomicU64; WORDS]>>,
+    sent: Vec<CachePadded<[AtomicU64; WORDS]>>,
 }
 
 /// Number of words in a cache-padded entry.
@@ -123,25 +123,25 @@ const NO_PACKETS: u64 = NO_MAIL - 1;
 
 /// Shared state of the partitions. It exists twice: while one partition reads the values of this round, another may
 /// already write those of the next.
-struct Board {
-    notices: Vec<Apart<Notice>>,
+struct SharedState {
+    notices: Vec<CachePadded<PartitionStatus>>,
     /// Packets in transit between partitions: those from i to j at `i * parts + j`.
-    mail: Vec<Apart<Mutex<Outbox>>>,
+    mail: Vec<CachePadded<Mutex<Outbox>>>,
 }
 
-impl Board {
+impl SharedState {
     fn new(parts: usize) -> Self {
-        let words = || Apart([const { AtomicU64::new(NO_MAIL) }; WORDS]);
+        let words = || CachePadded([const { AtomicU64::new(NO_MAIL) }; WORDS]);
         let sent = || (0..parts.div_ceil(WORDS)).map(|_| words()).collect();
-        let notice = || Apart(Notice { sent: sent(), ..Notice::default() });
+        let notice = || CachePadded(PartitionStatus { sent: sent(), ..PartitionStatus::default() });
         Self {
             notices: (0..parts).map(|_| notice()).collect(),
-            mail: (0..parts * parts).map(|_| Apart::default()).collect(),
+            mail: (0..parts * parts).map(|_| CachePadded::default()).collect(),
         }
     }
 
     /// Returns the sum of a counter over all partitions.
-    fn sum(&self, of: impl Fn(&Notice) -> &AtomicU64) -> u64 {
+    fn sum(&self, of: impl Fn(&PartitionStatus) -> &AtomicU64) -> u64 {
         let counts = self.notices.iter().map(|notice| of(&notice.0).load(Ordering::Relaxed));
         counts.fold(0, u64::saturating_add)
     }
@@ -160,7 +160,7 @@ impl Board {
 /// The shared context of the threads of a run.
 struct Threads<'a> {
     cut: &'a Cut,
-    boards: [Board; 2],
+    boards: [SharedState; 2],
     /// Time limit: later events stay queued.
     end: u64,
     /// Number of events after which to stop.
@@ -170,24 +170,24 @@ struct Threads<'a> {
     /// Set if a thread has panicked: nobody must wait for it.
     is_broken: AtomicBool,
     /// Emptied lists of records, for reuse.
-    told: Mutex<Vec<Vec<Kept>>>,
+    told: Mutex<Vec<Vec<BufferedRecord>>>,
 }
 
 /// Number of buffered records at which partitions deliver them.
 const MANY_KEPT: u64 = 1 << 15;
 /// Maximum number of events of a partition in one round of a recorded run: limits the memory of records.
-const MOST_IN_ROUND: u64 = 1 << 14;
+const MAX_IN_ROUND: u64 = 1 << 14;
 /// Maximum number of record lists by which a partition may be ahead of the tracer.
 const LISTS_AHEAD: usize = 2;
 
 /// Records of a partition, and the time before which they are complete.
-type List = (Vec<Kept>, Time);
+type List = (Vec<BufferedRecord>, Time);
 
 impl<'a> Threads<'a> {
     fn new(cut: &'a Cut, end: Time, enough: u64) -> Self {
         Self {
             cut,
-            boards: [Board::new(cut.parts), Board::new(cut.parts)],
+            boards: [SharedState::new(cut.parts), SharedState::new(cut.parts)],
             end: end.as_picos(),
             enough,
             spins: spins(cut.parts),
@@ -273,7 +273,7 @@ impl<'a> Threads<'a> {
                 return;
             }
             let Some(until) = until else { return };
-            let most = if T::KEEPS { MOST_IN_ROUND } else { u64::MAX };
+            let most = if T::KEEPS { MAX_IN_ROUND } else { u64::MAX };
             part.advance_before(Time::from_picos(until), most);
             let other = &self.boards[usize::from(core::ptr::eq(board, &self.boards[0]))];
             Self::send(number, part, other);
@@ -282,7 +282,7 @@ impl<'a> Threads<'a> {
 
     /// Returns the time of the next event of all partitions, and the time before which this partition can handle its
     /// events; `None` in the last round. All partitions compute the same from the published values.
-    fn until(&self, number: usize, board: &Board) -> (u64, Option<u64>) {
+    fn until(&self, number: usize, board: &SharedState) -> (u64, Option<u64>) {
         let parts = self.cut.parts;
         let (mut first, mut until) = (u64::MAX, u64::MAX);
         for part in 0..parts {
@@ -297,7 +297,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Delivers a partition's outgoing packets, and publishes for each other partition when the first arrives, if any.
-    fn send<T: Tracing>(number: usize, part: &mut EventLoop<T>, board: &Board) {
+    fn send<T: Tracing>(number: usize, part: &mut EventLoop<T>, board: &SharedState) {
         let Some(border) = part.border.as_deref_mut() else { return };
         for (to, outbox) in border.outboxes.iter_mut().enumerate() {
             let arrives = match outbox.earliest() {
@@ -314,7 +314,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Waits until all partitions have published a round. Returns false if one has panicked.
-    fn wait(&self, round: u64, board: &Board) -> bool {
+    fn wait(&self, round: u64, board: &SharedState) -> bool {
         let mut spins = 0;
         for notice in &board.notices {
             while notice.0.round.load(Ordering::Acquire) != round {

@@ -4,7 +4,7 @@
 //! from one partition, in order. Hence each partition's list is sorted, and the lists are merged up to the time that
 //! all partitions have reached.
 
-use crate::kept::{Kept, What};
+use crate::kept::{BufferedRecord, What};
 use crate::parts::numbers::Numbers;
 use crate::parts::packet::copy;
 use crate::spec::Ties;
@@ -37,7 +37,7 @@ impl Wanted {
 /// The buffered records of a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
-    kept: Vec<Kept>,
+    kept: Vec<BufferedRecord>,
     wanted: Arc<Wanted>,
 }
 
@@ -61,22 +61,22 @@ impl Tracing for Recording {
     fn record(&mut self, place: Place, record: &Record<'_>) {
         let Record { step, link, packet, ecn, size, pdu, .. } = *record;
         let pdu = copy(pdu);
-        self.kept.push(Kept { place, what: What::Step { step, ecn, link, packet, size, pdu } });
+        self.kept.push(BufferedRecord { place, what: What::Step { step, ecn, link, packet, size, pdu } });
     }
 
     fn gate(&mut self, place: Place, connection: u32, paused: bool) {
-        self.kept.push(Kept { place, what: What::Gate { connection, paused } });
+        self.kept.push(BufferedRecord { place, what: What::Gate { connection, paused } });
     }
 
     fn warm(&mut self, place: Place) {
-        self.kept.push(Kept { place, what: What::Warm });
+        self.kept.push(BufferedRecord { place, what: What::Warm });
     }
 
     fn open(&mut self, place: Place, connection: u32, flow: u32, reply: bool) {
-        self.kept.push(Kept { place, what: What::Opened { connection, flow, reply } });
+        self.kept.push(BufferedRecord { place, what: What::Opened { connection, flow, reply } });
     }
 
-    fn kept(&mut self) -> Option<&mut Vec<Kept>> {
+    fn kept(&mut self) -> Option<&mut Vec<BufferedRecord>> {
         Some(&mut self.kept)
     }
 }
@@ -84,18 +84,18 @@ impl Tracing for Recording {
 /// Delivered records of one partition that the tracer has not received yet.
 #[derive(Debug, Default)]
 struct Stream {
-    lists: VecDeque<Vec<Kept>>,
+    lists: VecDeque<Vec<BufferedRecord>>,
     /// Position of the first record in the first list.
     at: usize,
 }
 
 impl Stream {
-    fn first(&self) -> Option<&Kept> {
+    fn first(&self) -> Option<&BufferedRecord> {
         self.lists.front()?.get(self.at)
     }
 
     /// Advances to the next record; returns a list that is used up.
-    fn pass(&mut self) -> Option<Vec<Kept>> {
+    fn pass(&mut self) -> Option<Vec<BufferedRecord>> {
         self.at += 1;
         if self.lists.front().is_some_and(|list| self.at < list.len()) {
             return None;
@@ -154,7 +154,7 @@ impl Merge {
     }
 
     /// Adds a list of records of a partition, later than all its previous ones.
-    pub fn add(&mut self, part: usize, list: Vec<Kept>) {
+    pub fn add(&mut self, part: usize, list: Vec<BufferedRecord>) {
         if !list.is_empty() {
             self.streams[part].lists.push_back(list);
         }
@@ -162,7 +162,7 @@ impl Merge {
 
     /// Passes the records before a time to the tracer; all of them must have been delivered. Used-up lists go to
     /// `done`.
-    pub fn tell_before(&mut self, end: Time, mut done: impl FnMut(Vec<Kept>)) {
+    pub fn tell_before(&mut self, end: Time, mut done: impl FnMut(Vec<BufferedRecord>)) {
         while let Some((part, next)) = self.first_two(end) {
             while let Some(kept) = self.streams[part].first() {
                 let is_after = |next: &Place| kept.place.order(next, self.ties) == Ordering::Greater;
@@ -200,8 +200,8 @@ impl Merge {
 }
 
 /// Passes one record to a tracer.
-fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &Kept) {
-    let Kept { place, what } = kept;
+fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &BufferedRecord) {
+    let BufferedRecord { place, what } = kept;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {
             let connection = connections.place(packet.connection);

@@ -30,7 +30,7 @@ pub struct Routes<'a> {
 }
 
 /// All best paths to one node (its shortest-path DAG).
-pub(crate) struct Web {
+pub(crate) struct ShortestPathDag {
     to: NodeId,
     /// For a node with a single neighbour, that neighbour and the direction from it: the rest then leads to the
     /// neighbour.
@@ -39,7 +39,7 @@ pub(crate) struct Web {
     leaving: Rc<Vec<Vec<DirectionId>>>,
 }
 
-impl Web {
+impl ShortestPathDag {
     /// Returns the directions by which best paths leave a node; empty without a path, and at the destination. Each
     /// leads to a node with fewer links to go, hence there are no loops.
     pub fn leaving(&self, node: NodeId) -> &[DirectionId] {
@@ -139,13 +139,13 @@ impl<'a> Routes<'a> {
     }
 
     /// Returns all best paths to a node.
-    pub(crate) fn web(&mut self, to: NodeId) -> Web {
+    pub(crate) fn web(&mut self, to: NodeId) -> ShortestPathDag {
         let last = self.only_neighbour(to);
         let root = last.map_or(to, |(neighbour, _)| neighbour);
         let kept = self.web.take().filter(|(of, _)| *of == root);
         let (_, leaving) = self.web.insert(kept.unwrap_or_else(|| (root, Rc::new(self.best_leaving(root)))));
         let leaving = Rc::clone(leaving);
-        Web { to, last: last.map(|(neighbour, back)| (neighbour, [back ^ 1])), leaving }
+        ShortestPathDag { to, last: last.map(|(neighbour, back)| (neighbour, [back ^ 1])), leaving }
     }
 
     /// Returns the directions by which best paths to a node leave each other node, by Dijkstra's algorithm.
@@ -180,7 +180,7 @@ impl<'a> Routes<'a> {
 
 /// The paths of packets between two nodes, over the whole run.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
+pub struct FlowPaths {
     /// A best path without failures.
     pub path: Vec<DirectionId>,
     /// Each possible direction, with its share of the packets without failures and with even choices.
@@ -194,9 +194,9 @@ pub struct Ways {
 
 /// Returns the paths of all flows' packets, in both directions, by pair of nodes. Pairs without a path in the absence
 /// of failures are omitted.
-pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
+pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
     let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
-    let mut ways: BTreeMap<(NodeId, NodeId), Ways> = BTreeMap::new();
+    let mut ways: BTreeMap<(NodeId, NodeId), FlowPaths> = BTreeMap::new();
     let wanted: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
     let epochs = spec.routing.epochs();
     let several = epochs.len() > 1;
@@ -243,7 +243,7 @@ pub fn all_ways(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Ways> {
     ways
 }
 
-impl Ways {
+impl FlowPaths {
     fn add(
         &mut self,
         steps: impl Iterator<Item = (DirectionId, DirectionId)>,
@@ -282,7 +282,14 @@ impl Spreading {
     }
 
     /// Adds the paths from a node through a shortest-path DAG.
-    fn add(&mut self, routes: &Routes<'_>, web: &Web, from: NodeId, of: &mut Ways, is_first: bool) {
+    fn add(
+        &mut self,
+        routes: &Routes<'_>,
+        web: &ShortestPathDag,
+        from: NodeId,
+        of: &mut FlowPaths,
+        is_first: bool,
+    ) {
         for node in self.reached.drain(..) {
             self.shares[node.0 as usize] = 0.0;
             self.arrived[node.0 as usize].clear();

@@ -41,7 +41,7 @@ impl DirectionSpec {
 
     /// Returns why the queue has to keep its limit, if it has to.
     pub fn queue_stays(&self) -> Option<&'static str> {
-        if self.queue.is_foreign() {
+        if self.queue.is_external() {
             return Some("the discipline is one of another crate");
         }
         self.feedback.is_some().then_some("feedback to sources is made for one capacity")

@@ -22,7 +22,7 @@ use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec};
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FcfsConfig, ImpairmentSpec,
-    Limit, OnsetSpec, RhythmSpec,
+    Limit, PeriodicVariationSpec, StartDelaySpec,
 };
 
 /// A node by its position in [`Spec::nodes`].
@@ -158,11 +158,11 @@ pub struct DirectionSpec {
     /// Link-layer framing of each packet.
     pub framing: Framing,
     /// Token bucket in front of the transmitter, and its wake-up delay after idle time.
-    pub onset: OnsetSpec,
+    pub onset: StartDelaySpec,
     /// Aggregation: packets arrive in batches.
     pub aggregation: Option<AggregationSpec>,
     /// Periodic variation of rate and delay around those of this direction.
-    pub rhythm: Option<RhythmSpec>,
+    pub rhythm: Option<PeriodicVariationSpec>,
     /// Treatment of ECN codepoints.
     pub ecn: EcnTreatment,
     /// Removal of superseded acknowledgements of the window transport from the queue; FIFO queues only.
@@ -301,7 +301,7 @@ impl GroupSpec {
     /// Returns the reason why the applications of this group cannot read as configured, if any.
     pub fn reading_fault(&self) -> Option<&'static str> {
         let reading = self.reading.as_deref()?;
-        if let Some(why) = self.transport.properties().no_slow_reader() {
+        if let Some(why) = self.transport.properties().lacks_flow_control() {
             return Some(why);
         }
         if self.workload.has_transfers() {
@@ -629,7 +629,7 @@ impl DirectionSpec {
             schedule: Vec::new(),
             capacity: None,
             framing: Framing::None,
-            onset: OnsetSpec::default(),
+            onset: StartDelaySpec::default(),
             aggregation: None,
             rhythm: None,
             ecn: EcnTreatment::Kept,

@@ -7,7 +7,7 @@ use crate::cut::Cut;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::Recorder;
-use crate::parts::border::{Border, Ended, Far, Moment, Owners};
+use crate::parts::border::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::parts::endpoint::Endpoint;
 use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION};
 use crate::parts::gate::{NO_GATE, NodeGate};
@@ -18,7 +18,7 @@ use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
 use crate::parts::transfer::TransferList;
-use crate::parts::transmitter::{Station, Transmitter};
+use crate::parts::transmitter::{PortState, Transmitter};
 use crate::result::{Conservation, Quantity, Transfer};
 use crate::spec::{DirectionSpec, Spec};
 use crate::tracing::Tracing;
@@ -31,11 +31,11 @@ use thalweg_proto::units::Time;
 
 /// Unpartitioned state: the whole run without the state of its partitions.
 #[derive(Debug)]
-pub(crate) struct Rest<T: Tracing> {
+pub(crate) struct UnpartitionedState<T: Tracing> {
     whole: Box<EventLoop<T>>,
     owners: Arc<Owners>,
     /// Partitions of queues, hosts and gates.
-    stations: Vec<u16>,
+    port_states: Vec<u16>,
     hosts: Vec<u16>,
     gates: Vec<u16>,
 }
@@ -45,13 +45,13 @@ pub(crate) fn split<T: Tracing + Clone>(
     mut whole: Box<EventLoop<T>>,
     spec: &Spec,
     cut: &Cut,
-) -> (Rest<T>, Vec<EventLoop<T>>) {
+) -> (UnpartitionedState<T>, Vec<EventLoop<T>>) {
     let owners = Arc::new(owners(&whole, spec, cut));
     let part_of = |link: usize| owners.links[link];
-    let mut of_stations = vec![0; whole.network.stations.len()];
+    let mut of_stations = vec![0; whole.network.port_states.len()];
     for (link, transmitter) in whole.network.transmitters.iter().enumerate() {
-        if let Some(station) = transmitter.station() {
-            of_stations[station] = part_of(link);
+        if let Some(port_state) = transmitter.port_state() {
+            of_stations[port_state] = part_of(link);
         }
     }
     let mut of_hosts = vec![0; whole.hosts.len()];
@@ -72,20 +72,20 @@ pub(crate) fn split<T: Tracing + Clone>(
     let having = owners.sources.iter().chain(&owners.sinks).chain(speakers);
     having.for_each(|&part| has_flows[usize::from(part)] = true);
     let network = &mut whole.network;
-    let stations = core::mem::take(&mut network.stations);
+    let port_states = core::mem::take(&mut network.port_states);
     // Third-party queues are not `Sync`, hence not shared among threads.
-    let count = stations.len();
-    let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| Station::default()).collect());
-    let stations = put(stations, &of_stations, stand_ins);
+    let count = port_states.len();
+    let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| PortState::default()).collect());
+    let port_states = put(port_states, &of_stations, stand_ins);
     let transmitters = core::mem::take(&mut network.transmitters);
-    let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::stand_in);
-    let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::stand_in);
+    let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
+    let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::placeholder);
     for flow in owners.apart() {
         // Delays are measured at the receiver.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
-    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::stand_in);
+    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
     let gates = scatter(core::mem::take(&mut whole.gates), cut.parts, &of_gates, NodeGate::clone);
     let ends = at_once(cut.parts, |part| {
         let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
@@ -93,8 +93,8 @@ pub(crate) fn split<T: Tracing + Clone>(
         (endpoints, vec![Connection::UNOPENED; count])
     });
     let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
-    let tables = stations.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(ends);
-    for (number, (((((stations, transmitters), flows), hosts), gates), ends)) in (0..).zip(tables) {
+    let tables = port_states.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(ends);
+    for (number, (((((port_states, transmitters), flows), hosts), gates), ends)) in (0..).zip(tables) {
         let has_flows = has_flows[usize::from(number)];
         let (endpoints, connections) = ends;
         let network = &whole.network;
@@ -108,7 +108,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             network: Network {
                 packets: Packets::new(),
                 transmitters,
-                stations,
+                port_states,
                 directions: network.directions.clone(),
                 speeds: network.speeds.clone(),
                 routes: network.routes.clone(),
@@ -116,8 +116,8 @@ pub(crate) fn split<T: Tracing + Clone>(
                 names: network.names.clone(),
                 changes: network.changes.clone(),
                 in_service: BTreeMap::new(),
-                strays: BTreeMap::new(),
-                strayed: 0,
+                out_of_order: BTreeMap::new(),
+                out_of_order_count: 0,
                 hops: 0,
                 dropped: Vec::new(),
                 messages: network.messages.clone(),
@@ -142,13 +142,13 @@ pub(crate) fn split<T: Tracing + Clone>(
             expected: [[NONE; 2]; LANES],
             fingerprint: 0,
             conservation: Conservation::default(),
-            border: Some(Box::new(Border::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
+            border: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
             outside: None,
             tracing: whole.tracing.clone(),
         });
     }
     deal(&mut whole, &owners, &mut parts);
-    (Rest { whole, owners, stations: of_stations, hosts: of_hosts, gates: of_gates }, parts)
+    (UnpartitionedState { whole, owners, port_states: of_stations, hosts: of_hosts, gates: of_gates }, parts)
 }
 
 /// Builds an item for each partition, in parallel: tables of many flows otherwise take a second, mostly for memory
@@ -168,9 +168,9 @@ fn scatter<X: Send + Sync>(
     table: Vec<X>,
     parts: usize,
     owners: &[u16],
-    stand_in: impl Fn(&X) -> X + Sync,
+    placeholder: impl Fn(&X) -> X + Sync,
 ) -> Vec<Vec<X>> {
-    let stand_ins = at_once(parts, |_| table.iter().map(&stand_in).collect());
+    let stand_ins = at_once(parts, |_| table.iter().map(&placeholder).collect());
     put(table, owners, stand_ins)
 }
 
@@ -273,18 +273,18 @@ fn each<T: Tracing, X: Default>(
 }
 
 /// Merges the partitions of a run, all of which must have reached the same time.
-pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
-    let Rest { mut whole, owners, stations, hosts, gates } = rest;
+pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
+    let UnpartitionedState { mut whole, owners, port_states, hosts, gates } = rest;
     let network = &mut whole.network;
-    network.stations = gather(each(&mut parts, |part| &mut part.network.stations), &stations);
+    network.port_states = gather(each(&mut parts, |part| &mut part.network.port_states), &port_states);
     network.transmitters = gather(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
     whole.hosts = gather(each(&mut parts, |part| &mut part.hosts), &hosts);
     whole.gates = gather(each(&mut parts, |part| &mut part.gates), &gates);
     let mut sinks = Vec::new();
     for flow in owners.apart() {
         let sink = &mut parts[usize::from(owners.sinks[flow])].flows[flow];
-        let stand_in = sink.stand_in();
-        sinks.push((flow, core::mem::replace(sink, stand_in)));
+        let placeholder = sink.placeholder();
+        sinks.push((flow, core::mem::replace(sink, placeholder)));
     }
     whole.flows = gather(each(&mut parts, |part| &mut part.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.flows[flow].add_sink(sink));
@@ -298,7 +298,7 @@ pub(crate) fn join<T: Tracing>(rest: Rest<T>, mut parts: Vec<EventLoop<T>>) -> E
         let (kept, more) = core::mem::take(&mut part.transfers).finish();
         left_out += more;
         ended.extend(core::mem::take(&mut border.transfers).into_iter().zip(kept));
-        for Far { kept, left_out: more } in core::mem::take(&mut border.far) {
+        for RemoteTransfers { kept, left_out: more } in core::mem::take(&mut border.far) {
             left_out += more;
             ended.extend(kept);
         }

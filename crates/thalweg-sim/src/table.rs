@@ -1,8 +1,8 @@
 //! The route table of packets, built before the run from the paths between the endpoints of its flows.
 
-use crate::parts::forks::{Branch, FORK, Forks};
+use crate::parts::forks::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
 use crate::parts::network::{END, EXIT};
-use crate::route::{DirectionId, Routes, Web};
+use crate::route::{DirectionId, Routes, ShortestPathDag};
 use crate::routing::Multipath;
 use crate::spec::{NodeId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ type Ends = (NodeId, NodeId, bool);
 pub(crate) struct RouteTable {
     /// Transmitters and ECMP groups, each route ended by [`END`].
     pub routes: Vec<u32>,
-    pub forks: Forks,
+    pub forks: EcmpGroups,
     /// Times of route changes, without the start of the run.
     pub changes: Vec<Time>,
     /// Start positions by epoch.
@@ -47,7 +47,7 @@ impl RouteTable {
         let by_packet = spec.routing.paths == Multipath::Packet;
         Self {
             routes: maker.routes,
-            forks: Forks::new(spec.seed, by_packet, maker.forks, maker.branches),
+            forks: EcmpGroups::new(spec.seed, by_packet, maker.forks, maker.branches),
             changes: epochs.iter().skip(1).map(|(at, _)| *at).collect(),
             starts,
         }
@@ -112,7 +112,7 @@ impl Maker {
     fn place(
         &mut self,
         routes: &Routes<'_>,
-        web: &Web,
+        web: &ShortestPathDag,
         [from, to]: [NodeId; 2],
         exits: bool,
         placed: &mut BTreeMap<NodeId, u32>,
@@ -144,7 +144,7 @@ impl Maker {
                 }
                 // The position of the next hops is not known yet, but their node is.
                 self.branches.extend(leaving.iter().map(|&link| Branch { link, next: next(link).0 }));
-                self.routes.push(FORK + self.forks.len() as u32);
+                self.routes.push(FIRST_ECMP_GROUP + self.forks.len() as u32);
                 self.forks.push((node.0, self.branches.len() as u32));
                 left.extend(leaving.iter().map(|&link| next(link)));
             }
@@ -158,7 +158,7 @@ impl Maker {
     fn straight(&self, at: u32) -> Option<Vec<u32>> {
         let rest = self.routes.get(at as usize..)?;
         let length = rest.iter().take(LONGEST_COPY).position(|&entry| entry == END)? + 1;
-        let is_straight = rest[..length].iter().all(|&entry| !(FORK..EXIT).contains(&entry));
+        let is_straight = rest[..length].iter().all(|&entry| !(FIRST_ECMP_GROUP..EXIT).contains(&entry));
         is_straight.then(|| rest[..length].to_vec())
     }
 

@@ -36,7 +36,7 @@ pub struct HostSpec {
 pub const MANY: usize = 16;
 
 /// Maximum number of packets sent in a round before the thread receives again.
-pub const MOST_SENT: usize = 256;
+pub const MAX_SENT: usize = 256;
 
 /// 99 % quantile of the standard normal distribution.
 const P99: f64 = 2.326_347_874;

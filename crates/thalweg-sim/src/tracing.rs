@@ -1,6 +1,6 @@
 //! Packet tracing, chosen at compile time of the event loop: an untraced run does not pay for it.
 
-use crate::kept::Kept;
+use crate::kept::BufferedRecord;
 use crate::trace::{Record, Step, Tracer};
 use crate::wheel::Place;
 use core::fmt;
@@ -22,7 +22,7 @@ pub(crate) trait Tracing {
     /// Records that a connection of a flow opens; `reply` marks the connection of responses.
     fn open(&mut self, _place: Place, _connection: u32, _flow: u32, _reply: bool) {}
     /// Returns the buffered records.
-    fn kept(&mut self) -> Option<&mut Vec<Kept>> {
+    fn kept(&mut self) -> Option<&mut Vec<BufferedRecord>> {
         None
     }
 }

@@ -22,7 +22,7 @@ fn fast() -> DirectionSpec {
 fn new_reno() -> ControllerConfig {
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

@@ -38,7 +38,7 @@ fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
     let fixed = run(&path(window(ControllerConfig::Fixed(FixedConfig { window: 10.0 }))));
     for step in [BY_ROUND, Step::Interval(millis(7))] {
         let mut episode = episode(step);
-        while episode.advance() == Stop::Asks {
+        while episode.advance() == Stop::DecisionDue {
             assert!(episode.decide(0, Decision::window(10.0), Duration::ZERO));
         }
         assert_eq!(episode.finish().fingerprint, fixed.fingerprint);
@@ -67,13 +67,13 @@ fn packets_of_agents_leave_with_the_codepoint_that_is_asked_for() {
 #[test]
 fn a_step_is_a_round_trip_of_packets() {
     let mut episode = episode(BY_ROUND);
-    assert_eq!(episode.advance(), Stop::Asks);
+    assert_eq!(episode.advance(), Stop::DecisionDue);
     assert!(episode.is_due(0));
     let first = episode.observe(0).unwrap();
     assert_eq!(first.now, Time::ZERO + Duration::from_micros(20_832));
     // The packet released by the acknowledgement has left, too.
     assert_eq!((first.sent, first.acked, first.rtt), (11, 1, Some(Duration::from_micros(20_832))));
-    assert_eq!(episode.advance(), Stop::Asks);
+    assert_eq!(episode.advance(), Stop::DecisionDue);
     let second = episode.observe(0).unwrap();
     assert_eq!(second.now, Time::ZERO + Duration::from_micros(2 * 20_832));
     assert_eq!((second.sent, second.acked), (10, 10));
@@ -107,7 +107,7 @@ fn a_step_without_any_answer_comes_to_an_end() {
     let groups = path(agent()).groups;
     let mut episode = Episode::new(&Spec { groups, ..pipe(broken) }, BY_ROUND).unwrap();
     for second in 1..10 {
-        assert_eq!(episode.advance(), Stop::Asks);
+        assert_eq!(episode.advance(), Stop::DecisionDue);
         assert_eq!((episode.now(), episode.is_due(0)), (Time::ZERO + Duration::from_secs(second), false));
         let seen = episode.observe(0).unwrap();
         assert_eq!((seen.acked, seen.rtt, seen.min_rtt), (0, None, None));
@@ -123,7 +123,7 @@ fn agents_decide_each_for_its_own_flow() {
     let mut episode = Episode::new(&spec, Step::Interval(millis(20))).unwrap();
     assert_eq!(episode.agents(), 2);
     let mut acked = [0, 0];
-    while episode.advance() == Stop::Asks {
+    while episode.advance() == Stop::DecisionDue {
         for (agent, acked) in acked.iter_mut().enumerate() {
             *acked += episode.observe(agent).unwrap().acked;
             assert!(episode.decide(agent, Decision::window(10.0 + 20.0 * agent as f64), Duration::ZERO));
@@ -140,7 +140,7 @@ fn a_transfer_that_is_over_is_told() {
     let mut episode = Episode::new(&spec, BY_ROUND).unwrap();
     assert!(!episode.is_over(0));
     while !episode.is_over(0) {
-        assert_eq!(episode.advance(), Stop::Asks);
+        assert_eq!(episode.advance(), Stop::DecisionDue);
     }
     assert!(episode.now() < Time::ZERO + Duration::from_secs(2));
 }
@@ -157,7 +157,7 @@ fn decisions_that_no_sender_can_follow_change_nothing() {
     assert!(!episode.decide(1, Decision::window(10.0), Duration::ZERO), "there is one agent");
     assert_eq!(episode.decision(0), Some(Decision::window(10.0)));
     assert!(episode.decide(0, paced(Rate::from_mbits_per_sec(1)), Duration::ZERO));
-    assert_eq!(episode.advance(), Stop::Asks);
+    assert_eq!(episode.advance(), Stop::DecisionDue);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn copa(count: u32, config: CopaConfig) -> GroupSpec {
 fn cubic(count: u32) -> GroupSpec {
     let config = CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,

@@ -14,7 +14,7 @@ use thalweg_proto::congestion::{
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::BreachKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::{CustomController, RelativeDelay};
+use thalweg_proto::window::{ExternalController, RelativeDelay};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 use thalweg_sim::trace::NoTrace;
@@ -53,14 +53,14 @@ impl ConfigureController for Renamed<CubicConfig> {
 fn a_custom_controller_runs_as_one_of_the_list() {
     let reno = NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
     };
     let cubic = CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,
@@ -68,7 +68,7 @@ fn a_custom_controller_runs_as_one_of_the_list() {
         ecn_beta: None,
         slow_start_beta: None,
     };
-    let custom = [CustomController::new(Renamed(reno)), CustomController::new(Renamed(cubic))];
+    let custom = [ExternalController::new(Renamed(reno)), ExternalController::new(Renamed(cubic))];
     assert_eq!(custom[0].config(), Some(&Renamed(reno)));
     assert_eq!(custom[0].config::<Renamed<CubicConfig>>(), None);
     let listed = run(&path(vec![ControllerConfig::NewReno(reno), ControllerConfig::Cubic(cubic)]));
@@ -109,7 +109,7 @@ impl ConfigureController for Drawn {
 fn controllers_draw_from_streams_of_their_flows() {
     let drawn = |seed, flows: usize| {
         let told = Arc::new(Mutex::new(Vec::new()));
-        let one = ControllerConfig::Custom(CustomController::new(Drawn(Arc::clone(&told))));
+        let one = ControllerConfig::Custom(ExternalController::new(Drawn(Arc::clone(&told))));
         run(&Spec { seed, ..path(vec![one; flows]) });
         told.lock().unwrap().clone()
     };
@@ -167,7 +167,7 @@ impl ConfigureController for FastestConfig {
 /// Delivery rate samples find the capacity: 10 Mbit/s, of which 960 bytes of 1000 are payload.
 #[test]
 fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
-    let fastest = CustomController::new(FastestConfig);
+    let fastest = ExternalController::new(FastestConfig);
     let result = run(&path(vec![ControllerConfig::Custom(fastest)]));
     let rate = result.flows[0].delivered.get() as f64 * 8.0 / 20.0;
     assert!((9.4e6..=9.6e6).contains(&rate), "{rate} bit/s");
@@ -229,7 +229,7 @@ fn a_controller_that_breaks_its_contract_ends_the_run_by_name() {
         (|| panic!("a test's controller"), "panicked"),
     ];
     for (then, what) in broken {
-        let custom = CustomController::new(BrokenConfig(then));
+        let custom = ExternalController::new(BrokenConfig(then));
         let spec = path(vec![ControllerConfig::Custom(custom)]);
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}
@@ -255,7 +255,7 @@ impl ConfigureController for NeverConfig {
 /// A controller that cannot be created.
 #[test]
 fn a_controller_that_cannot_be_made_ends_the_run_when_its_flow_begins() {
-    let custom = CustomController::new(NeverConfig);
+    let custom = ExternalController::new(NeverConfig);
     let spec = path(vec![ControllerConfig::Custom(custom)]);
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
@@ -302,7 +302,7 @@ impl Controller for Failing {
 /// configuration.
 #[test]
 fn a_controller_that_says_that_it_failed_ends_the_run_by_the_name_it_was_given() {
-    let custom = CustomController::new(FailingConfig("mine"));
+    let custom = ExternalController::new(FailingConfig("mine"));
     assert_eq!(custom.name(), "mine");
     let spec = path(vec![ControllerConfig::Custom(custom)]);
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
@@ -360,7 +360,7 @@ impl Controller for Watching {
 fn one_way_delays_tell_the_queue() {
     let longest = Arc::new(Mutex::new(Duration::ZERO));
     let config = WatchingConfig(40.0, Arc::clone(&longest));
-    let mut transport = window(ControllerConfig::Custom(CustomController::new(config)));
+    let mut transport = window(ControllerConfig::Custom(ExternalController::new(config)));
     if let Ends::Window(ends) = &mut transport.ends {
         Arc::make_mut(&mut ends.sender).timestamps = true;
     }

@@ -37,7 +37,7 @@ fn goodput(result: &RunResult, group: u32) -> f64 {
 fn new_reno() -> ControllerConfig {
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 1.0,
-        initial_threshold: f64::INFINITY,
+        initial_ssthresh: f64::INFINITY,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

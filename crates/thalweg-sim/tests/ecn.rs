@@ -51,23 +51,23 @@ fn share(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
 }
 
 fn controllers() -> [ControllerConfig; 4] {
-    let (initial_window, initial_threshold) = (4.0, 16.0);
+    let (initial_window, initial_ssthresh) = (4.0, 16.0);
     [
         ControllerConfig::NewReno(NewRenoConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,
         }),
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             growth: Default::default(),
         }),
         ControllerConfig::Cubic(CubicConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -77,7 +77,7 @@ fn controllers() -> [ControllerConfig; 4] {
         }),
         ControllerConfig::Vegas(VegasConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             alpha: 60.0,
             beta: 80.0,
             gamma: 60.0,
@@ -111,7 +111,7 @@ fn a_smaller_decrease_at_marks_keeps_a_short_queue_busy() {
     let run_with = |ecn_beta| {
         let new_reno = ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 4.0,
-            initial_threshold: 16.0,
+            initial_ssthresh: 16.0,
             slow_start_exit: Default::default(),
             ecn_beta,
             slow_start_beta: None,
@@ -180,12 +180,12 @@ fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
         ..RedConfig::default()
     };
     let queue = DisciplineSpec::new(LIMIT, step);
-    let (initial_window, initial_threshold) = (4.0, 16.0);
-    let dctcp = DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 };
+    let (initial_window, initial_ssthresh) = (4.0, 16.0);
+    let dctcp = DctcpConfig { initial_window, initial_ssthresh, gain: 1.0 / 16.0 };
     let dctcp = share(queue.clone(), window(ControllerConfig::Dctcp(dctcp)));
     let reno = ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
-        initial_threshold,
+        initial_ssthresh,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

@@ -30,7 +30,7 @@ fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
 fn greedy(name: &str) -> GroupSpec {
     let controller = ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 2.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -149,7 +149,7 @@ fn to_listeners(policy: PolicySpec, groups: Vec<GroupSpec>) -> RunResult {
 fn seif_sources_avoid_drops_and_others_are_not_told() {
     let source = ControllerConfig::Seif(thalweg_proto::congestion::SeifConfig {
         initial_window: 1.0,
-        initial_threshold: 15.0,
+        initial_ssthresh: 15.0,
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,

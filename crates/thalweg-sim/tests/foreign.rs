@@ -47,7 +47,7 @@ fn a_discipline_from_elsewhere_runs_as_one_of_the_list() {
     let reno = || {
         ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 10.0,
-            initial_threshold: f64::INFINITY,
+            initial_ssthresh: f64::INFINITY,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,

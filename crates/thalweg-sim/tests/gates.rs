@@ -54,7 +54,7 @@ fn congestion_lets_the_highest_priority_go_first() {
     let groups = |count| {
         let reno = ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 1.0,
-            initial_threshold: f64::INFINITY,
+            initial_ssthresh: f64::INFINITY,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,

@@ -18,7 +18,7 @@ use thalweg_sim::{Pdu, Simulation, Status};
 fn opening(kind: Kind) -> TransportSpec {
     let mut transport = window(ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

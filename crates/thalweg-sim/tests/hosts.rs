@@ -203,7 +203,7 @@ fn transfers_end_on_the_worst_of_hosts() {
     let mut spec = windowed(1.0, host);
     let config = NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

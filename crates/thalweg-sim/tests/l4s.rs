@@ -14,7 +14,7 @@ use thalweg_sim::spec::*;
 
 const PRAGUE: PragueConfig = PragueConfig {
     initial_window: 10.0,
-    initial_threshold: 1e9,
+    initial_ssthresh: 1e9,
     gain: 1.0 / 16.0,
     virtual_rtt: Duration::from_millis(25),
     transition: 500,
@@ -28,7 +28,7 @@ fn prague(config: PragueConfig) -> GroupSpec {
 fn cubic() -> GroupSpec {
     let config = CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,

@@ -11,7 +11,7 @@ use thalweg_sim::spec::*;
 
 const LEDBAT: LedbatPlusPlusConfig = LedbatPlusPlusConfig {
     initial_window: 2.0,
-    initial_threshold: 1e9,
+    initial_ssthresh: 1e9,
     target: Duration::from_millis(60),
     constant: 1.0,
     slowdowns: true,
@@ -24,7 +24,7 @@ fn ledbat(config: LedbatPlusPlusConfig) -> GroupSpec {
 fn cubic() -> GroupSpec {
     let config = CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,

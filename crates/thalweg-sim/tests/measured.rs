@@ -19,10 +19,10 @@ fn fixed(window_segments: f64) -> TransportSpec {
     window(ControllerConfig::Fixed(FixedConfig { window: window_segments }))
 }
 
-fn new_reno(initial_threshold: f64) -> TransportSpec {
+fn new_reno(initial_ssthresh: f64) -> TransportSpec {
     window(ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold,
+        initial_ssthresh,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

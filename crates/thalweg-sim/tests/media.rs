@@ -145,7 +145,7 @@ fn queues_keep_calls_from_downloads() {
         let mut spec = call(Config::default(), Rate::from_mbits_per_sec(10), millis(25), queue);
         let cubic = net::window(ControllerConfig::Cubic(CubicConfig {
             initial_window: 10.0,
-            initial_threshold: 1e9,
+            initial_ssthresh: 1e9,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,

@@ -3,7 +3,7 @@
 mod net;
 
 use net::*;
-use thalweg_catalog::{Family, OwnFamily, Properties};
+use thalweg_catalog::{ExternalFamily, Family, Properties};
 use thalweg_proto::end::End;
 use thalweg_proto::payload::{Payload, Queue as _, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
@@ -184,7 +184,7 @@ impl Family for Clockwork {
 /// 100 bytes over a link of 5 ms without transmission time.
 fn spec(fault: Fault) -> Spec {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10_000), millis(5), Limit::Unlimited));
-    let transport = TransportSpec::new("clockwork", OwnFamily::new(Clockwork { fault }), 20, 20);
+    let transport = TransportSpec::new("clockwork", ExternalFamily::new(Clockwork { fault }), 20, 20);
     spec.groups = vec![group("flow", 1, transport, WorkloadSpec::Transfer(bytes(100)))];
     spec
 }

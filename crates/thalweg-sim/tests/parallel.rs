@@ -11,7 +11,7 @@ use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
 };
-use thalweg_sim::cut::{Bound, outlook, usual_threads};
+use thalweg_sim::cut::{Bound, default_threads, estimate_speedup};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
@@ -30,7 +30,7 @@ fn run(threads: usize, spec: &Spec) -> RunResult {
 fn reno() -> TransportSpec {
     window(ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -117,12 +117,12 @@ fn schemes_that_keep_something_with_each_packet_are_cut_too() {
 #[test]
 fn large_runs_take_the_idle_processors() {
     let slow = Spec { duration: Duration::from_secs(100_000), ..parking_lot() };
-    assert_eq!(usual_threads(&slow, 4), 1, "parts would wait for each other most of the time");
+    assert_eq!(default_threads(&slow, 4), 1, "parts would wait for each other most of the time");
     let small = fast_lot();
     let mut large = Spec { duration: Duration::from_secs(100), ..small.clone() };
-    assert_eq!(usual_threads(&small, 4), 1);
-    assert!(usual_threads(&large, 4) > 1);
-    assert_eq!(usual_threads(&large, 1), 1);
+    assert_eq!(default_threads(&small, 4), 1);
+    assert!(default_threads(&large, 4) > 1);
+    assert_eq!(default_threads(&large, 1), 1);
     // A run that cannot be partitioned stays on one thread.
     for direction in large.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
         direction.delay = Duration::ZERO;
@@ -130,7 +130,7 @@ fn large_runs_take_the_idle_processors() {
     for group in &mut large.groups {
         group.access = None;
     }
-    assert_eq!(usual_threads(&large, 4), 1);
+    assert_eq!(default_threads(&large, 4), 1);
 }
 
 /// A run on two threads stops after some number of events; one thread with as many events has the same state.
@@ -263,7 +263,7 @@ fn random_transfers_end_where_their_sinks_are() {
         assert!(on(threads, &spec).is_parallel());
         assert_eq!(run(threads, &spec), alone, "{threads} threads");
     }
-    let [row] = outlook(&spec, [4]);
+    let [row] = estimate_speedup(&spec, [4]);
     assert_eq!(row.parts, 4, "{row:?}");
 }
 
@@ -284,8 +284,8 @@ fn what_nothing_separates_is_one() {
     let still = chain(vec![(line(50, Duration::ZERO), line(50, Duration::ZERO))]);
     let spec = Spec { groups: vec![group("g", 1, datagrams(), WorkloadSpec::Bulk)], ..still };
     assert!(!on(4, &spec).is_parallel());
-    assert_eq!(outlook(&spec, [4])[0].parts, 1);
-    let [lot] = outlook(&fast_lot(), [3]);
+    assert_eq!(estimate_speedup(&spec, [4])[0].parts, 1);
+    let [lot] = estimate_speedup(&fast_lot(), [3]);
     assert!(lot.parts == 3 && lot.speedup > 1.8 && lot.bound == Bound::Threads, "{lot:?}");
 }
 
@@ -538,7 +538,7 @@ fn the_bounds_of_messages_and_gates_are_named() {
     }
     // The sources of `b` are at the router of the queue with feedback.
     spec.groups[2].count = 30;
-    let [row] = outlook(&spec, [16]);
+    let [row] = estimate_speedup(&spec, [16]);
     assert!(matches!(&row.bound, Bound::Feedback { name, .. } if name[1] == "n1"), "{row:?}");
     let mut spec = gated_row();
     spec.groups.retain(|group| group.from == NodeId(2) || group.from == NodeId(0));
@@ -546,6 +546,6 @@ fn the_bounds_of_messages_and_gates_are_named() {
         line.rate = Rate::from_mbits_per_sec(5000);
     }
     spec.groups.iter_mut().for_each(|group| group.workload = WorkloadSpec::Bulk);
-    let [row] = outlook(&spec, [16]);
+    let [row] = estimate_speedup(&spec, [16]);
     assert!(matches!(&row.bound, Bound::Gates { .. }), "{row:?}");
 }

@@ -23,8 +23,8 @@ use thalweg_queue::feedback::{
 };
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, FcfsConfig,
-    ImpairmentSpec, Limit, LossSpec, OnsetSpec, RandomDropConfig, ReorderSpec, RhythmSpec, SleepSpec,
-    TokenBucketSpec,
+    ImpairmentSpec, Limit, LossSpec, PeriodicVariationSpec, RandomDropConfig, ReorderSpec, SleepSpec,
+    StartDelaySpec, TokenBucketSpec,
 };
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
@@ -197,7 +197,7 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         )
 }
 
-fn onset() -> impl Strategy<Value = OnsetSpec> {
+fn onset() -> impl Strategy<Value = StartDelaySpec> {
     let shaper = (100u64..20_000, 100u64..100_000).prop_map(|(kilobits, burst)| TokenBucketSpec {
         rate: Rate::from_bits_per_sec(kilobits * 1000),
         burst: Bytes::new(burst),
@@ -209,7 +209,7 @@ fn onset() -> impl Strategy<Value = OnsetSpec> {
         1 => Just(vec![state(20, 10), state(200, 50)]),
     ];
     (prop::option::weighted(0.2, shaper), sleep)
-        .prop_map(|(shaper, sleep)| OnsetSpec { shaper, sleep: sleep.into() })
+        .prop_map(|(shaper, sleep)| StartDelaySpec { shaper, sleep: sleep.into() })
 }
 
 fn aggregation() -> impl Strategy<Value = Option<AggregationSpec>> {
@@ -218,9 +218,9 @@ fn aggregation() -> impl Strategy<Value = Option<AggregationSpec>> {
     prop::option::weighted(0.2, one)
 }
 
-fn rhythm() -> impl Strategy<Value = Option<RhythmSpec>> {
+fn rhythm() -> impl Strategy<Value = Option<PeriodicVariationSpec>> {
     let one = (100u64..1000, 0.0..1.0f64, 0u64..40, prop_oneof![Just(0), 1u64..50]).prop_map(
-        |(every, rate_spread, delay, outage)| RhythmSpec {
+        |(every, rate_spread, delay, outage)| PeriodicVariationSpec {
             every: millis(every),
             rate_spread,
             delay_spread: millis(delay),
@@ -283,31 +283,31 @@ fn speaking() -> impl Strategy<Value = DirectionSpec> {
 }
 
 fn controller() -> impl Strategy<Value = ControllerConfig> {
-    let (initial_window, initial_threshold) = (2.0, 1e9);
+    let (initial_window, initial_ssthresh) = (2.0, 1e9);
     prop_oneof![
         (1.0..30.0f64).prop_map(|window| ControllerConfig::Fixed(FixedConfig { window })),
         Just(ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             growth: Growth::Fractional
         })),
         Just(ControllerConfig::NewReno(NewRenoConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,
         })),
         Just(ControllerConfig::Vegas(VegasConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             alpha: 1.0,
             beta: 3.0,
             gamma: 1.0
         })),
         Just(ControllerConfig::Cubic(CubicConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -315,11 +315,11 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             ecn_beta: None,
             slow_start_beta: None,
         })),
-        Just(ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 0.0625 })),
+        Just(ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_ssthresh, gain: 0.0625 })),
         (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {
             ControllerConfig::from(PragueConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 gain: 0.0625,
                 virtual_rtt: millis(virtual_rtt),
                 transition,
@@ -329,7 +329,7 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
         (1u64..200, any::<bool>()).prop_map(move |(target, slowdowns)| {
             ControllerConfig::from(LedbatPlusPlusConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 target: millis(target),
                 constant: 1.0,
                 slowdowns,

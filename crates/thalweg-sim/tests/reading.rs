@@ -42,7 +42,7 @@ fn transports() -> Vec<TransportSpec> {
         window(ControllerConfig::Fixed(FixedConfig { window: 60.0 })),
         window(ControllerConfig::NewReno(NewRenoConfig {
             initial_window: 10.0,
-            initial_threshold: 1e9,
+            initial_ssthresh: 1e9,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,

@@ -13,7 +13,7 @@ use thalweg_sim::spec::*;
 fn newreno(is_background: bool) -> TransportSpec {
     let controller = NewRenoConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,

@@ -32,7 +32,7 @@ fn thalweg(count: u32, config: ThalwegConfig) -> GroupSpec {
 fn cubic() -> GroupSpec {
     let config = CubicConfig {
         initial_window: 10.0,
-        initial_threshold: 1e9,
+        initial_ssthresh: 1e9,
         c: 0.4,
         beta: 0.7,
         fast_convergence: true,

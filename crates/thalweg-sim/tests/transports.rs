@@ -20,10 +20,10 @@ const PAYLOAD: f64 = 960.0 * 8.0;
 const INITIAL: (f64, f64) = (2.0, 64.0);
 
 fn new_reno() -> ControllerConfig {
-    let (initial_window, initial_threshold) = INITIAL;
+    let (initial_window, initial_ssthresh) = INITIAL;
     ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
-        initial_threshold,
+        initial_ssthresh,
         slow_start_exit: Default::default(),
         ecn_beta: None,
         slow_start_beta: None,
@@ -31,15 +31,15 @@ fn new_reno() -> ControllerConfig {
 }
 
 fn vegas(alpha: f64, beta: f64) -> ControllerConfig {
-    let (initial_window, initial_threshold) = INITIAL;
-    ControllerConfig::Vegas(VegasConfig { initial_window, initial_threshold, alpha, beta, gamma: 1.0 })
+    let (initial_window, initial_ssthresh) = INITIAL;
+    ControllerConfig::Vegas(VegasConfig { initial_window, initial_ssthresh, alpha, beta, gamma: 1.0 })
 }
 
 fn cubic(fast_convergence: bool) -> ControllerConfig {
-    let (initial_window, initial_threshold) = INITIAL;
+    let (initial_window, initial_ssthresh) = INITIAL;
     ControllerConfig::Cubic(CubicConfig {
         initial_window,
-        initial_threshold,
+        initial_ssthresh,
         c: 0.4,
         beta: 0.7,
         fast_convergence,
@@ -177,13 +177,13 @@ fn cubic_responds_to_loss_as_its_rfc_says() {
     for (period, seconds) in [(10_000u64, 500), (50_000, 600)] {
         let mean = theory::cubic_window(1.0 / period as f64, 0.1, 0.4, 0.7).unwrap();
         let most = mean * 4.0 / 3.7;
-        let initial_threshold = 0.7 * most;
+        let initial_ssthresh = 0.7 * most;
         let k = (0.3 * most / 0.4).cbrt();
-        let first = 2.0 * initial_threshold + (initial_threshold * k + 0.1 * k.powi(4)) / 0.1;
+        let first = 2.0 * initial_ssthresh + (initial_ssthresh * k + 0.1 * k.powi(4)) / 0.1;
         let loss = LossSpec::List((0..200).map(|n| first as u64 + n * period).collect());
         let cubic = ControllerConfig::Cubic(CubicConfig {
             initial_window: 2.0,
-            initial_threshold,
+            initial_ssthresh,
             c: 0.4,
             beta: 0.7,
             fast_convergence: false,

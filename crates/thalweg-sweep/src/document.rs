@@ -304,7 +304,7 @@ impl Document {
         }
         let warning = unlike_warning(&self.unlike_defaults, Remedy::SweepFile);
         text.extend(warning.map(|warning| style.folded(&style.clean(&warning)) + "\n"));
-        if self.points.len() <= MOST_SHOWN {
+        if self.points.len() <= MAX_SHOWN {
             let names = self.factors.iter().map(|factor| factor.name.as_str());
             let heads: Vec<&str> = core::iter::once("Point").chain(names).collect();
             let lead = |point: &PointResults| {
@@ -416,7 +416,7 @@ fn shown_metrics() -> impl Iterator<Item = Metric> {
 }
 
 /// Points that a table shows.
-const MOST_SHOWN: usize = 40;
+const MAX_SHOWN: usize = 40;
 
 /// The metrics that are shown of points.
 pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {

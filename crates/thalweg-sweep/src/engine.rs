@@ -28,19 +28,19 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// Target duration of a batch, in seconds.
-const AIM: f64 = 0.5;
+const TARGET_BATCH_SECONDS: f64 = 0.5;
 /// Target duration of the last batches, in seconds. They are shorter so that all end at about the same time.
-const SHORTEST: f64 = 0.05;
+const LAST_BATCH_SECONDS: f64 = 0.05;
 /// Maximum number of runs per batch.
-const MOST_RUNS: usize = 512;
+const MAX_RUNS: usize = 512;
 /// Maximum size of a batch's scenarios, in bytes, before another is added.
-const MOST_SENT: usize = 1 << 20;
+const MAX_SENT: usize = 1 << 20;
 /// Maximum size of an answer, in bytes.
-const MOST_TAKEN: u64 = 1 << 30;
+const MAX_TAKEN: u64 = 1 << 30;
 /// Maximum length of a line, in bytes.
-const MOST_LINE: u64 = 1 << 16;
+const MAX_LINE: u64 = 1 << 16;
 /// Maximum number of queued tasks.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 /// Weight of the newest sample in the smoothed run time.
 const WEIGHT: f64 = 0.3;
 
@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
     /// Returns true if another task would soon be sent.
     pub fn has_room(&self) -> bool {
         let soon = self.size(usize::MAX).saturating_mul(2 * self.slots.max(1));
-        self.waiting.len() < soon.clamp(MOST_RUNS, MOST_WAITING)
+        self.waiting.len() < soon.clamp(MAX_RUNS, MAX_WAITING)
     }
 
     /// Queues a task.
@@ -171,8 +171,8 @@ impl<'a> Engine<'a> {
     /// Returns the number of runs of the next batch, with `left` tasks left.
     fn size(&self, left: usize) -> usize {
         let Some(seconds) = self.seconds else { return 1 };
-        let in_time = |time: f64| ((time / seconds.max(1e-9)).ceil() as usize).clamp(1, MOST_RUNS);
-        left.div_ceil(2 * self.slots.max(1)).clamp(in_time(SHORTEST), in_time(AIM))
+        let in_time = |time: f64| ((time / seconds.max(1e-9)).ceil() as usize).clamp(1, MAX_RUNS);
+        left.div_ceil(2 * self.slots.max(1)).clamp(in_time(LAST_BATCH_SECONDS), in_time(TARGET_BATCH_SECONDS))
     }
 
     fn send(&mut self, more: usize) -> io::Result<()> {
@@ -187,7 +187,7 @@ impl<'a> Engine<'a> {
                     break;
                 }
                 let (mut bytes, mut last) = (0, None);
-                while tasks.len() < size && bytes < MOST_SENT {
+                while tasks.len() < size && bytes < MAX_SENT {
                     let Some(task) = self.waiting.pop_front() else { break };
                     if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &task.scenario)) {
                         bytes += task.scenario.len();
@@ -274,14 +274,14 @@ fn gone(error: &io::Error) -> Lost {
 /// Reads the next line with its payload.
 fn read(input: &mut impl BufRead) -> Result<Frame, Lost> {
     let mut line = Vec::new();
-    input.by_ref().take(MOST_LINE).read_until(b'\n', &mut line).map_err(|error| gone(&error))?;
+    input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| gone(&error))?;
     if line.is_empty() {
         return Err(Lost(GONE.to_owned()));
     }
     let strange = |why: &str| Lost(format!("the engine answered strangely: {why}"));
     let head: Head = serde_json::from_slice(&line).map_err(|error| strange(&error.to_string()))?;
-    if head.bytes > MOST_TAKEN {
-        return Err(strange(&format!("{} bytes are more than {MOST_TAKEN}", head.bytes)));
+    if head.bytes > MAX_TAKEN {
+        return Err(strange(&format!("{} bytes are more than {MAX_TAKEN}", head.bytes)));
     }
     let mut body = Vec::new();
     input.by_ref().take(head.bytes).read_to_end(&mut body).map_err(|error| gone(&error))?;

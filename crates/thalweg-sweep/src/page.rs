@@ -10,13 +10,13 @@ use thalweg_report::report::html::{Page, escape};
 use thalweg_report::results::{Metric, Of};
 
 /// More values of a factor than this make no heat map.
-const MOST_CELLS: usize = 40;
+const MAX_CELLS: usize = 40;
 /// Maps side by side, at most.
-const MOST_MAPS: usize = 12;
+const MAX_MAPS: usize = 12;
 /// Points that the table of the page has, at most.
-const MOST_ROWS: usize = 2000;
+const MAX_ROWS: usize = 2000;
 /// Metrics that have pictures, at most.
-const MOST_METRICS: usize = 8;
+const MAX_METRICS: usize = 8;
 
 /// The page of a sweep's results.
 pub fn page(document: &Document, plan: &Plan) -> String {
@@ -30,7 +30,7 @@ pub fn page(document: &Document, plan: &Plan) -> String {
     cards(&mut body, &answers(document, &metrics), true);
     body.push_str("</section>\n");
     failures(&mut body, document);
-    for &metric in metrics.iter().take(MOST_METRICS) {
+    for &metric in metrics.iter().take(MAX_METRICS) {
         pictures(&mut body, document, plan, metric);
     }
     importance(&mut body, document, &metrics);
@@ -121,7 +121,7 @@ fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric)
     let factors = by_importance(document, metric);
     let scheme = document.factors.iter().find(|factor| factor.name == SCHEME && factor.values.len() > 1);
     let mut axes: Vec<&FactorResults> =
-        factors.iter().copied().filter(|factor| !factor.drawn && factor.values.len() <= MOST_CELLS).collect();
+        factors.iter().copied().filter(|factor| !factor.drawn && factor.values.len() <= MAX_CELLS).collect();
     if axes.len() < 2 {
         axes.extend(scheme);
     }
@@ -143,7 +143,7 @@ fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric)
             let colours: Vec<String> = scheme.values.iter().enumerate().map(colour).collect();
             let _ = writeln!(html, "<p class=\"note\">{}</p>", colours.join(" "));
         }
-        drawn.iter().take(MOST_MAPS).for_each(|factor| scatter(html, document, plan, metric, scale, factor));
+        drawn.iter().take(MAX_MAPS).for_each(|factor| scatter(html, document, plan, metric, scale, factor));
     }
     html.push_str("</section>\n");
 }
@@ -175,7 +175,7 @@ fn maps(
     let others: Vec<&str> = others.map(|factor| factor.name.as_str()).collect();
     let over = if others.is_empty() { String::new() } else { format!("; means over {}", others.join(", ")) };
     let _ = writeln!(html, "<p class=\"note\">{}{}</p>", escape(&note), escape(&over));
-    for panel in panels.iter().take(MOST_MAPS) {
+    for panel in panels.iter().take(MAX_MAPS) {
         let cell = |row: &str, column: &str| {
             let fits = |point: &&PointResults| {
                 has(point, across, column)
@@ -276,10 +276,10 @@ fn importance(html: &mut String, document: &Document, metrics: &[Metric]) {
 
 fn points(html: &mut String, document: &Document, metrics: &[Metric]) {
     html.push_str("<section aria-label=\"Points\"><h2>Points</h2>\n");
-    if document.points.len() > MOST_ROWS {
+    if document.points.len() > MAX_ROWS {
         let _ = writeln!(
             html,
-            "<p class=\"note\">The first {MOST_ROWS} of {}; results.json has all.</p>",
+            "<p class=\"note\">The first {MAX_ROWS} of {}; results.json has all.</p>",
             document.points.len()
         );
     }
@@ -292,7 +292,7 @@ fn points(html: &mut String, document: &Document, metrics: &[Metric]) {
         let _ = write!(html, "<th class=\"number\">{}</th>", escape(&name(metric)));
     }
     html.push_str("</tr></thead><tbody>\n");
-    for point in document.points.iter().take(MOST_ROWS) {
+    for point in document.points.iter().take(MAX_ROWS) {
         let _ = write!(html, "<tr><td class=\"number\" data-value=\"{0}\">{0}</td>", point.point);
         for factor in &document.factors {
             let _ = write!(

@@ -6,7 +6,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{Drawn, Placed, SweepFile, Values, Varied};
 
 /// Maximum number of points of a sweep.
-const MOST_POINTS: usize = 1_000_000;
+const MAX_POINTS: usize = 1_000_000;
 
 /// Name of the scheme factor.
 pub const SCHEME: &str = "scheme";
@@ -85,7 +85,7 @@ pub struct PlanError;
 
 impl core::fmt::Display for PlanError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "there are more than {MOST_POINTS} points: vary less, or draw them at random")
+        write!(f, "there are more than {MAX_POINTS} points: vary less, or draw them at random")
     }
 }
 
@@ -174,7 +174,7 @@ impl Plan {
 
     /// Combines every existing point with each of `points` of further factors.
     fn cross(&mut self, factors: Vec<Factor>, points: &[Point]) -> Result<(), PlanError> {
-        if self.points.len().saturating_mul(points.len()) > MOST_POINTS {
+        if self.points.len().saturating_mul(points.len()) > MAX_POINTS {
             return Err(PlanError);
         }
         self.factors.extend(factors);

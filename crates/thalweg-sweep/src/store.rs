@@ -122,7 +122,7 @@ impl Store {
     }
 
     /// Returns true if a valid file holds a complete run of that seed. Much faster than reading the run.
-    pub fn has_whole(&self, name: &str, seed: u64) -> bool {
+    pub fn is_complete_run(&self, name: &str, seed: u64) -> bool {
         let whole = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
         self.bytes(name).and_then(whole).is_some_and(|run| run.complete && run.seed == seed)
     }
@@ -220,9 +220,9 @@ mod tests {
         let folder = place("half");
         let store = Store::open(&folder, Purpose::SWEEP).unwrap();
         let name = Store::name("1", "x", 1);
-        assert!(store.get(&name).is_none() && !store.has_whole(&name, 1));
+        assert!(store.get(&name).is_none() && !store.is_complete_run(&name, 1));
         store.write_at(&store.place(&name), |out| out.write_all(b"{\"seed\": 1")).unwrap();
-        assert!(!store.has_whole(&name, 1) && store.get(&name).is_none());
+        assert!(!store.is_complete_run(&name, 1) && store.get(&name).is_none());
         for (text, whole) in [
             ("{\"seed\": 1, \"complete\": true, \"flows\": []}", true),
             ("{\"seed\": 2, \"complete\": true}", false),
@@ -230,7 +230,7 @@ mod tests {
             ("{\"seed\": 1, \"complete\": true, \"flows\": [", false),
         ] {
             store.write_at(&store.place(&name), |out| out.write_all(text.as_bytes())).unwrap();
-            assert_eq!(store.has_whole(&name, 1), whole, "{text}");
+            assert_eq!(store.is_complete_run(&name, 1), whole, "{text}");
         }
         assert!(Store::open(&folder, Purpose::SWEEP).is_ok(), "its own folder is used again");
         let [old, new] = [".partial-1-0", ".partial-2-0"].map(|name| folder.join(name));

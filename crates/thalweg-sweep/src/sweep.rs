@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
 use thalweg_report::batch;
 use thalweg_report::output::listed;
-use thalweg_report::results::{Goal, LEAST_RUNS, Run, UnlikeDefault};
-use thalweg_scenario::{Diagnostic, Instead, Loaded, Placed, SweepFile};
+use thalweg_report::results::{Goal, MIN_RUNS, Run, UnlikeDefault};
+use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile};
 use thalweg_sim::spec::Spec;
 
 /// Reads the sweep's scenario with changes as in `--set`, optionally with another scheme for some flows.
-pub type Load<'a> = dyn Fn(&[String], Option<Instead<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;
+pub type Load<'a> = dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;
 
 /// Error of loading a scenario.
 #[derive(Clone, Debug)]
@@ -253,7 +253,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn load(&self, point: usize) -> Result<Loaded, LoadError> {
-        let instead = self.scheme(point).map(|scheme| Instead { scheme, flows: &self.flows });
+        let instead = self.scheme(point).map(|scheme| SchemeOverride { scheme, flows: &self.flows });
         (self.load)(&self.sets(point), instead)
     }
 
@@ -266,10 +266,10 @@ impl<'a> Sweep<'a> {
         let mut faults: Vec<Diagnostic> = Vec::new();
         let (mut can_run, mut other) = (self.plan.factors.is_empty(), None);
         for (number, factor) in self.plan.factors.iter().enumerate() {
-            let levels = if factor.is_drawn { 1 } else { factor.levels.len().min(MOST_CHECKED) };
+            let levels = if factor.is_drawn { 1 } else { factor.levels.len().min(MAX_CHECKED) };
             for level in 0..levels as u32 {
                 let with = |point: &usize| self.plan.points[*point][number] == level;
-                let points = (0..self.plan.points.len()).filter(with).take(MOST_TRIES);
+                let points = (0..self.plan.points.len()).filter(with).take(MAX_TRIES);
                 let mut first = None;
                 for point in points {
                     let own = match self.load(point) {
@@ -293,7 +293,7 @@ impl<'a> Sweep<'a> {
                     first.get_or_insert(own);
                 }
                 for one in first.into_iter().flatten() {
-                    if !faults.contains(&one) && faults.len() < MOST_FAULTS {
+                    if !faults.contains(&one) && faults.len() < MAX_FAULTS {
                         faults.push(one);
                     }
                 }
@@ -352,7 +352,7 @@ impl<'a> Sweep<'a> {
         let mut open: Vec<usize> = (0..made.len()).filter(|point| point % shards == shard).collect();
         let first = match self.budget {
             Budget::Runs(runs) => runs,
-            Budget::Until(_, most) => most.min(LEAST_RUNS as u32),
+            Budget::Until(_, most) => most.min(MIN_RUNS as u32),
         };
         let mut status = Status::default();
         let mut runs = first;
@@ -392,7 +392,7 @@ impl<'a> Sweep<'a> {
             let show = || tick(*now.lock().unwrap_or_else(PoisonError::into_inner));
             match engine.as_deref_mut() {
                 Some(engine) => {
-                    self.make_away(&jobs, store, engine, each, show).map_err(Unfinished::Engine)?;
+                    self.run_on_engine(&jobs, store, engine, each, show).map_err(Unfinished::Engine)?;
                 }
                 None => {
                     let work = |number: usize| self.make(jobs[number], store);
@@ -436,7 +436,7 @@ impl<'a> Sweep<'a> {
                 continue;
             };
             let all: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-            let enough = (LEAST_RUNS.min(most as usize)..=all.len()).find(|&count| {
+            let enough = (MIN_RUNS.min(most as usize)..=all.len()).find(|&count| {
                 let widest = goal.widest(&[("", &all[..count])]);
                 widest.is_none_or(|widest| widest.share <= goal.share)
             });
@@ -500,13 +500,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// Checks whether the store has a run.
-    fn look_for(&self, (point, seed): (usize, u64), store: &Store) -> Found {
+    fn find_run(&self, (point, seed): (usize, u64), store: &Store) -> Found {
         let prepared = match self.prepared(point) {
             Ok(prepared) => prepared,
             Err(failure) => return Found::Over(Outcome::Failed(failure)),
         };
         let name = Store::name(&self.program.build, &prepared.expanded, seed);
-        if store.has_whole(&name, seed) {
+        if store.is_complete_run(&name, seed) {
             return Found::Over(Outcome::Kept { name, was_there: true });
         }
         Found::Open(name, prepared)
@@ -527,7 +527,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn make(&self, job: (usize, u64), store: &Store) -> Outcome {
-        let (name, prepared) = match self.look_for(job, store) {
+        let (name, prepared) = match self.find_run(job, store) {
             Found::Over(outcome) => return outcome,
             Found::Open(name, prepared) => (name, prepared),
         };
@@ -539,7 +539,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Executes jobs through an engine. `each` receives the outcomes in job order, on this thread.
-    fn make_away(
+    fn run_on_engine(
         &self,
         jobs: &[(usize, u64)],
         store: &Store,
@@ -553,8 +553,8 @@ impl<'a> Sweep<'a> {
         let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
         while (next < jobs.len() || !engine.is_idle()) && !self.stop.load(Ordering::Relaxed) {
             if next < jobs.len() && engine.has_room() {
-                let count = LOOKED_AT.min(jobs.len() - next);
-                let look = |number: usize| self.look_for(jobs[next + number], store);
+                let count = JOBS_PER_POLL.min(jobs.len() - next);
+                let look = |number: usize| self.find_run(jobs[next + number], store);
                 let found = |number: usize, found| match found {
                     Found::Over(outcome) => drop(early.insert(next + number, outcome)),
                     Found::Open(name, prepared) => {
@@ -567,7 +567,7 @@ impl<'a> Sweep<'a> {
                 next += count;
             }
             // Do not wait for runs in progress while jobs remain to be checked.
-            let patience = if next < jobs.len() && engine.has_room() { WallTime::ZERO } else { PATIENCE };
+            let patience = if next < jobs.len() && engine.has_room() { WallTime::ZERO } else { POLL_TIMEOUT };
             let answers: Vec<(usize, String, Answer)> = engine
                 .poll(jobs.len() - next, patience)?
                 .into_iter()
@@ -610,9 +610,9 @@ fn failed(seed: u64, why: String) -> Outcome {
 }
 
 /// Number of jobs checked between two polls of the engine.
-const LOOKED_AT: usize = 256;
+const JOBS_PER_POLL: usize = 256;
 /// Timeout of a poll of the engine.
-const PATIENCE: WallTime = WallTime::from_millis(50);
+const POLL_TIMEOUT: WallTime = WallTime::from_millis(50);
 
 /// Returns the indices, from 1, of the flows that the file's schemes apply to.
 fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {
@@ -678,11 +678,11 @@ const MAX_SAMPLED: usize = 4;
 /// Maximum number of scheme values in that search.
 const MAX_SCHEMES: usize = 64;
 /// Maximum number of values of a factor checked in advance.
-const MOST_CHECKED: usize = 1000;
+const MAX_CHECKED: usize = 1000;
 /// Maximum number of points tried with one value before it is reported as invalid.
-const MOST_TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 /// Maximum number of errors reported at once.
-const MOST_FAULTS: usize = 20;
+const MAX_FAULTS: usize = 20;
 
 impl fmt::Debug for Sweep<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use thalweg_scenario::{Instead, Loaded, load_text_instead, read_sweep_text};
+use thalweg_scenario::{Loaded, SchemeOverride, load_text_with_override, read_sweep_text};
 use thalweg_sweep::{
     Budget, Engine, LoadError, Made, Program, Purpose, Status, Store, Sweep, Unfinished, work,
 };
@@ -35,8 +35,8 @@ reps = 3
 link.core.rate = ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
 "#;
 
-fn load(sets: &[String], instead: Option<Instead<'_>>) -> Result<Loaded, LoadError> {
-    load_text_instead("x", SCENARIO, Path::new(""), sets, instead, &Arc::default())
+fn load(sets: &[String], instead: Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> {
+    load_text_with_override("x", SCENARIO, Path::new(""), sets, instead, &Arc::default())
         .map_err(LoadError::Scenario)
 }
 
@@ -107,7 +107,7 @@ fn made(
 }
 
 fn answer(batch: &[u8]) -> Vec<u8> {
-    let load = |text: &str| load_text_instead("x", text, Path::new(""), &[], None, &Arc::default());
+    let load = |text: &str| load_text_with_override("x", text, Path::new(""), &[], None, &Arc::default());
     work(batch, load, None, &Arc::default()).unwrap()
 }
 

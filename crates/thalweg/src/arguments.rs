@@ -90,7 +90,7 @@ pub struct Options {
     pub until: Option<Goal>,
     /// Maximum number of replications
     #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = replications)]
-    pub most_reps: NonZeroU32,
+    pub max_reps: NonZeroU32,
     /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,

@@ -282,7 +282,7 @@ fn judge(documents: &[Document], console: &Console) -> Done {
             partial.scheme
         )));
     }
-    for failed in documents.iter().flat_map(|document| &document.failed).take(MOST_TOLD) {
+    for failed in documents.iter().flat_map(|document| &document.failed).take(MAX_TOLD) {
         let values: Vec<String> =
             failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
         console.complain(&format!(
@@ -309,4 +309,4 @@ fn judge(documents: &[Document], console: &Console) -> Done {
 }
 
 /// Maximum number of reported failures.
-const MOST_TOLD: usize = 5;
+const MAX_TOLD: usize = 5;

@@ -42,7 +42,7 @@ pub fn build() -> Option<&'static str> {
 impl<'a> Cluster<'a> {
     /// The cluster behind an address: that of a scheduler, or `unix:` and the path of a socket at which an engine waits.
     pub fn connect(address: &str, console: &'a Console) -> Result<Self, Error> {
-        let build = build().filter(|_| !console.registry.is_of_its_program());
+        let build = build().filter(|_| !console.registry.is_unstamped());
         let build = build.ok_or_else(|| {
             let why = "this program simulates with what is not in the Python package, which makes the runs of clusters";
             Error::Usage(format!("{why}: `--shard` shares a sweep among hosts that all have this program"))

@@ -305,7 +305,7 @@ mod tests {
             "{refused:?}"
         );
         let mut registry = Registry::default();
-        registry.take_plain_numbers();
+        registry.accept_unitless_numbers();
         let flow =
             "flow = [{ from = \"a\", to = \"b\", workload = { kind = \"transfer\", size = 30000 } }]\n";
         let made =

@@ -13,8 +13,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
-    BESIDE, Finding, Goal, Hunt, HuntError, Kind, Kinds, LIST, SEEDS, Schemes, Space, cases, entry, look,
-    score_of,
+    DEFAULT_COMPETING_SCHEME, Finding, Goal, Hunt, HuntError, Kind, Kinds, LIST, SEEDS, Schemes, Space,
+    cases, entry, look, score_of,
 };
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, read_text};
@@ -33,7 +33,7 @@ pub struct HuntArguments {
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
     pub with: Vec<String>,
     /// Scheme of the other flows
-    #[arg(long, value_name = "SCHEME", default_value = BESIDE)]
+    #[arg(long, value_name = "SCHEME", default_value = DEFAULT_COMPETING_SCHEME)]
     pub beside: String,
     /// Maximise the shortfall against this scheme in the same scenario
     #[arg(long, value_name = "SCHEME")]
@@ -196,7 +196,7 @@ fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
 }
 
 /// Maximum number of reported combinations of disturbances.
-const MOST_TOLD: usize = 5;
+const MAX_TOLD: usize = 5;
 
 fn summary(finding: &Finding, file: &str) -> String {
     let Finding { scheme, goal, score, .. } = finding;
@@ -206,7 +206,7 @@ fn summary(finding: &Finding, file: &str) -> String {
         finding.words,
         counted(finding.candidates, "candidate")
     );
-    for (kinds, score) in finding.by_kind.iter().take(MOST_TOLD) {
+    for (kinds, score) in finding.by_kind.iter().take(MAX_TOLD) {
         text.push_str(&format!("  {score:.3}  with {kinds}\n"));
     }
     let [before, after] = finding.disturbances;

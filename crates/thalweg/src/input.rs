@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Instead, Loaded, nearest};
+use thalweg_scenario::{Loaded, SchemeOverride, nearest};
 
 /// A scenario that can be named anywhere.
 #[derive(Debug)]
@@ -113,25 +113,32 @@ impl Source {
 
     /// The scenario, changed by `sets`.
     pub fn load(&self, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Error> {
-        self.load_instead(sets, None, registry)
+        self.load_with_override(sets, None, registry)
     }
 
     /// The scenario, changed by `sets`, with another scheme for some flows.
-    pub fn load_instead(
+    pub fn load_with_override(
         &self,
         sets: &[String],
-        instead: Option<Instead<'_>>,
+        instead: Option<SchemeOverride<'_>>,
         registry: &Arc<Registry>,
     ) -> Result<Loaded, Error> {
         match self {
-            Self::File(path) => thalweg_scenario::load_instead(path, sets, instead, registry),
+            Self::File(path) => thalweg_scenario::load_with_override(path, sets, instead, registry),
             Self::Text { name, text, folder } => {
-                thalweg_scenario::load_text_instead(name, text, folder, sets, instead, registry)
+                thalweg_scenario::load_text_with_override(name, text, folder, sets, instead, registry)
             }
             Self::BuiltIn(built_in) => {
                 let files = Unpacked::new(built_in.files)?;
                 let (name, text) = (self.name(), built_in.text);
-                thalweg_scenario::load_text_instead(&name, text, files.folder(), sets, instead, registry)
+                thalweg_scenario::load_text_with_override(
+                    &name,
+                    text,
+                    files.folder(),
+                    sets,
+                    instead,
+                    registry,
+                )
             }
         }
         .map_err(Error::Scenario)

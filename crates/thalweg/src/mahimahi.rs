@@ -46,7 +46,7 @@ pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
     }
     let out = io::stdout().lock();
     let lines = trace.opportunities.len();
-    if out.is_terminal() && lines > MOST_ON_A_TERMINAL {
+    if out.is_terminal() && lines > MAX_ON_A_TERMINAL {
         return Err(Error::Usage(format!("a trace of {lines} lines; send it to a file with `> FILE`")));
     }
     trace.write(out).map_err(|error| match error {
@@ -82,4 +82,4 @@ fn direction<'a>(spec: &Spec, link: &'a LinkSpec, from: Option<&str>) -> Result<
     }
 }
 
-const MOST_ON_A_TERMINAL: usize = 1000;
+const MAX_ON_A_TERMINAL: usize = 1000;

@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Place, Registry};
-use thalweg_net::flow::{Beliefs, Happened, Recorded, Recorder, Recording};
+use thalweg_net::flow::{EventKind, Recorded, Recorder, Recording, SenderEstimates};
 use thalweg_proto::units::{Duration, Time};
 
 /// Events that are kept at most, some 64 bytes each.
@@ -90,13 +90,13 @@ fn log(recording: &Recording, registry: &Registry) -> LiveLog {
     for Recorded { time, what } in events {
         let time = Time::ZERO + time.since(first);
         match what {
-            Happened::Sent { size, data, length, .. } => {
+            EventKind::Sent { size, data, length, .. } => {
                 segment = segment.max(*length);
                 log.sent(time, *size, is_stream.then_some(*data), *length);
             }
-            Happened::Lost { number } => log.lost(time, *number),
-            Happened::Acknowledged { numbers } => log.acknowledged(time, numbers.clone()),
-            Happened::Believed(Beliefs { window, in_flight, smoothed_rtt, pacing_rate }) => {
+            EventKind::Lost { number } => log.lost(time, *number),
+            EventKind::Acknowledged { numbers } => log.acknowledged(time, numbers.clone()),
+            EventKind::Estimated(SenderEstimates { window, in_flight, smoothed_rtt, pacing_rate }) => {
                 let bytes = f64::from(segment);
                 log.metrics(
                     time,

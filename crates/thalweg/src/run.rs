@@ -20,12 +20,12 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png, summary};
 use thalweg_report::report::{View, figure, report};
-use thalweg_report::results::{Contention, Document, Header, LEAST_RUNS, MARGIN, Scenario, UnlikeDefault};
+use thalweg_report::results::{Contention, Document, Header, MARGIN, MIN_RUNS, Scenario, UnlikeDefault};
 use thalweg_scenario::{
-    Diagnostic, Fate, FormerOption, Instead, Loaded, is_random, threads as threads_in_words,
+    Diagnostic, Fate, Loaded, ReplacedOption, SchemeOverride, is_random, threads as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
-use thalweg_sim::cut::{outlook, usual_threads};
+use thalweg_sim::cut::{default_threads, estimate_speedup};
 use thalweg_sim::spec::Spec;
 use thalweg_sweep::unlike;
 
@@ -119,9 +119,9 @@ pub fn compared(
         if !seen.insert(name.clone()) {
             return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
         }
-        let instead = Instead { scheme: name, flows: &flows };
+        let instead = SchemeOverride { scheme: name, flows: &flows };
         let loaded = source
-            .load_instead(sets, Some(instead), registry)
+            .load_with_override(sets, Some(instead), registry)
             .map_err(|error| not_a_scheme(error, name, sets.len()))?;
         schemes.push(Scheme::new(Some(name), &loaded));
         in_use.push((name.as_str(), loaded.schemes));
@@ -132,11 +132,11 @@ pub fn compared(
 }
 
 /// Says which options of the file's schemes hold for the schemes that are compared, and which do not.
-fn fates(schemes: &[(String, Vec<FormerOption>)]) -> Option<String> {
+fn fates(schemes: &[(String, Vec<ReplacedOption>)]) -> Option<String> {
     let all: BTreeSet<(&str, &str)> =
         schemes.iter().flat_map(|(_, former)| former).map(|of| (of.base, of.text.as_str())).collect();
     let with = |option: (&str, &str), fate| -> Vec<&str> {
-        let has = |of: &FormerOption| (of.base, of.text.as_str()) == option && of.fate == fate;
+        let has = |of: &ReplacedOption| (of.base, of.text.as_str()) == option && of.fate == fate;
         schemes.iter().filter(|(_, former)| former.iter().any(has)).map(|(name, _)| name.as_str()).collect()
     };
     // Options of one fate are told together.
@@ -235,7 +235,7 @@ fn execute(
     let execution = Execution {
         header,
         schemes,
-        until: options.until.map(|goal| (goal, LEAST_RUNS.min(most_runs(options) as usize))),
+        until: options.until.map(|goal| (goal, MIN_RUNS.min(most_runs(options) as usize))),
         jobs: options.jobs,
         threads,
         events: None,
@@ -295,7 +295,7 @@ fn execute(
 /// The threads that share each simulation: as many as was said, or, where there is one run alone, as many as clearly gain.
 fn threads(spec: &Spec, runs: usize, options: &Options) -> Option<NonZeroUsize> {
     let is_alone = runs == 1 && options.jobs.is_none();
-    let usual = || is_alone.then(|| NonZeroUsize::new(usual_threads(spec, idle_processors()))).flatten();
+    let usual = || is_alone.then(|| NonZeroUsize::new(default_threads(spec, idle_processors()))).flatten();
     options.threads.or_else(usual)
 }
 
@@ -333,7 +333,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     has_memory(loaded)?;
     if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
         let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
-        if outlook(loaded.spec(), [threads])[0].parts == 1 {
+        if estimate_speedup(loaded.spec(), [threads])[0].parts == 1 {
             console.say(&format!(
                 "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
                 threads_in_words(loaded.spec(), [threads])
@@ -374,7 +374,7 @@ pub fn available_memory() -> Option<u64> {
 
 /// The runs of each scheme, at most.
 fn most_runs(options: &Options) -> u32 {
-    options.until.map_or(options.reps, |_| options.most_reps).get()
+    options.until.map_or(options.reps, |_| options.max_reps).get()
 }
 
 /// So many seeds from one on.

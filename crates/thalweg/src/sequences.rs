@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::png;
-use thalweg_report::output::sequence::{MOST_IN_PIXELS, Sequence, View};
+use thalweg_report::output::sequence::{MAX_IN_PIXELS, Sequence, View};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 
@@ -49,9 +49,9 @@ impl Sequences {
             return Err(Error::Usage(format!("--trace-until {until} is not after --trace-from {from}")));
         }
         let in_pixels = options.png.is_some();
-        if in_pixels && options.trace_packets.get() > MOST_IN_PIXELS {
+        if in_pixels && options.trace_packets.get() > MAX_IN_PIXELS {
             return Err(Error::Usage(format!(
-                "--png draws {MOST_IN_PIXELS} packets of a sequence at most, not the {} of --trace-packets; leave --png \
+                "--png draws {MAX_IN_PIXELS} packets of a sequence at most, not the {} of --trace-packets; leave --png \
                  out for them all as SVG",
                 options.trace_packets
             )));

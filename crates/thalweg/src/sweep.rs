@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
-use thalweg_scenario::{Instead, Loaded, SweepFile, read_sweep};
+use thalweg_scenario::{Loaded, SchemeOverride, SweepFile, read_sweep};
 use thalweg_sweep::{
     Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
 };
@@ -64,8 +64,8 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
 pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
-    let load = |sets: &[String], instead: Option<Instead<'_>>| -> Result<Loaded, LoadError> {
-        source.load_instead(sets, instead, &console.registry).map_err(|error| match error {
+    let load = |sets: &[String], instead: Option<SchemeOverride<'_>>| -> Result<Loaded, LoadError> {
+        source.load_with_override(sets, instead, &console.registry).map_err(|error| match error {
             Error::Scenario(found) => LoadError::Scenario(found),
             error => LoadError::Other(error.to_string()),
         })
@@ -139,7 +139,7 @@ fn budget(file: &SweepFile) -> Result<Budget, Error> {
         .text
         .parse()
         .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
-    Ok(Budget::Until(goal, file.most_replications.unwrap_or(100)))
+    Ok(Budget::Until(goal, file.max_replications.unwrap_or(100)))
 }
 
 fn error_of(error: SweepError) -> Error {
@@ -203,7 +203,7 @@ fn list(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Conso
 fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Console) -> Done {
     let mut reasons: Vec<(&FailedPoint, usize)> = Vec::new();
     for failed in &document.failed {
-        let has_room = reasons.len() < MOST_TOLD;
+        let has_room = reasons.len() < MAX_TOLD;
         match reasons.iter_mut().find(|(other, _)| other.why == failed.why) {
             Some((_, count)) => *count += 1,
             None if has_room => reasons.push((failed, 0)),
@@ -243,7 +243,7 @@ fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Consol
 }
 
 /// Maximum number of reported failure reasons.
-const MOST_TOLD: usize = 10;
+const MAX_TOLD: usize = 10;
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,11 @@ use std::io;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
-use thalweg_net::endpoint::MOST_MEMBERS;
+use thalweg_net::endpoint::MAX_MEMBERS;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
-use thalweg_scenario::{MOST_REPS, nearest};
-use thalweg_sim::cut::MOST_PARTS;
+use thalweg_scenario::{MAX_REPS, nearest};
+use thalweg_sim::cut::MAX_PARTS;
 
 /// The word before the name of a congestion control of the kernel, where schemes are named.
 pub const KERNEL: &str = "kernel:";
@@ -35,12 +35,12 @@ fn up_to<N: TryFrom<NonZeroUsize>>(most: usize, text: &str) -> Result<N, String>
 
 /// The threads of a socket.
 pub fn threads(text: &str) -> Result<usize, String> {
-    up_to(MOST_MEMBERS, text).map(NonZeroUsize::get)
+    up_to(MAX_MEMBERS, text).map(NonZeroUsize::get)
 }
 
 /// The threads of a simulation.
 pub fn parts(text: &str) -> Result<NonZeroUsize, String> {
-    up_to(MOST_PARTS, text)
+    up_to(MAX_PARTS, text)
 }
 
 /// The connections of a client.
@@ -50,7 +50,7 @@ pub fn connections(text: &str) -> Result<NonZeroU32, String> {
 
 /// Replications, of which each needs its place in memory.
 pub fn replications(text: &str) -> Result<NonZeroU32, String> {
-    up_to(MOST_REPS as usize, text)
+    up_to(MAX_REPS as usize, text)
 }
 
 /// A seed.

@@ -17,7 +17,7 @@ pub fn version() -> &'static str {
 /// This program, by which runs that are kept are told from those of others: by its sources, or by its file where what it has added is
 /// part of no other.
 pub fn program(registry: &Registry) -> Result<Program, Error> {
-    let build = match SOURCES.filter(|_| !registry.is_of_its_program()) {
+    let build = match SOURCES.filter(|_| !registry.is_unstamped()) {
         Some(sources) => sources.to_owned(),
         None => {
             let built = std::env::current_exe().and_then(|path| build_of_file(&path));

@@ -238,7 +238,7 @@ fn replications_are_made_until_the_interval_is_narrow() {
     let place = place("until");
     let run = |goal: &str, most: &str, jobs: &str| {
         let arguments =
-            ["run", "two-flows", "--until", goal, "--most-reps", most, "--jobs", jobs, "--quiet", "--json"];
+            ["run", "two-flows", "--until", goal, "--max-reps", most, "--jobs", jobs, "--quiet", "--json"];
         let mut arguments = arguments.to_vec();
         arguments.extend(["--set", "duration=7 s", "--out", "results"]);
         let _ = fs::remove_dir_all(place.join("results"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DirectionSpec, Line, Parcel};
+use thalweg_net::impair::{DelayedDatagram, DirectionSpec, Line};
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::trace::{Record, Step, Tracer};
@@ -56,7 +56,7 @@ fn relayed(seed: u64, spared: u64) -> Vec<(u64, Time)> {
     for number in 0..spared + COUNT {
         let now = Time::ZERO + Duration::from_millis(number);
         let bytes = number.to_be_bytes().into_iter().chain([0; 492]).collect();
-        line.arrive(now, Parcel { bytes, header: 0, flow: 0, ecn: Ecn::NotEct });
+        line.arrive(now, DelayedDatagram { bytes, header: 0, flow: 0, ecn: Ecn::NotEct });
         while let Some(next) = line.next().filter(|next| *next < now + Duration::from_millis(1)) {
             while let Some(parcel) = line.poll(next) {
                 let sent = u64::from_be_bytes(parcel.bytes[..8].try_into().unwrap());

@@ -255,7 +255,7 @@ fn runs_end_when_the_interval_is_narrow_enough() {
     }
     fs::write(
         folder.join("s.toml"),
-        text.replace("50 %", "0.001 %").replace("[grid]", "most-reps = 12\n[grid]"),
+        text.replace("50 %", "0.001 %").replace("[grid]", "max-reps = 12\n[grid]"),
     )
     .unwrap();
     let output = sweep(&folder, &["s.toml", "--quiet"]);

@@ -57,7 +57,7 @@ impl Properties for Config {
         true
     }
 
-    fn no_slow_reader(&self) -> Option<&'static str> {
+    fn lacks_flow_control(&self) -> Option<&'static str> {
         Some("its receiver has no window to close: the sender never hears of a slow application")
     }
 }

@@ -62,7 +62,8 @@ fn thresholds(values: &Values) -> Option<(RedUnit, f64, f64)> {
 }
 
 fn check(values: &Values) -> Result<(), Fault> {
-    let given = if values.said_for("min-threshold").is_some() { "min-threshold" } else { "max-threshold" };
+    let given =
+        if values.explicit_value("min-threshold").is_some() { "min-threshold" } else { "max-threshold" };
     match thresholds(values) {
         None => Err(Fault::new(given, "the thresholds are in different units")
             .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),

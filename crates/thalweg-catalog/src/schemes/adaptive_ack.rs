@@ -34,7 +34,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: OVERHEAD,
     },
     check: &|_| Vec::new(),
-    own_check: |_| Vec::new(),
+    scheme_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,
     ends: &ends,
@@ -74,7 +74,7 @@ const KEYS: &[Key] = &[
 
 /// The window holds what is sent until the report on a repair: two round trips and reports.
 fn settle(values: &mut Values, path: &PathHints) {
-    crate::scheme::settle_segment(values, path, OVERHEAD);
+    crate::scheme::set_live_segment(values, path, OVERHEAD);
     let normal: Duration = values.need("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);
     let window = path.packets_in(super::agreed_segment(values, path, OVERHEAD), time, 400.0);
@@ -124,7 +124,7 @@ impl Properties for Config {
         self.segment
     }
 
-    fn needs_order(&self) -> bool {
+    fn needs_in_order(&self) -> bool {
         true
     }
 
@@ -149,7 +149,7 @@ impl Properties for Config {
         true
     }
 
-    fn no_slow_reader(&self) -> Option<&'static str> {
+    fn lacks_flow_control(&self) -> Option<&'static str> {
         Some("its receiver has no window to close: the sender never hears of a slow application")
     }
 

@@ -133,7 +133,7 @@ fn check(values: &Values) -> Vec<Fault> {
         ),
     ];
     for (key, what) in unused {
-        if values.said_for(key) == Some(Value::Switch(true)) {
+        if values.explicit_value(key) == Some(Value::Switch(true)) {
             faults.push(Fault::new(key, what).help("leave it out"));
         }
     }

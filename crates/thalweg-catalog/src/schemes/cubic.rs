@@ -28,7 +28,7 @@ const KEYS: &[Key] = &[
 
 bind!(CubicConfig {
     initial_window: "initial-window",
-    initial_threshold: "initial-threshold",
+    initial_ssthresh: "initial-ssthresh",
     c: "c",
     beta: "beta",
     fast_convergence: "fast-convergence",

@@ -30,7 +30,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: 0,
     },
     check: &|_| Vec::new(),
-    own_check: |_| Vec::new(),
+    scheme_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,
     ends: &ends,
@@ -43,7 +43,7 @@ const KEYS: &[Key] =
         .peer(Range::POSITIVE)];
 
 fn settle(values: &mut Values, path: &PathHints) {
-    crate::scheme::settle_segment(values, path, 0);
+    crate::scheme::set_live_segment(values, path, 0);
     if let Some(rate) = path.rate {
         values.suggest("rate", Value::Rate(rate));
     }
@@ -106,7 +106,7 @@ impl Properties for SourceConfig {
         Some("rate")
     }
 
-    fn no_slow_reader(&self) -> Option<&'static str> {
+    fn lacks_flow_control(&self) -> Option<&'static str> {
         Some("datagrams have no receive window: the sender never hears of a slow application")
     }
 }

@@ -25,4 +25,4 @@ const KEYS: &[Key] = &[
     .within(Range::between(0.000_001, 1.0), "the RFC recommends 1/16"),
 ];
 
-bind!(DctcpConfig { initial_window: "initial-window", initial_threshold: "initial-threshold", gain: "gain" });
+bind!(DctcpConfig { initial_window: "initial-window", initial_ssthresh: "initial-ssthresh", gain: "gain" });

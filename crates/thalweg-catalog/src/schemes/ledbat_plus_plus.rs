@@ -41,7 +41,7 @@ const KEYS: &[Key] = &[
 
 bind!(LedbatPlusPlusConfig {
     initial_window: "initial-window",
-    initial_threshold: "initial-threshold",
+    initial_ssthresh: "initial-ssthresh",
     target: "target",
     constant: "constant",
     slowdowns: "slowdowns",

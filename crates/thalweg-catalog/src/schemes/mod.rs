@@ -123,7 +123,7 @@ const fn window_at_start(usual: &'static str, about: &'static str) -> Key {
 
 /// The key of the threshold at which the first slow start ends, whatever it met.
 pub(crate) const INITIAL_THRESHOLD: Key =
-    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+    key("initial-ssthresh", Kind::Packets, "unlimited", "The first slow-start threshold.")
         .within(WINDOW_RANGE, NO_WINDOW);
 
 /// Live times that make something be sent are at least a millisecond.

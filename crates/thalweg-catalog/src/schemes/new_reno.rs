@@ -16,7 +16,7 @@ const KEYS: &[Key] = &[INITIAL_WINDOW, INITIAL_THRESHOLD, SLOW_START_EXIT, ECN_B
 
 bind!(NewRenoConfig {
     initial_window: "initial-window",
-    initial_threshold: "initial-threshold",
+    initial_ssthresh: "initial-ssthresh",
     slow_start_exit: "slow-start-exit",
     ecn_beta: "ecn-beta",
     slow_start_beta: "slow-start-beta",

@@ -42,7 +42,7 @@ const KEYS: &[Key] = &[
 
 bind!(PragueConfig {
     initial_window: "initial-window",
-    initial_threshold: "initial-threshold",
+    initial_ssthresh: "initial-ssthresh",
     gain: "gain",
     virtual_rtt: "virtual-rtt",
     transition: "transition",

@@ -81,7 +81,7 @@ pub(crate) const BOTH: List = &[
 /// The same, of senders whose window answers losses.
 const WINDOW: List = &[
     // RFC 5681, section 3.1.
-    ("initial-threshold", "unlimited"),
+    ("initial-ssthresh", "unlimited"),
     // RFC 8985, section 3.4, recommends it.
     ("prr", "true"),
     // RFC 5681, section 4.1.

@@ -32,7 +32,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: DATA_HEADER,
     },
     check: &check,
-    own_check: |_| Vec::new(),
+    scheme_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle,
     ends: &ends,
@@ -111,7 +111,7 @@ fn check(values: &Values) -> Vec<Fault> {
 }
 
 fn settle(values: &mut Values, path: &PathHints) {
-    crate::scheme::settle_segment(values, path, DATA_HEADER);
+    crate::scheme::set_live_segment(values, path, DATA_HEADER);
 }
 
 fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
@@ -208,7 +208,7 @@ impl Properties for Config {
         true
     }
 
-    fn no_slow_reader(&self) -> Option<&'static str> {
+    fn lacks_flow_control(&self) -> Option<&'static str> {
         Some("live video has no receive window: the sender never hears of a slow application")
     }
 

@@ -16,7 +16,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
 const KEYS: &[Key] = &[
     initial_window("1 pkt"),
     key(
-        "initial-threshold",
+        "initial-ssthresh",
         Kind::Packets,
         "",
         "The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.",
@@ -65,7 +65,7 @@ impl Bound for SeifConfig {
         let max_window: f64 = values.need("max-window");
         Self {
             initial_window: values.need("initial-window"),
-            initial_threshold: values.take("initial-threshold").unwrap_or(max_window / 2.0),
+            initial_ssthresh: values.take("initial-ssthresh").unwrap_or(max_window / 2.0),
             max_window,
             cut_back: values.need("cut-back"),
             growth_windows: values.need("growth-windows"),
@@ -75,7 +75,7 @@ impl Bound for SeifConfig {
 
     fn write(&self, values: &mut Values) {
         values.give("initial-window", &self.initial_window);
-        values.give("initial-threshold", &self.initial_threshold);
+        values.give("initial-ssthresh", &self.initial_ssthresh);
         values.give("cut-back", &self.cut_back);
         values.give("growth-windows", &self.growth_windows);
         values.give("follow", &self.follow);

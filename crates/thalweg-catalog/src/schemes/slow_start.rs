@@ -42,14 +42,14 @@ impl Bound for SlowStartConfig {
         };
         Self {
             initial_window: values.need("initial-window"),
-            initial_threshold: values.need("initial-threshold"),
+            initial_ssthresh: values.need("initial-ssthresh"),
             growth,
         }
     }
 
     fn write(&self, values: &mut Values) {
         values.give("initial-window", &self.initial_window);
-        values.give("initial-threshold", &self.initial_threshold);
+        values.give("initial-ssthresh", &self.initial_ssthresh);
         values.say(
             "growth",
             Value::Word(match self.growth {

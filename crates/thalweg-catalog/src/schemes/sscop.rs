@@ -25,7 +25,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], usual: USUAL, presets: &[] },
     traits: TRAITS,
     check: &check,
-    own_check: |_| Vec::new(),
+    scheme_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle: |values, path| settle(values, path, 1024.0),
     ends: &|values, path| Ok(ends(values, path, |_, _| None)),
@@ -156,7 +156,7 @@ pub(super) fn check(values: &Values) -> Vec<Fault> {
 /// There are several POLLs in a round trip, so that the end of a burst is soon asked for, and the window holds what is sent
 /// until the answer on a repair.
 pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
-    crate::scheme::settle_segment(values, path, OVERHEAD);
+    crate::scheme::set_live_segment(values, path, OVERHEAD);
     let (least, most) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
     // Who is asked has to have the time to answer.
@@ -313,12 +313,12 @@ impl Properties for EndpointConfig {
         Arc::make_mut(&mut self.sscop).credit = Credit::User;
     }
 
-    fn needs_order(&self) -> bool {
+    fn needs_in_order(&self) -> bool {
         true
     }
 
     /// Rate control takes what a path delivers from the spacing of what comes.
-    fn times_packets(&self) -> bool {
+    fn measures_spacing(&self) -> bool {
         self.sscop.rate.is_some()
     }
 

@@ -21,7 +21,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL, presets: &[] },
     traits: TRAITS,
     check: &check,
-    own_check: |_| Vec::new(),
+    scheme_check: |_| Vec::new(),
     doubts: |_, _| Vec::new(),
     settle: |values, path| {
         sscop::settle_rate(values, path);

@@ -37,7 +37,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: OVERHEAD,
     },
     check: &check,
-    own_check: |_| Vec::new(),
+    scheme_check: |_| Vec::new(),
     doubts,
     settle,
     ends: &ends,
@@ -143,7 +143,7 @@ fn acknowledgement(values: &Values) -> Acknowledgement {
 
 fn check(values: &Values) -> Vec<Fault> {
     let mut faults = Vec::new();
-    if values.said_for("evicted").is_some() && !acknowledgement(values).is_soft() {
+    if values.explicit_value("evicted").is_some() && !acknowledgement(values).is_soft() {
         let doubt = Fault::new("evicted", "only soft acknowledgement evicts segments");
         faults.push(Fault { is_doubt: true, ..doubt.help("it needs acknowledgement = \"soft\"") });
     }
@@ -180,7 +180,7 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
 }
 
 fn settle(values: &mut Values, path: &PathHints) {
-    crate::scheme::settle_segment(values, path, OVERHEAD);
+    crate::scheme::set_live_segment(values, path, OVERHEAD);
     let average: Option<Rate> = values.take("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));
     values.suggest("rate", Value::Rate(rate));
@@ -193,13 +193,13 @@ fn settle(values: &mut Values, path: &PathHints) {
     let most = room.clamp(2.0, f64::from(MAX_WINDOW));
     let count =
         |segments: Segments| Value::Segments(Segments::Count(segments.at(w_a).round().clamp(2.0, most)));
-    let window = match values.said_for("window") {
+    let window = match values.explicit_value("window") {
         Some(Value::Segments(said @ Segments::RoundTrips(_))) => count(said),
         Some(said) => said,
         None => count(Segments::RoundTrips(2.5)),
     };
     values.say("window", window);
-    match values.said_for("buffer") {
+    match values.explicit_value("buffer") {
         Some(Value::Segments(said @ Segments::RoundTrips(_))) => values.say("buffer", count(said)),
         Some(_) => {}
         None => values.say("buffer", window),
@@ -221,7 +221,7 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
         RateSpec::with_average(peak.max(average), average, 1, size)
     };
     let rate = agreed.map_err(|error| {
-        let key = if values.said_for("average-rate").is_some() { "average-rate" } else { "rate" };
+        let key = if values.explicit_value("average-rate").is_some() { "average-rate" } else { "rate" };
         Fault::new(key, error.to_string())
     })?;
     let (window, buffer) = if is_known { windows(values, path, segment, average, size) } else { (1, 1) };
@@ -301,7 +301,7 @@ fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
     let size = packet(values, path);
     let (rate, rtt) = (path.rate.unwrap_or(Rate::MAX), path.rtt.unwrap_or(UNKNOWN_RTT));
     let w_a = per_round_trip(sender.rate.average(), size, sender.segment, rtt, rate.transmission_time(size));
-    let Some(Value::Segments(buffer)) = values.said_for("buffer") else { return Vec::new() };
+    let Some(Value::Segments(buffer)) = values.explicit_value("buffer") else { return Vec::new() };
     let buffer = buffer.at(w_a).round();
     if buffer <= f64::from(receiver.window) {
         return Vec::new();
@@ -363,7 +363,7 @@ impl Properties for EndsConfig {
         self.sender.packet
     }
 
-    fn needs_order(&self) -> bool {
+    fn needs_in_order(&self) -> bool {
         true
     }
 
@@ -421,7 +421,7 @@ impl Properties for EndsConfig {
         Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
     }
 
-    fn expect_lateness(&mut self) {
+    fn allow_host_lateness(&mut self) {
         let sender = Arc::make_mut(&mut self.sender);
         sender.rate = sender.rate.with_slack(LATENESS);
     }

@@ -54,7 +54,7 @@ const PEER_QUEUED: Range = Range::between(0.0, 1_048_576.0);
 
 bind!(VegasConfig {
     initial_window: "initial-window",
-    initial_threshold: "initial-threshold",
+    initial_ssthresh: "initial-ssthresh",
     alpha: "alpha",
     beta: "beta",
     gamma: "gamma",

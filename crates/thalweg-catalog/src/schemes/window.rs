@@ -15,7 +15,7 @@ use thalweg_proto::handshake;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    Counting, CustomController, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery,
+    Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig, ReceiverConfig, Recovery,
     RttConfig, SenderConfig, Validation,
 };
 
@@ -282,7 +282,7 @@ impl Bound for RttConfig {
         let floor = values.need("rto.floor");
         let margin: Duration = values.need("rto.margin");
         // Who lowers the floor wants short time-outs, which a margin that nobody asked for would forbid.
-        let margin = if values.said_for("rto.margin").is_some() { margin } else { margin.min(floor) };
+        let margin = if values.explicit_value("rto.margin").is_some() { margin } else { margin.min(floor) };
         Self {
             initial: values.need("rto.initial"),
             floor,
@@ -343,7 +343,7 @@ where
     C: ConfigureController + Bound,
 {
     described::<C>(about, keys, &|values, path| {
-        ends(values, path, ControllerConfig::Custom(CustomController::new(C::of(values))))
+        ends(values, path, ControllerConfig::Custom(ExternalController::new(C::of(values))))
     })
 }
 
@@ -360,8 +360,8 @@ pub fn named_scheme<C: ConfigureController>(
         check_shared(values, response)
     };
     let ends = move |values: &Values, path: &PathHints| {
-        let controller = CustomController::new(controller()?);
-        let ecn = controller.ce_response() == CeResponse::AsToLoss && values.said_for("ecn").is_none();
+        let controller = ExternalController::new(controller()?);
+        let ecn = controller.ce_response() == CeResponse::AsToLoss && values.explicit_value("ecn").is_none();
         let mut made = ends(values, path, ControllerConfig::Custom(controller))?;
         if let Ends::Window(config) = &mut made
             && ecn
@@ -385,7 +385,7 @@ pub fn named_scheme<C: ConfigureController>(
         keys: keys(&[], SACK),
         traits: TRAITS,
         check: Box::leak(Box::new(check)),
-        own_check: |_| Vec::new(),
+        scheme_check: |_| Vec::new(),
         doubts: |_, _| Vec::new(),
         settle,
         ends: Box::leak(Box::new(ends)),
@@ -412,7 +412,7 @@ where
         keys,
         traits: TRAITS,
         check: &check::<C>,
-        own_check: |_| Vec::new(),
+        scheme_check: |_| Vec::new(),
         doubts: |_, _| Vec::new(),
         settle,
         ends,
@@ -426,7 +426,7 @@ fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
 
 /// PRR with a controller, `who` in words, that has a pacing rate of its own while losses are repaired.
 pub(super) fn check_own_repair(values: &Values, who: &str) -> Vec<Fault> {
-    if values.said_for("prr") != Some(Value::Switch(true)) {
+    if values.explicit_value("prr") != Some(Value::Switch(true)) {
         return Vec::new();
     }
     let what = format!("{who} paces at a rate of its own while losses are repaired, and has no use for PRR");
@@ -439,7 +439,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
     if rtt.ceiling < rtt.floor {
         faults.push(Fault::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
     }
-    let said = |key: &str| values.said_for(key).is_some();
+    let said = |key: &str| values.explicit_value(key).is_some();
     if said("rto.floor") && said("rto.margin") && !rtt.floor.is_zero() && rtt.floor < rtt.margin {
         let what = format!("a floor of {} below the margin of {} does nothing", rtt.floor, rtt.margin);
         let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
@@ -447,24 +447,24 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
     }
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
-    if is_validated(values) && values.said_for("idle-restart") == Some(Value::Switch(true)) {
+    if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
         let what = "`window-validation` takes the place of a restart after idle times";
         let fault = Fault::new("idle-restart", what).help("leave one of the two out");
         faults.push(Fault { is_doubt: true, ..fault });
     }
     // What has an answer of its own always uses ECN: to say so is right.
-    if values.said_for("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
+    if values.explicit_value("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
         let help = "cubic and newreno do, for example; packets of others are never marked by a queue";
         let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
-        faults.push(Fault { is_of_own: true, ..fault });
+        faults.push(Fault { is_scheme_rule: true, ..fault });
     }
-    if values.said_for("ecn") == Some(Value::Switch(false)) && matches!(response, CeResponse::Own(_)) {
+    if values.explicit_value("ecn") == Some(Value::Switch(false)) && matches!(response, CeResponse::Own(_)) {
         let fault = Fault::new(
             "ecn",
             "the scheme has no other sense of congestion than marks and losses, and always uses ECN",
         )
         .help("leave `ecn` out; newreno and cubic are told by losses alone");
-        faults.push(Fault { is_doubt: true, is_of_own: true, ..fault });
+        faults.push(Fault { is_doubt: true, is_scheme_rule: true, ..fault });
     }
     let (window, segment): (Option<Bytes>, Option<Bytes>) =
         (values.take("receive-window"), values.take("segment"));
@@ -479,13 +479,13 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
 
 /// True if somebody asks for a rule for windows that are not used.
 pub(crate) fn is_validated(values: &Values) -> bool {
-    !matches!(values.said_for("window-validation"), None | Some(Value::Word("none")))
+    !matches!(values.explicit_value("window-validation"), None | Some(Value::Word("none")))
 }
 
 /// Finds that the scheme has no such preset.
 fn check_preset(values: &Values, faults: &mut Vec<Fault>) {
     let presets = values.keys().presets;
-    let Some(Value::Word(chosen)) = values.said_for(PRESET) else { return };
+    let Some(Value::Word(chosen)) = values.explicit_value(PRESET) else { return };
     if presets.iter().any(|preset| preset.name == chosen) {
         return;
     }
@@ -497,7 +497,7 @@ fn check_preset(values: &Values, faults: &mut Vec<Fault>) {
             "bbr and prague have a \"draft\", others the \"rfc\"s; all have \"linux\"",
         )
     };
-    faults.push(Fault { is_of_own: true, ..Fault::new(PRESET, what).help(help) });
+    faults.push(Fault { is_scheme_rule: true, ..Fault::new(PRESET, what).help(help) });
 }
 
 /// Four times what is on the way: a loss is repaired, and found lost again, before the window closes.
@@ -509,13 +509,13 @@ fn settle(values: &mut Values, path: &PathHints) {
         values.suggest("verify-acks", Value::Switch(true));
     }
     if let Some(window) = path.in_flight(4.0) {
-        let window = window.get().clamp(LEAST_WINDOW, path.memory.max(LEAST_WINDOW));
+        let window = window.get().clamp(MIN_WINDOW, path.memory.max(MIN_WINDOW));
         values.suggest("receive-window", Value::Size(Bytes::new(window)));
     }
 }
 
 /// A receive window that is not worth making smaller, in bytes.
-const LEAST_WINDOW: u64 = 1 << 20;
+const MIN_WINDOW: u64 = 1 << 20;
 
 /// The detection of losses by time, where selective acknowledgements tell enough for that. On real paths, which
 /// reorder, it is on unless somebody says otherwise.
@@ -547,25 +547,29 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
         ),
     ];
     for (key, what) in of_sack {
-        if values.said_for(key) == Some(Value::Switch(true))
+        if values.explicit_value(key) == Some(Value::Switch(true))
             && values.take("recovery") != Some(Recovery::Sack)
         {
-            faults.push(Fault { is_of_own: true, ..Fault::new(key, what).help("set recovery = \"sack\"") });
+            faults.push(Fault {
+                is_scheme_rule: true,
+                ..Fault::new(key, what).help("set recovery = \"sack\"")
+            });
         }
     }
     if rack(values).is_some() {
         return;
     }
-    if values.said_for("rack") == Some(Value::Switch(true)) {
+    if values.explicit_value("rack") == Some(Value::Switch(true)) {
         let what =
             "losses are found by time from selective acknowledgements, of which this recovery has none";
-        faults.push(Fault { is_of_own: true, ..Fault::new("rack", what).help("set recovery = \"sack\"") });
+        faults
+            .push(Fault { is_scheme_rule: true, ..Fault::new("rack", what).help("set recovery = \"sack\"") });
         return;
     }
     for key in ["undo", "tail-probe", "verify-acks"] {
-        if values.said_for(key).is_some() {
+        if values.explicit_value(key).is_some() {
             let what = format!("`{key}` is a part of `rack`, which is off");
-            faults.push(Fault { is_of_own: true, ..Fault::new(key, what).help("set rack = true") });
+            faults.push(Fault { is_scheme_rule: true, ..Fault::new(key, what).help("set rack = true") });
         }
     }
 }

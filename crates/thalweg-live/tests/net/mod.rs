@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::plan::{Plan, Wishes, plan};
+use thalweg_live::plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -29,7 +29,7 @@ pub fn chain(nodes: u32) -> Spec {
 }
 
 pub fn planned(spec: &Spec) -> Plan {
-    plan(spec, &Wishes::default()).unwrap()
+    plan(spec, &PlanOptions::default()).unwrap()
 }
 
 pub fn micros(micros: u64) -> Time {

@@ -11,14 +11,14 @@
 //! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
 //! and wraps every [`ROUND`]; rates and spent cookies are then reset.
 
-use super::half_open::{HANDSHAKE, HalfOpen, IN_A_CROWD};
+use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE, HalfOpen};
 use super::interface::{Handle, Limits};
 use super::shares::Shares;
 use crate::bucket::Bucket;
 use crate::cookie::{Cookies, Spent};
 use crate::handshake::Responder;
 use crate::identity::Entropy;
-use crate::session::STRANGER_MEMORY;
+use crate::session::UNAUTHENTICATED_MEMORY;
 use crate::wire::ConnectionId;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -29,7 +29,7 @@ use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum number of shards of a socket. One byte distinguishes this many with almost equal shares.
-pub const MOST_MEMBERS: usize = 64;
+pub const MAX_MEMBERS: usize = 64;
 
 /// Wrap-around period of the shared clock, in nanoseconds: 200 days.
 const ROUND: u64 = 200 * 86_400 * 1_000_000_000;
@@ -39,7 +39,7 @@ const RESETS: u32 = 100;
 
 /// State shared by the endpoints of one socket.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ListenerState {
     members: usize,
     /// True if the system steers packets by connection id; otherwise it steers by address.
     is_steered: bool,
@@ -118,7 +118,7 @@ pub(super) enum Greeting {
     Begin { local: ConnectionId, forgotten: bool },
 }
 
-impl Desk {
+impl ListenerState {
     /// Creates the shared state of a socket with at least one shard. With `is_steered`, each packet reaches the shard
     /// encoded in its connection id.
     pub fn new(
@@ -128,7 +128,7 @@ impl Desk {
         is_steered: bool,
         entropy: &mut dyn Entropy,
     ) -> Self {
-        let members = members.clamp(1, MOST_MEMBERS);
+        let members = members.clamp(1, MAX_MEMBERS);
         Self {
             members,
             is_steered,
@@ -212,7 +212,7 @@ impl Desk {
             return Greeting::NeedsCookie;
         }
         let is_full = state.accepted >= self.limits.connections
-            || self.promised.load(Ordering::Relaxed) + STRANGER_MEMORY > self.limits.memory;
+            || self.promised.load(Ordering::Relaxed) + UNAUTHENTICATED_MEMORY > self.limits.memory;
         let mut oldest = None;
         if let Some(cookie) = cookie {
             if is_full || !state.half_open.may_begin(now, hello.remote) {
@@ -304,15 +304,15 @@ impl Desk {
         let state = &mut *guard;
         while let Some(&(begun, id)) = state.by_age.first() {
             let age = now.since(begun);
-            if age < HANDSHAKE && (age < IN_A_CROWD || !state.half_open.is_crowded()) {
+            if age < HANDSHAKE && (age < CONTENDED_TIMEOUT || !state.half_open.is_contended()) {
                 break;
             }
             state.forget(id);
         }
         let &(oldest, _) = state.by_age.first()?;
         let over = HANDSHAKE - now.since(oldest);
-        let young = state.by_age.iter().find(|(begun, _)| now.since(*begun) < IN_A_CROWD);
-        Some(young.map_or(over, |(begun, _)| over.min(IN_A_CROWD - now.since(*begun))))
+        let young = state.by_age.iter().find(|(begun, _)| now.since(*begun) < CONTENDED_TIMEOUT);
+        Some(young.map_or(over, |(begun, _)| over.min(CONTENDED_TIMEOUT - now.since(*begun))))
     }
 
     /// Takes one reset from the rate limit, if available.
@@ -322,7 +322,7 @@ impl Desk {
     }
 
     /// Registers an unauthenticated peer; returns the evicted one, if any.
-    pub(super) fn take_in(
+    pub(super) fn register_peer(
         &self,
         now: Time,
         from: SocketAddr,
@@ -429,7 +429,7 @@ mod tests {
         Time::from_picos(days * DAY * 1000) + Duration::from_millis(millis)
     }
 
-    fn greet(desk: &Desk, now: Time) -> Greeting {
+    fn greet(desk: &ListenerState, now: Time) -> Greeting {
         let client = "192.0.2.1:5".parse().unwrap();
         let hello = Hello::new(client, ConnectionId([1; 8]), b"first");
         desk.greet(now, 0, hello, Some(&[1; 24]), |member| ConnectionId([7; 8]).of_member(member, 2))
@@ -437,21 +437,22 @@ mod tests {
 
     #[test]
     fn clocks_that_are_started_anew_change_no_rate_and_leave_nothing_behind() {
-        let desk = Desk::new(Time::ZERO, Limits::default(), 2, true, &mut SystemEntropy::new());
+        let desk = ListenerState::new(Time::ZERO, Limits::default(), 2, true, &mut SystemEntropy::new());
         // One shard's clock shows a hundred days; the other's was restarted then.
         let mut resets = 0;
         for milli in 0..1000 {
-            for now in [Desk::time(at(100, milli), 0), Desk::time(at(0, milli), 100 * DAY)] {
+            for now in [ListenerState::time(at(100, milli), 0), ListenerState::time(at(0, milli), 100 * DAY)]
+            {
                 resets += u32::from(desk.may_reset(now));
             }
         }
         assert!((198..=200).contains(&resets), "{resets}: a hundred at once, and a hundred in a second");
         // A handshake begins just before the shared clock wraps.
-        let last = Desk::time(at(99, 86_399_999), 100 * DAY);
+        let last = ListenerState::time(at(99, 86_399_999), 100 * DAY);
         assert!(matches!(greet(&desk, last), Greeting::Begin { .. }));
         assert!(matches!(greet(&desk, last), Greeting::Known(None)));
-        let next = |millis| Desk::time(at(0, millis), 200 * DAY);
-        assert_eq!(desk.expire(next(5)), Some(IN_A_CROWD));
+        let next = |millis| ListenerState::time(at(0, millis), 200 * DAY);
+        assert_eq!(desk.expire(next(5)), Some(CONTENDED_TIMEOUT));
         assert_eq!((desk.half_open(), desk.expire(next(20_005)), desk.half_open()), (1, None, 0));
         assert!(
             matches!(greet(&desk, next(20_006)), Greeting::Begin { .. }),
@@ -461,7 +462,7 @@ mod tests {
 
     #[test]
     fn ids_belong_to_the_member_that_they_were_made_for() {
-        for members in 1..=MOST_MEMBERS {
+        for members in 1..=MAX_MEMBERS {
             for byte in 0..=255 {
                 let id = ConnectionId([byte; 8]);
                 (0..members)

@@ -1,14 +1,14 @@
 //! Connection establishment: the handshake at both ends, and limits on its cost.
 
 use super::desk::{Begun, Greeting, Hello};
-use super::half_open::IN_A_CROWD;
-use super::passing::Passed;
+use super::half_open::CONTENDED_TIMEOUT;
+use super::passing::ShardMessage;
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
 use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use crate::identity::PublicKey;
-use crate::keys::{Opener, Sealer};
+use crate::keys::{Decryptor, Encryptor};
 use crate::session::{Agreed, Session, SessionConfig, Side, code};
 use crate::wire::{
     ConnectionId, TOKEN, write_cookie, write_header, write_hello, write_response, write_version,
@@ -35,7 +35,7 @@ pub(super) struct Connecting {
     /// Shortest time from `first` to an answer.
     pub rtt: Option<Duration>,
     /// Connection id of the small reachability probes; `is_narrow` is true once one was answered.
-    pub knock: ConnectionId,
+    pub probe_id: ConnectionId,
     pub is_narrow: bool,
     /// Version of a responder that speaks another one.
     pub version: Option<u8>,
@@ -89,7 +89,7 @@ impl Endpoint {
         self.entropy.fill(&mut ephemeral);
         self.stats.handshakes += 1;
         self.stats.unproved += u64::from(!is_proved);
-        self.expires = self.expires.min(now + IN_A_CROWD);
+        self.expires = self.expires.min(now + CONTENDED_TIMEOUT);
         let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
         let Ok((responder, response)) = begun else {
             self.stats.forged += 1;
@@ -128,7 +128,7 @@ impl Endpoint {
         // An on-path observer can forge cookies and arrive before the server, which sends a new cookie for each hello
         // modified on its way. Answer a few at once; answer the last of the others with the next retransmission of the
         // hello.
-        if connecting.cookies < MOST_COOKIES {
+        if connecting.cookies < MAX_COOKIES {
             connecting.cookies += 1;
             connecting.due = now;
             connecting.tries = 0;
@@ -154,7 +154,7 @@ impl Endpoint {
         let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
         let mut connecting = connecting;
         connecting.answered(now);
-        let Connecting { connect, initiator, token, source, rtt, knock, .. } = *connecting;
+        let Connecting { connect, initiator, token, source, rtt, probe_id, .. } = *connecting;
         // Both ends must agree on windows and rates; the client decides.
         let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
         let parameters = ClientParameters {
@@ -165,8 +165,8 @@ impl Endpoint {
         };
         let Ok((confirm, secrets)) = initiator.confirm(&parameters) else {
             self.ids.remove(&source);
-            self.unname(knock, index);
-            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::Unspeakable)));
+            self.unname(probe_id, index);
+            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::NameTooLong)));
             return self.remove(index);
         };
         let agreed = Agreed {
@@ -181,15 +181,15 @@ impl Endpoint {
             binding: secrets.binding,
             known: true,
         };
-        let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
+        let keys = (Encryptor::new(secrets.client), Decryptor::new(secrets.server));
         let mut session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
         if let Some(recorder) = connect.recorder {
             session.record(recorder);
         }
-        self.timing += usize::from(session.agreed().scheme.times_packets());
+        self.timing += usize::from(session.agreed().scheme.measures_spacing());
         entry.state = State::Open(Box::new(session));
         self.settle(index);
-        self.unname(knock, index);
+        self.unname(probe_id, index);
         self.name(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
         self.make_ready(index);
@@ -213,7 +213,7 @@ impl Endpoint {
             return;
         };
         if from == connecting.connect.remote && connecting.version.replace(version).is_none() {
-            connecting.deadline = connecting.deadline.min(now + SECOND_THOUGHT);
+            connecting.deadline = connecting.deadline.min(now + WRONG_KEY_WAIT);
             self.make_ready(index);
         }
     }
@@ -228,7 +228,7 @@ impl Endpoint {
         let Ok(initiator) = connecting.initiator.again() else { return };
         connecting.initiator = initiator;
         if connecting.wrong.replace(peer).is_none() {
-            connecting.deadline = connecting.deadline.min(now + SECOND_THOUGHT);
+            connecting.deadline = connecting.deadline.min(now + WRONG_KEY_WAIT);
         }
         self.make_ready(index);
     }
@@ -284,9 +284,9 @@ impl Endpoint {
             known: is_known,
         };
         let config = SessionConfig { memory, ..self.config.session };
-        let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
+        let keys = (Encryptor::new(secrets.server), Decryptor::new(secrets.client));
         let mut session = Session::new(now, agreed, config, keys, hello.remote, None, None);
-        self.timing += usize::from(session.agreed().scheme.times_packets());
+        self.timing += usize::from(session.agreed().scheme.measures_spacing());
         // Only the receiver of the response can send this, and the response went to the address of the hello. That
         // address is validated, with or without a cookie; an address to which the client has migrated since is not.
         session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
@@ -311,30 +311,30 @@ impl Endpoint {
         if is_known || is_refused {
             self.make_ready(index);
         } else {
-            self.take_in(now, hello.remote, index);
+            self.register_peer(now, hello.remote, index);
         }
     }
 }
 
 impl Endpoint {
     /// Registers an unauthenticated peer, and evicts another one if necessary.
-    fn take_in(&mut self, now: Time, from: SocketAddr, index: usize) {
+    fn register_peer(&mut self, now: Time, from: SocketAddr, index: usize) {
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
         entry.stranger = Some(from);
         let handle = Handle { index, generation: entry.generation };
         self.make_ready(index);
-        let other = self.desk.take_in(self.desk_time(now), from, (self.member, handle));
+        let other = self.desk.register_peer(self.desk_time(now), from, (self.member, handle));
         let Some((member, other)) = other else { return };
         self.stats.forgotten += 1;
         if member == self.member {
-            self.crowd_out(now, other);
+            self.evict_peer(now, other);
         } else {
-            self.passed.push_back((member, Passed::Crowded(other)));
+            self.passed.push_back((member, ShardMessage::Evict(other)));
         }
     }
 
     /// Closes the connection of an evicted unauthenticated peer.
-    pub(super) fn crowd_out(&mut self, now: Time, handle: Handle) {
+    pub(super) fn evict_peer(&mut self, now: Time, handle: Handle) {
         if let Some(entry) = self.entry(handle)
             && entry.stranger.take().is_some()
             && let State::Open(session) = &mut entry.state
@@ -375,7 +375,7 @@ impl Connecting {
         self.first.get_or_insert(now);
         if self.tries > KNOCKS {
             let start = batch.start();
-            write_header(batch.buffer(), self.knock, 0);
+            write_header(batch.buffer(), self.probe_id, 0);
             batch.buffer().resize(start + KNOCK, 0);
             batch.finish(start, self.connect.remote, Purpose::Ordinary(Ecn::NotEct));
         }
@@ -410,7 +410,7 @@ impl Connecting {
 
 /// Maximum number of cookies answered at once per transmission of the hello. The limit keeps forged cookies from making
 /// this end send more.
-const MOST_COOKIES: u32 = 8;
+const MAX_COOKIES: u32 = 8;
 
 /// Number of unanswered hellos after which small probes accompany them. A reachable host answers a probe with a reset,
 /// even where the path drops large packets.
@@ -425,4 +425,4 @@ const FIRST_REPEAT: Duration = Duration::from_millis(300);
 
 /// Time to wait for another response after one with an untrusted key. A forged response that arrives first thus does
 /// not end the handshake.
-const SECOND_THOUGHT: Duration = Duration::from_secs(2);
+const WRONG_KEY_WAIT: Duration = Duration::from_secs(2);

@@ -31,10 +31,10 @@ const UNPROVED_SHARE: usize = 4;
 pub const HANDSHAKE: Duration = Duration::from_secs(20);
 
 /// Handshake timeout while more than half of the slots are taken.
-pub const IN_A_CROWD: Duration = Duration::from_secs(3);
+pub const CONTENDED_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Number of remembered rates of ports and addresses that triggers the removal of full buckets.
-const MOST_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 /// All half-open handshakes.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
     }
 
     /// Returns true under contention, when handshakes have a short timeout.
-    pub fn is_crowded(&self) -> bool {
+    pub fn is_contended(&self) -> bool {
         self.shares.is_half_full()
     }
 
@@ -98,7 +98,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
     /// budget is left. Clients with a cookie are thus not affected.
     pub fn may_begin_unproved(&mut self, now: Time) -> bool {
         self.unproved < self.most_unproved
-            && !self.is_crowded()
+            && !self.is_contended()
             && self.all.is_half_full(now)
             && self.all.take(now)
     }
@@ -107,7 +107,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
     pub fn may_begin(&mut self, now: Time, address: SocketAddr) -> bool {
         let (host, rate) = (Host::of(address), self.rate);
         let port = (host, address.port());
-        if self.hosts.len() + self.ports.len() > MOST_REMEMBERED {
+        if self.hosts.len() + self.ports.len() > MAX_REMEMBERED {
             self.hosts.retain(|_, bucket| !bucket.is_full(now));
             self.ports.retain(|_, bucket| !bucket.is_full(now));
         }
@@ -227,7 +227,7 @@ mod tests {
         for number in 0..1_000_000u32 {
             let now = Time::ZERO + Duration::from_micros(u64::from(number) * 100);
             open.may_begin(now, SocketAddr::from((number.to_be_bytes(), 1)));
-            assert!(open.hosts.len() + open.ports.len() <= MOST_REMEMBERED + 2);
+            assert!(open.hosts.len() + open.ports.len() <= MAX_REMEMBERED + 2);
         }
     }
 }

@@ -170,7 +170,7 @@ pub enum ConnectError {
     /// Version of the responder, which differs from this end's ([`VERSION`](crate::wire::VERSION)).
     Version(u8),
     /// A requested name is too long to encode.
-    Unspeakable,
+    NameTooLong,
 }
 
 /// Refused client.

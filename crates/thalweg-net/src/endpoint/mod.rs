@@ -17,17 +17,17 @@ use crate::batch::{Batch, Purpose};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
 use crate::keys::Refused;
-use crate::session::{Next, STRANGER_MEMORY, Session, Side};
+use crate::session::{Next, Session, Side, UNAUTHENTICATED_MEMORY};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 use core::ops::Range;
-pub use desk::{Desk, MOST_MEMBERS};
+pub use desk::{ListenerState, MAX_MEMBERS};
 use greet::Connecting;
 use half_open::HANDSHAKE;
 pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
 };
-pub use passing::Passed;
+pub use passing::ShardMessage;
 pub use shares::Host;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -79,14 +79,14 @@ pub struct Endpoint {
     entropy: Box<dyn Entropy>,
     reset_key: [u8; 32],
     /// State shared by the shards of the socket, and the number of this shard.
-    desk: Arc<Desk>,
+    desk: Arc<ListenerState>,
     member: usize,
     /// Time shown by the clock before its last restart, in nanoseconds.
     ahead: u64,
     /// Time of the next check for expired half-open handshakes.
     expires: Time,
     /// Messages for other shards.
-    passed: VecDeque<(usize, Passed)>,
+    passed: VecDeque<(usize, ShardMessage)>,
     /// Shard to which the current datagram must be forwarded.
     stray: Option<usize>,
     /// True if the current datagram was forwarded to this shard.
@@ -142,7 +142,7 @@ impl From<Slice> for Shared {
 impl Endpoint {
     /// Creates an endpoint without connections.
     pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
-        let desk = Desk::new(now, config.limits, 1, true, &mut *entropy);
+        let desk = ListenerState::new(now, config.limits, 1, true, &mut *entropy);
         Self::member(config, entropy, Arc::new(desk), 0)
     }
 
@@ -150,7 +150,7 @@ impl Endpoint {
     pub fn member(
         config: EndpointConfig,
         mut entropy: Box<dyn Entropy>,
-        desk: Arc<Desk>,
+        desk: Arc<ListenerState>,
         member: usize,
     ) -> Self {
         let reset_key = reset_key(&config, &mut *entropy);
@@ -214,7 +214,7 @@ impl Endpoint {
 
     /// Converts to the clock of the shared state.
     fn desk_time(&self, now: Time) -> Time {
-        Desk::time(now, self.ahead)
+        ListenerState::time(now, self.ahead)
     }
 
     /// Returns true if nothing is left to send to any peer: there is no connection, or peers have closed all of them.
@@ -231,7 +231,7 @@ impl Endpoint {
     pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
         let source = self.fresh_id(self.member);
         let token = self.token(source);
-        let knock = self.fresh_id(self.member);
+        let probe_id = self.fresh_id(self.member);
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         let initiator = Initiator::new(&self.config.identity, source, ephemeral);
@@ -247,7 +247,7 @@ impl Endpoint {
             tries: 0,
             first: None,
             rtt: None,
-            knock,
+            probe_id,
             is_narrow: false,
             version: None,
             wrong: None,
@@ -255,13 +255,13 @@ impl Endpoint {
         match state {
             Ok(state) => {
                 let handle = self.add(source, State::Connecting(Box::new(state)));
-                self.name(knock, handle.index);
+                self.name(probe_id, handle.index);
                 handle
             }
             Err(_) => {
                 self.generations += 1;
                 let handle = Handle { index: usize::MAX, generation: self.generations };
-                self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::Unspeakable)));
+                self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::NameTooLong)));
                 handle
             }
         }
@@ -304,7 +304,7 @@ impl Endpoint {
     /// connections.
     fn to_promise(&self) -> u64 {
         let most = self.config.session.memory;
-        self.desk.promise(|left| (left / 8).max(STRANGER_MEMORY).min(most))
+        self.desk.promise(|left| (left / 8).max(UNAUTHENTICATED_MEMORY).min(most))
     }
 
     /// Cancels a connection attempt, or closes an open connection.
@@ -407,8 +407,8 @@ impl Endpoint {
                 if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index) {
                     match session.open(datagram) {
                         Ok((number, range)) => opened(index, number, range),
-                        Err(Refused::WornOut) => {
-                            session.on_worn_out(now);
+                        Err(Refused::IntegrityLimit) => {
+                            session.on_integrity_limit(now);
                             self.make_ready(index);
                         }
                         Err(Refused::Forged | Refused::Replayed) => {}
@@ -472,7 +472,7 @@ impl Endpoint {
         let token = self.token(id);
         let mut bytes = Vec::new();
         write_reset(&mut bytes, id, &token);
-        if bytes.len() < length && self.answers.len() < MOST_ANSWERS / 4 && self.may_reset(now) {
+        if bytes.len() < length && self.answers.len() < MAX_ANSWERS / 4 && self.may_reset(now) {
             self.stats.resets += 1;
             self.answer(from, bytes);
         }
@@ -483,7 +483,7 @@ impl Endpoint {
     }
 
     fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
-        if self.answers.len() < MOST_ANSWERS {
+        if self.answers.len() < MAX_ANSWERS {
             self.answers.push_back((to, bytes));
         }
     }
@@ -617,7 +617,7 @@ impl Endpoint {
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
-                self.unname(connecting.knock, index);
+                self.unname(connecting.probe_id, index);
             }
             State::Gone => {}
             State::Open(session) => {
@@ -630,7 +630,7 @@ impl Endpoint {
                 if session.agreed().side == Side::Server {
                     self.desk.leave(self.member);
                 }
-                self.timing -= usize::from(session.agreed().scheme.times_packets());
+                self.timing -= usize::from(session.agreed().scheme.measures_spacing());
             }
         }
         self.free.push(index);
@@ -676,7 +676,7 @@ impl Endpoint {
 }
 
 /// Maximum number of queued replies to unauthenticated peers; more are dropped.
-const MOST_ANSWERS: usize = 64;
+const MAX_ANSWERS: usize = 64;
 
 /// Derives the key of the stateless reset tokens. A host that can make another socket with the same key answer a packet
 /// obtains the token of any connection id (RFC 9000, section 21.11). Hence no two sockets share a key.

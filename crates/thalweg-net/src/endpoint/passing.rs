@@ -15,7 +15,7 @@ use thalweg_proto::units::Time;
 
 /// Message from one shard to another.
 #[derive(Debug)]
-pub enum Passed {
+pub enum ShardMessage {
     /// Coalesced datagrams.
     Datagrams {
         /// Source address and ECN codepoint.
@@ -26,34 +26,34 @@ pub enum Passed {
         bytes: Vec<u8>,
     },
     /// Eviction of an unauthenticated peer's connection.
-    Crowded(Handle),
+    Evict(Handle),
 }
 
-impl Passed {
+impl ShardMessage {
     /// Returns the memory held, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Datagrams { bytes, .. } => bytes.capacity(),
-            Self::Crowded(_) => 0,
+            Self::Evict(_) => 0,
         }
     }
 }
 
 impl Endpoint {
     /// Returns the next message for another shard, with that shard's number.
-    pub fn passed(&mut self) -> Option<(usize, Passed)> {
+    pub fn passed(&mut self) -> Option<(usize, ShardMessage)> {
         self.passed.pop_front()
     }
 
     /// Processes a message from another shard.
-    pub fn take_passed(&mut self, now: Time, passed: Passed) {
+    pub fn take_shard_message(&mut self, now: Time, passed: ShardMessage) {
         match passed {
-            Passed::Datagrams { arrival, stride, bytes } => {
+            ShardMessage::Datagrams { arrival, stride, bytes } => {
                 self.is_passed = true;
                 self.receive(now, arrival, stride, bytes, |bytes| Slice::new(Arc::<[u8]>::from(bytes)));
                 self.is_passed = false;
             }
-            Passed::Crowded(handle) => self.crowd_out(now, handle),
+            ShardMessage::Evict(handle) => self.evict_peer(now, handle),
         }
     }
 
@@ -112,7 +112,7 @@ impl Endpoint {
                 .count();
             self.stats.strays += together as u64;
             let bytes = bytes[first.start..end].to_vec();
-            self.passed.push_back((*member, Passed::Datagrams { arrival, stride, bytes }));
+            self.passed.push_back((*member, ShardMessage::Datagrams { arrival, stride, bytes }));
             rest = &rest[together..];
         }
     }

@@ -83,7 +83,7 @@ impl FinSender {
         buffer.extend_from_slice(&length.to_be_bytes());
         buffer.push(u8::from(stopped));
         // Many tries suggest a lossy path, and waiting costs nothing: back off, with a low maximum.
-        let base = rtt.map_or(FIRST_REPEAT, |rtt| (rtt * 2).max(LEAST_REPEAT));
+        let base = rtt.map_or(FIRST_REPEAT, |rtt| (rtt * 2).max(MIN_REPEAT));
         self.due = now + (base * (1 << self.tries.min(4))).min(LONGEST_REPEAT.max(base));
         self.tries = self.tries.saturating_add(1);
     }
@@ -147,7 +147,7 @@ impl FinReceiver {
 /// Retransmission timeout of the FIN before the first round-trip sample.
 const FIRST_REPEAT: Duration = Duration::from_millis(500);
 /// Minimum retransmission timeout of the FIN.
-const LEAST_REPEAT: Duration = Duration::from_millis(50);
+const MIN_REPEAT: Duration = Duration::from_millis(50);
 /// Maximum retransmission timeout of the FIN.
 const LONGEST_REPEAT: Duration = Duration::from_secs(2);
 /// Time to wait for the last datagrams of an unreliable stream.

@@ -122,9 +122,9 @@ impl Machine {
     }
 
     /// Excludes the next round-trip samples: PDUs were queued here for longer than the path took.
-    pub fn skip_round_trips(&mut self) {
+    pub fn discard_round_trip_samples(&mut self) {
         if let Some(end) = self.engine.end_mut() {
-            end.skip_round_trips();
+            end.discard_round_trip_samples();
         }
     }
 

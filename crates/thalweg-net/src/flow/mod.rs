@@ -27,7 +27,7 @@ mod scheme;
 #[cfg(test)]
 mod tests;
 
-pub use record::{BELIEFS_EVERY, Beliefs, Happened, Recorded, Recorder, Recording};
+pub use record::{ESTIMATES_INTERVAL, EventKind, Recorded, Recorder, Recording, SenderEstimates};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
 pub use thalweg_catalog::path::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
@@ -49,7 +49,7 @@ const ROOM: u64 = 1 << 20;
 
 /// Maximum number of datagrams queued for an engine that takes them one by one, between two polls. It exceeds the
 /// largest release of a resequencer.
-const MOST_WAITING: usize = 8192;
+const MAX_WAITING: usize = 8192;
 
 /// Datagrams shorter than this, in bytes, are copied when retained.
 const SHORT: u32 = 1024;
@@ -270,8 +270,8 @@ impl Flow {
     }
 
     /// Excludes queued input from round-trip samples, after a delay in polling that the path did not cause.
-    pub fn skip_round_trips(&mut self) {
-        self.machine.skip_round_trips();
+    pub fn discard_round_trip_samples(&mut self) {
+        self.machine.discard_round_trip_samples();
     }
 
     fn end(&mut self, now: Time, stopped: bool) {
@@ -288,7 +288,7 @@ impl Flow {
             return;
         }
         if !self.takes_batches {
-            if self.inbox.len() >= MOST_WAITING {
+            if self.inbox.len() >= MAX_WAITING {
                 self.refused += 1;
                 return;
             }

@@ -45,12 +45,12 @@ pub struct Recorded {
     /// Time on the connection's clock.
     pub time: Time,
     /// Kind of event, with its numbers.
-    pub what: Happened,
+    pub what: EventKind,
 }
 
 /// Kind of sender event. Data packets are numbered from 0; each transmission has its own number.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happened {
+pub enum EventKind {
     /// Data packet sent.
     Sent {
         /// Packet number.
@@ -73,12 +73,12 @@ pub enum Happened {
         numbers: Box<[(u64, u64)]>,
     },
     /// Sample of the sender's path estimates.
-    Believed(Beliefs),
+    Estimated(SenderEstimates),
 }
 
-/// Path estimates of a sender, sampled on receipt of a packet, at most once per [`BELIEFS_EVERY`].
+/// Path estimates of a sender, sampled on receipt of a packet, at most once per [`ESTIMATES_INTERVAL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Beliefs {
+pub struct SenderEstimates {
     /// Congestion window, in packets; `None` if unlimited.
     pub window: Option<f64>,
     /// Packets in flight.
@@ -90,7 +90,7 @@ pub struct Beliefs {
 }
 
 /// Minimum interval between two samples of the estimates.
-pub const BELIEFS_EVERY: Duration = Duration::from_millis(10);
+pub const ESTIMATES_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Recorder {
     /// Creates a recorder with room for at most `most` events.
@@ -121,12 +121,12 @@ impl Recorder {
         let number = recording.next;
         recording.next += 1;
         if let Some((_, before)) = recording.open.insert(start, (end, number)) {
-            recording.note(now, Happened::Lost { number: before });
+            recording.note(now, EventKind::Lost { number: before });
         }
         // No datagram is longer.
         let length = pdu.payload().map_or(0, Payload::len);
         let size = size as u32 + recording.overhead;
-        recording.note(now, Happened::Sent { number, size, data: start, length });
+        recording.note(now, EventKind::Sent { number, size, data: start, length });
     }
 
     /// Records a received PDU.
@@ -134,13 +134,13 @@ impl Recorder {
         let mut recording = self.lock();
         let Some(ranges) = pdu.acknowledged(recording.near) else { return };
         let numbers = recording.close(&ranges);
-        recording.note(now, Happened::Acknowledged { numbers });
+        recording.note(now, EventKind::Acknowledged { numbers });
     }
 
     /// Records the sender's estimates after it has processed its input.
     pub(super) fn on_handled(&self, now: Time, stats: impl FnOnce() -> SenderStats) {
         let mut recording = self.lock();
-        if recording.believed.is_some_and(|last| now.since(last) < BELIEFS_EVERY) {
+        if recording.believed.is_some_and(|last| now.since(last) < ESTIMATES_INTERVAL) {
             return;
         }
         recording.believed = Some(now);
@@ -148,7 +148,12 @@ impl Recorder {
         let SenderStats { window, in_flight, pacing_rate, .. } = stats;
         recording.note(
             now,
-            Happened::Believed(Beliefs { window, in_flight, smoothed_rtt: stats.rtt(), pacing_rate }),
+            EventKind::Estimated(SenderEstimates {
+                window,
+                in_flight,
+                smoothed_rtt: stats.rtt(),
+                pacing_rate,
+            }),
         );
     }
 
@@ -159,7 +164,7 @@ impl Recorder {
 }
 
 impl Recording {
-    fn note(&mut self, time: Time, what: Happened) {
+    fn note(&mut self, time: Time, what: EventKind) {
         if self.events.len() < self.most {
             self.events.push(Recorded { time, what });
         } else {
@@ -201,17 +206,17 @@ mod tests {
         recorder.on_received(at(10), &report);
         recorder.on_handled(at(10), SenderStats::default);
         let recording = recorder.take();
-        let what: Vec<Happened> = recording.events.iter().map(|event| event.what.clone()).collect();
-        let sent = |number, data| Happened::Sent { number, size: 150, data, length: 100 };
-        let acknowledged = |numbers: &[(u64, u64)]| Happened::Acknowledged { numbers: numbers.into() };
+        let what: Vec<EventKind> = recording.events.iter().map(|event| event.what.clone()).collect();
+        let sent = |number, data| EventKind::Sent { number, size: 150, data, length: 100 };
+        let acknowledged = |numbers: &[(u64, u64)]| EventKind::Acknowledged { numbers: numbers.into() };
         let expected = [
             sent(0, 0),
             sent(1, 1),
             sent(2, 2),
-            Happened::Lost { number: 1 },
+            EventKind::Lost { number: 1 },
             sent(3, 1),
             acknowledged(&[(0, 0), (2, 3)]),
-            Happened::Believed(Beliefs::default()),
+            EventKind::Estimated(SenderEstimates::default()),
             acknowledged(&[]),
         ];
         assert_eq!(what, expected);

@@ -148,7 +148,7 @@ impl Scheme {
     /// # Errors
     /// Returns [`SchemeError::NoRate`] if the scheme needs a rate and none is given.
     pub fn at_rate(mut self, rate: Option<Rate>) -> Result<Self, SchemeError> {
-        if self.description.traits.keeps_rate && self.values.said_for("rate").is_none() {
+        if self.description.traits.keeps_rate && self.values.explicit_value("rate").is_none() {
             let rate = rate.or(self.values.take("average-rate")).ok_or(SchemeError::NoRate(self.name()))?;
             self.values.suggest("rate", Value::Rate(rate));
         }
@@ -157,19 +157,19 @@ impl Scheme {
 
     /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequence) below
     /// them.
-    pub fn needs_order(&self) -> bool {
-        self.ends(&PathHints::default()).properties().needs_order()
+    pub fn needs_in_order(&self) -> bool {
+        self.ends(&PathHints::default()).properties().needs_in_order()
     }
 
     /// Returns true for schemes that use the spacing of received packets.
-    pub fn times_packets(&self) -> bool {
-        self.ends(&PathHints::default()).properties().times_packets()
+    pub fn measures_spacing(&self) -> bool {
+        self.ends(&PathHints::default()).properties().measures_spacing()
     }
 
     /// Returns true for schemes that react to feedback from routers. All of them belong to the window transport.
     /// Schemes that do not need it get no feedback: an on-path observer can forge it, and matching it takes memory for
     /// recently sent packets.
-    pub fn hears_routers(&self) -> bool {
+    pub fn uses_router_feedback(&self) -> bool {
         let kind = self.ends(&PathHints::default()).properties().needed_feedback();
         matches!(kind, Some(FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations))
     }
@@ -221,13 +221,13 @@ impl Scheme {
     pub(super) fn reading(&self, path: &PathHints) -> Reading {
         match self.ends(path).properties().receive_window() {
             ReceiveWindow::Bytes(window) => {
-                Reading { bytes: (window / 8).clamp(1, MOST_READ), pieces: u32::MAX }
+                Reading { bytes: (window / 8).clamp(1, MAX_READ), pieces: u32::MAX }
             }
-            ReceiveWindow::Messages(window) => Reading { bytes: MOST_READ, pieces: (window / 8).max(1) },
+            ReceiveWindow::Messages(window) => Reading { bytes: MAX_READ, pieces: (window / 8).max(1) },
             ReceiveWindow::Other => Reading { bytes: 1, pieces: 1 },
         }
     }
 }
 
 /// Maximum number of bytes that an application may read before it reports them.
-const MOST_READ: u64 = 512 << 10;
+const MAX_READ: u64 = 512 << 10;

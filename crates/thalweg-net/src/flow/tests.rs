@@ -29,7 +29,7 @@ fn schemes_are_read_and_written() {
             "sstp:rate=20Mbit/s,window=12seg,acknowledgement=hard",
         ),
         ("newreno:receive-window=64 KiB,rto.floor=0.25s", "newreno:rto.floor=250ms,receive-window=65.536kB"),
-        ("slow-start:initial-threshold=unlimited", "slow-start:initial-threshold=unlimited"),
+        ("slow-start:initial-ssthresh=unlimited", "slow-start:initial-ssthresh=unlimited"),
     ] {
         assert_eq!(scheme(text).to_string(), written);
         assert_eq!(scheme(written), scheme(text));

@@ -7,12 +7,13 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::Variation;
 use thalweg_queue::{
-    Aggregation, Any, Beat, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment, Onset,
+    Aggregation, Any, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment, StartDelay,
+    VariationPeriod,
 };
 
 /// Delayed datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct DelayedDatagram {
     /// UDP payload.
     pub bytes: Vec<u8>,
     /// Size of the headers around the payload, in bytes.
@@ -71,7 +72,7 @@ pub struct Line {
     spec: DirectionSpec,
     queue: Any,
     /// Queued datagrams, by their number in the queue.
-    waiting: Vec<Option<Parcel>>,
+    waiting: Vec<Option<DelayedDatagram>>,
     free: Vec<u32>,
     /// Time at which the transmitter becomes free.
     busy_until: Time,
@@ -82,17 +83,17 @@ pub struct Line {
     spared: u64,
     /// True if the discipline must see every packet, even without a rate.
     always_queues: bool,
-    onset: Onset,
+    onset: StartDelay,
     aggregation: Option<Aggregation>,
     variation: Variation,
     /// Periods of the variation: random stream, current values, and number of periods begun.
     beats: Stream,
-    beat: Beat,
+    beat: VariationPeriod,
     begun: u64,
     /// Random stream for the corrupted byte and bit.
     damage: Stream,
     /// Datagrams on the wire, by arrival time and departure order.
-    wire: BTreeMap<(Time, u64), Parcel>,
+    wire: BTreeMap<(Time, u64), DelayedDatagram>,
     launched: u64,
     held_bytes: usize,
     dropped: Vec<Dropped>,
@@ -128,11 +129,11 @@ impl Line {
         Self {
             queue,
             always_queues: spec.rate.is_some() || spec.queue.sees_all() || !spec.onset.is_none(),
-            onset: Onset::new(&spec.onset),
+            onset: StartDelay::new(&spec.onset),
             aggregation: spec.aggregation.map(Aggregation::new),
             variation: Variation::new(stream("variation")),
             beats: stream("rhythm"),
-            beat: Beat { rate, delay: spec.delay },
+            beat: VariationPeriod { rate, delay: spec.delay },
             begun: 0,
             waiting: Vec::new(),
             free: Vec::new(),
@@ -170,7 +171,7 @@ impl Line {
     }
 
     /// Processes an arriving datagram.
-    pub fn arrive(&mut self, now: Time, parcel: Parcel) {
+    pub fn arrive(&mut self, now: Time, parcel: DelayedDatagram) {
         self.begin(now);
         self.transmit(now);
         self.stats.received += 1;
@@ -178,7 +179,7 @@ impl Line {
         // Fits: a datagram is short.
         let size = parcel.bytes.len() as u32 + parcel.header;
         let first = self.first.unwrap_or(now);
-        if self.spec.is_dark(first, now) {
+        if self.spec.is_blacked_out(first, now) {
             self.stats.blacked_out += 1;
         } else if self.spec.largest(first, now).is_some_and(|mtu| u64::from(size) > mtu.get()) {
             self.stats.too_long += 1;
@@ -197,7 +198,7 @@ impl Line {
     }
 
     /// Returns the next datagram that has passed the line by `now`, if any.
-    pub fn poll(&mut self, now: Time) -> Option<Parcel> {
+    pub fn poll(&mut self, now: Time) -> Option<DelayedDatagram> {
         self.transmit(now);
         let entry = self.wire.first_entry().filter(|entry| entry.key().0 <= now)?;
         let parcel = entry.remove();
@@ -239,7 +240,7 @@ impl Line {
         if number == 0 { now } else { now.max(first + rhythm.every * number + rhythm.outage) }
     }
 
-    fn enqueue(&mut self, now: Time, size: u32, parcel: Parcel) {
+    fn enqueue(&mut self, now: Time, size: u32, parcel: DelayedDatagram) {
         let packet = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(None);
             // Fits: the memory holds far fewer.
@@ -289,7 +290,7 @@ impl Line {
         }
     }
 
-    fn take(&mut self, packet: u32) -> Option<Parcel> {
+    fn take(&mut self, packet: u32) -> Option<DelayedDatagram> {
         let parcel = self.waiting.get_mut(packet as usize)?.take()?;
         self.free.push(packet);
         self.held_bytes -= parcel.bytes.len();
@@ -307,12 +308,12 @@ impl Line {
     }
 
     /// Puts a datagram on the wire at `at`.
-    fn launch(&mut self, at: Time, mut parcel: Parcel) {
+    fn launch(&mut self, at: Time, mut parcel: DelayedDatagram) {
         self.keep_time(at);
         let is_spared = self.spared > 0;
         self.spared = self.spared.saturating_sub(1);
         let fate = if is_spared {
-            Fate::UNHARMED
+            Fate::UNIMPAIRED
         } else {
             self.impairment.fate(parcel.bytes.len() as u32 + parcel.header)
         };
@@ -329,9 +330,11 @@ impl Line {
         self.stats.held_back += u64::from(!extra_delay.is_zero());
         parcel.ecn = self.spec.ecn.arrives(parcel.ecn, false);
         let arrival = at + self.beat.delay;
-        let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.put_off(arrival));
+        let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.delayed_arrival(arrival));
         let arrival = match &self.spec.jitter {
-            Some(jitter) if !is_spared => self.variation.put_off(jitter, arrival, 0, || Duration::ZERO),
+            Some(jitter) if !is_spared => {
+                self.variation.delayed_arrival(jitter, arrival, 0, || Duration::ZERO)
+            }
             _ => arrival,
         };
         let arrival = arrival + extra_delay;
@@ -342,7 +345,7 @@ impl Line {
         self.put_on_wire(arrival, parcel);
     }
 
-    fn put_on_wire(&mut self, at: Time, parcel: Parcel) {
+    fn put_on_wire(&mut self, at: Time, parcel: DelayedDatagram) {
         self.held_bytes += parcel.bytes.len();
         self.launched += 1;
         self.wire.insert((at, self.launched), parcel);
@@ -365,8 +368,8 @@ mod tests {
         Line::new(&spec, 1, 0)
     }
 
-    fn parcel(number: u8, length: usize) -> Parcel {
-        Parcel { bytes: vec![number; length], header: 28, flow: 0, ecn: Ecn::NotEct }
+    fn parcel(number: u8, length: usize) -> DelayedDatagram {
+        DelayedDatagram { bytes: vec![number; length], header: 28, flow: 0, ecn: Ecn::NotEct }
     }
 
     fn at(micros: u64) -> Time {
@@ -445,7 +448,7 @@ mod tests {
         let of = |treatment: &str| {
             let mut path = line(&format!("rate=8Mbit/s,queue=step:threshold=1pkt,ecn={treatment}"));
             for number in 0..4 {
-                path.arrive(at(0), Parcel { ecn: Ecn::Ect1, ..parcel(number, 972) });
+                path.arrive(at(0), DelayedDatagram { ecn: Ecn::Ect1, ..parcel(number, 972) });
             }
             let mut codepoints = Vec::new();
             while let Some(next) = path.next() {
@@ -469,7 +472,7 @@ mod tests {
             delay: ms(20),
             ..DirectionSpec::default()
         };
-        spec.rhythm = Some(thalweg_queue::RhythmSpec {
+        spec.rhythm = Some(thalweg_queue::PeriodicVariationSpec {
             every: ms(100),
             rate_spread: 0.5,
             delay_spread: ms(10),
@@ -522,7 +525,7 @@ mod tests {
             let mut marked = 0;
             for step in 0..1000 {
                 for _ in 0..if step == 0 { 100 } else { 1 } {
-                    path.arrive(at(1000 * step), Parcel { ecn, ..parcel(0, 972) });
+                    path.arrive(at(1000 * step), DelayedDatagram { ecn, ..parcel(0, 972) });
                 }
                 while let Some(parcel) = path.poll(at(1000 * step)) {
                     marked += u64::from(parcel.ecn.is_ce());
@@ -579,7 +582,7 @@ mod tests {
             let mut now = 0;
             for (gap, length, flow) in steps {
                 now += gap;
-                path.arrive(at(now), Parcel { flow, ..parcel(0, length) });
+                path.arrive(at(now), DelayedDatagram { flow, ..parcel(0, length) });
                 while path.poll(at(now)).is_some() {}
                 prop_assert!(path.next().is_none_or(|next| next > at(now)));
             }

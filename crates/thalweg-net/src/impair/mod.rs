@@ -12,6 +12,6 @@ mod line;
 mod relay;
 mod spec;
 
-pub use line::{Line, LineStats, Parcel};
+pub use line::{DelayedDatagram, Line, LineStats};
 pub use relay::{Relay, RelayConfig, RelayStats};
-pub use spec::{DirectionError, DirectionSpec, Narrowing, Span};
+pub use spec::{DirectionError, DirectionSpec, MtuChange, Span};

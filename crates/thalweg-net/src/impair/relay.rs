@@ -1,6 +1,6 @@
 //! Event loop and sockets of the relay.
 
-use super::{DirectionSpec, Line, LineStats, Parcel};
+use super::{DelayedDatagram, DirectionSpec, Line, LineStats};
 use crate::address::unmapped;
 use crate::live::Clock;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -83,7 +83,7 @@ struct Port {
 }
 
 /// Maximum number of clients at a time.
-const MOST_CLIENTS: usize = 256;
+const MAX_CLIENTS: usize = 256;
 /// Idle time after which a client may be evicted if there are too many.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Receive buffers per system call; each holds coalesced datagrams (GRO).
@@ -223,10 +223,10 @@ impl Relay {
             }
             return Ok(Some(flow));
         }
-        if self.clients.len() >= MOST_CLIENTS {
+        if self.clients.len() >= MAX_CLIENTS {
             self.clients.retain(|_, client| now.since(client.last) < SILENCE);
             self.by_address.retain(|_, flow| self.clients.contains_key(flow));
-            if self.clients.len() >= MOST_CLIENTS {
+            if self.clients.len() >= MAX_CLIENTS {
                 return Ok(None);
             }
         }
@@ -255,8 +255,8 @@ impl Relay {
     }
 }
 
-fn parcel(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> Parcel {
-    Parcel {
+fn parcel(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> DelayedDatagram {
+    DelayedDatagram {
         bytes,
         header: if unmapped(meta.addr).is_ipv4() { 28 } else { 48 },
         flow,
@@ -285,7 +285,7 @@ impl Port {
     }
 
     /// Sends a datagram. Returns true on success.
-    fn send(&self, parcel: &Parcel, destination: SocketAddr, source: Option<IpAddr>) -> bool {
+    fn send(&self, parcel: &DelayedDatagram, destination: SocketAddr, source: Option<IpAddr>) -> bool {
         let ecn = EcnCodepoint::from_bits(parcel.ecn.bits());
         let transmit =
             Transmit { destination, ecn, contents: &parcel.bytes, segment_size: None, src_ip: source };

@@ -6,8 +6,8 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
 use thalweg_queue::delay::{TimeSpec, VariationSpec};
 use thalweg_queue::{
-    AggregationSpec, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, LossSpec, OnsetSpec, ReorderSpec,
-    RhythmSpec, SleepSpec, TokenBucketSpec,
+    AggregationSpec, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, LossSpec, PeriodicVariationSpec,
+    ReorderSpec, SleepSpec, StartDelaySpec, TokenBucketSpec,
 };
 
 /// Time interval: `10s..20s`.
@@ -32,14 +32,14 @@ impl FromStr for Span {
 
 /// Change of the MTU: `10s:1300B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Narrowing {
+pub struct MtuChange {
     /// Time of the change.
     pub at: Duration,
     /// New MTU, including IP and UDP headers.
     pub mtu: Bytes,
 }
 
-impl FromStr for Narrowing {
+impl FromStr for MtuChange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -72,11 +72,11 @@ pub struct DirectionSpec {
     /// Random delay on the wire in addition to `delay`; not one per flow.
     pub jitter: Option<VariationSpec>,
     /// Token bucket before the transmitter, and the service-start delay of an idle one.
-    pub onset: OnsetSpec,
+    pub onset: StartDelaySpec,
     /// Frame aggregation: datagrams arrive in batches.
     pub aggregation: Option<AggregationSpec>,
     /// Periodic variation of rate and delay, counted from the first datagram of any direction.
-    pub rhythm: Option<RhythmSpec>,
+    pub rhythm: Option<PeriodicVariationSpec>,
     /// Treatment of ECN codepoints.
     pub ecn: EcnTreatment,
     /// Queue before the transmitter.
@@ -84,7 +84,7 @@ pub struct DirectionSpec {
     /// MTU, including IP and UDP headers.
     pub mtu: Option<Bytes>,
     /// Changes of the MTU, at times counted from the first datagram of any direction; the latest change applies.
-    pub narrowings: Vec<Narrowing>,
+    pub mtu_changes: Vec<MtuChange>,
     /// Intervals without any arrival, counted from the first datagram of any direction.
     pub blackouts: Vec<Span>,
 }
@@ -102,13 +102,13 @@ impl Default for DirectionSpec {
             reorder: 0.0,
             reorder_delay: Duration::from_millis(10),
             jitter: None,
-            onset: OnsetSpec::default(),
+            onset: StartDelaySpec::default(),
             aggregation: None,
             rhythm: None,
             ecn: EcnTreatment::Kept,
             queue: DisciplineSpec::fcfs(Limit::Bytes(1_000_000)),
             mtu: None,
-            narrowings: Vec::new(),
+            mtu_changes: Vec::new(),
             blackouts: Vec::new(),
         }
     }
@@ -241,7 +241,7 @@ impl DirectionSpec {
             "queue" => self.queue = queue(value, self.queue.limit(), registry).map_err(wrong)?,
             "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
             "mtu" => self.mtu = Some(quantity(value).and_then(not_too_small).map_err(wrong)?),
-            "narrow" => self.narrowings.push(value.parse().map_err(wrong)?),
+            "narrow" => self.mtu_changes.push(value.parse().map_err(wrong)?),
             _ => self.blackouts.push(value.parse().map_err(wrong)?),
         }
         Ok(())
@@ -292,12 +292,12 @@ impl DirectionSpec {
     pub(super) fn largest(&self, first: Time, now: Time) -> Option<Bytes> {
         let since = now.since(first);
         let last =
-            self.narrowings.iter().filter(|narrowing| narrowing.at <= since).max_by_key(|last| last.at);
+            self.mtu_changes.iter().filter(|narrowing| narrowing.at <= since).max_by_key(|last| last.at);
         last.map(|last| last.mtu).or(self.mtu)
     }
 
     /// Returns true during a blackout at `now`; `first` is the arrival time of the first datagram.
-    pub(super) fn is_dark(&self, first: Time, now: Time) -> bool {
+    pub(super) fn is_blacked_out(&self, first: Time, now: Time) -> bool {
         let since = now.since(first);
         self.blackouts.iter().any(|span| span.from <= since && since < span.until)
     }
@@ -377,7 +377,7 @@ fn buffer(text: &str) -> Result<Limit, String> {
         return packets(text).map(|number| Limit::Packets(number as u64));
     }
     let bytes: Bytes = quantity(text)?;
-    if bytes.get() <= MOST_BUFFER {
+    if bytes.get() <= MAX_BUFFER {
         Ok(Limit::Bytes(bytes.get()))
     } else {
         Err("a buffer has at most 1 GB".to_owned())
@@ -385,7 +385,7 @@ fn buffer(text: &str) -> Result<Limit, String> {
 }
 
 /// Maximum queue size.
-const MOST_BUFFER: u64 = 1_000_000_000;
+const MAX_BUFFER: u64 = 1_000_000_000;
 
 /// Parses a discipline with its options: `codel`, `codel:target=20ms`.
 fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
@@ -426,7 +426,7 @@ mod tests {
         let first = Time::from_picos(7);
         let at = |secs| first + Duration::from_secs(secs);
         assert_eq!(
-            [9, 10, 19, 20, 30].map(|secs| spec.is_dark(first, at(secs))),
+            [9, 10, 19, 20, 30].map(|secs| spec.is_blacked_out(first, at(secs))),
             [false, true, true, false, true]
         );
         spec.set_all("narrow=5s:1280B,narrow=9s:1400B", &Registry::default()).unwrap();

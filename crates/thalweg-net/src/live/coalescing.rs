@@ -20,7 +20,7 @@ const MANY: usize = 16;
 
 /// Readers are notified of what has come when it is this much, in bytes, or after [`NOTIFY_AFTER`], while wake-ups are
 /// coalesced. Else they are before the thread sleeps.
-const MOST_UNNOTIFIED: u64 = 64 << 10;
+const MAX_UNNOTIFIED: u64 = 64 << 10;
 const NOTIFY_AFTER: Duration = Duration::from_micros(100);
 
 /// The way in which a thread sleeps.
@@ -56,7 +56,7 @@ impl Coalescing {
     pub fn notifies(&mut self, now: Time) -> bool {
         let notifies = self
             .unnotified
-            .is_some_and(|(since, bytes)| bytes >= MOST_UNNOTIFIED || now.since(since) >= NOTIFY_AFTER);
+            .is_some_and(|(since, bytes)| bytes >= MAX_UNNOTIFIED || now.since(since) >= NOTIFY_AFTER);
         if notifies {
             self.unnotified = None;
         }
@@ -123,9 +123,9 @@ mod tests {
         assert!(!coalescing.notifies(at(60)) && !coalescing.notifies_before_sleep(true), "more will come");
         coalescing.sleep(None, true);
         coalescing.came(MANY);
-        coalescing.handed_over(at(120), MOST_UNNOTIFIED - 11);
+        coalescing.handed_over(at(120), MAX_UNNOTIFIED - 11);
         assert!(!coalescing.notifies(at(149)) && coalescing.notifies(at(150)), "it has been kept for long");
-        coalescing.handed_over(at(150), MOST_UNNOTIFIED);
+        coalescing.handed_over(at(150), MAX_UNNOTIFIED);
         assert!(coalescing.notifies(at(150)), "it is much");
         assert!(!coalescing.notifies(at(151)) && !coalescing.notifies(at(1000)));
         coalescing.handed_over(at(1000), 1);

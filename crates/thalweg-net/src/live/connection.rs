@@ -51,7 +51,7 @@ impl fmt::Display for NetError {
                 f,
                 "the other end speaks version {theirs} of the protocol, this one version {VERSION}: use the same release at both"
             ),
-            Self::Connect(ConnectError::Unspeakable) => f.write_str("a name is too long to be sent"),
+            Self::Connect(ConnectError::NameTooLong) => f.write_str("a name is too long to be sent"),
             Self::Closed(Closed::Here) => f.write_str("it was closed at this end"),
             Self::Closed(Closed::Peer { code, reason }) if reason.is_empty() => {
                 write!(f, "the peer closed the connection (code {code})")
@@ -93,7 +93,7 @@ impl From<NetError> for io::Error {
             | NetError::Closed(Closed::Silent) => io::ErrorKind::TimedOut,
             NetError::Connect(ConnectError::Version(_)) => io::ErrorKind::Unsupported,
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
-            NetError::Connect(ConnectError::Unspeakable) | NetError::DatagramSize => {
+            NetError::Connect(ConnectError::NameTooLong) | NetError::DatagramSize => {
                 io::ErrorKind::InvalidInput
             }
             NetError::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,
@@ -231,7 +231,7 @@ impl Connection {
     /// Returns the two streams without authorising the peer: enough to identify it.
     pub fn split_untrusted(self) -> (SendStream, RecvStream) {
         let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
-        let pool = Pool::new(MOST_AT_ONCE, MOST_COPIES);
+        let pool = Pool::new(MAX_AT_ONCE, MAX_COPIES);
         (SendStream { inner: self.inner, is_over: false, pool }, receive)
     }
 }
@@ -374,8 +374,8 @@ impl SendStream {
 impl Write for SendStream {
     /// Copies up to 256 KiB; [`SendStream::write_slice`] copies nothing.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes = &bytes[..bytes.len().min(MOST_AT_ONCE)];
-        let copy = if bytes.len() < MOST_AT_ONCE / 2 {
+        let bytes = &bytes[..bytes.len().min(MAX_AT_ONCE)];
+        let copy = if bytes.len() < MAX_AT_ONCE / 2 {
             Slice::new(bytes)
         } else {
             let mut buffer = self.pool.take();
@@ -550,7 +550,7 @@ impl Read for RecvStream {
 }
 
 /// Maximum bytes copied by one call of `write`.
-const MOST_AT_ONCE: usize = 256 << 10;
+const MAX_AT_ONCE: usize = 256 << 10;
 
 /// Maximum number of pooled copies, 24 MiB: typically the unsent and unacknowledged data.
-const MOST_COPIES: usize = 96;
+const MAX_COPIES: usize = 96;

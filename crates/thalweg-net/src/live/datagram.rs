@@ -4,7 +4,7 @@
 //! control of congestion: whoever sends many paces them itself. Queues are short and give up what is oldest, at both ends.
 
 use super::connection::{Connection, NetError};
-use super::pipe::{MOST_DATAGRAMS, State};
+use super::pipe::{MAX_DATAGRAMS, State};
 use std::future::poll_fn;
 use std::task::Poll;
 use thalweg_proto::payload::Slice;
@@ -28,7 +28,7 @@ impl Connection {
         if let Some(why) = &state.closed {
             return Err(NetError::Closed(why.clone()));
         }
-        if state.datagrams_out.len() >= MOST_DATAGRAMS {
+        if state.datagrams_out.len() >= MAX_DATAGRAMS {
             state.datagrams_out.pop_front();
             state.datagrams_dropped += 1;
         }

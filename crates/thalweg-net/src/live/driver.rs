@@ -36,7 +36,7 @@ const LATE: Time = Time::from_picos(200 * DAY);
 const DAY: u64 = 86_400 * 1_000_000_000_000;
 
 /// Time for which a dropped socket notifies its peers of the close.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// State of the socket thread.
 pub(super) struct Driver {
@@ -259,7 +259,7 @@ impl Driver {
             self.endpoint.set_trust(trust);
         }
         for passed in passed {
-            self.endpoint.take_passed(now, passed);
+            self.endpoint.take_shard_message(now, passed);
         }
         self.pass_on();
         for (connect, pipe) in connects {
@@ -272,7 +272,7 @@ impl Driver {
         }
         self.spare = rung;
         if shut && self.end.is_none() {
-            self.end = Some(now + LAST_WORDS);
+            self.end = Some(now + CLOSE_TIMEOUT);
             self.endpoint.stop_listening();
             for handle in self.pipes.keys() {
                 self.endpoint.abandon(now, *handle, code::DONE, "");

@@ -3,7 +3,7 @@
 use super::clock::{Clock, timespec};
 use super::coalescing::INTERVAL;
 use super::lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
-use crate::keys::{Sealer, Secret};
+use crate::keys::{Encryptor, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::poll;
@@ -165,7 +165,7 @@ fn clock_cost() -> Duration {
 fn sealing() -> Rate {
     const PACKETS: u64 = 2000;
     const SIZE: usize = 1400;
-    let mut sealer = Sealer::new(Secret([1; 32]));
+    let mut sealer = Encryptor::new(Secret([1; 32]));
     let mut buffer = Vec::with_capacity(2 * SIZE);
     let clock = Clock::new();
     for _ in 0..PACKETS {

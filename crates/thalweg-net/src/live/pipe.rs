@@ -14,7 +14,7 @@ use thalweg_proto::payload::{Payload, Slice};
 pub(super) const PART: u64 = 32 << 10;
 
 /// Maximum queued datagrams per direction. On overflow the oldest is dropped.
-pub(super) const MOST_DATAGRAMS: usize = 256;
+pub(super) const MAX_DATAGRAMS: usize = 256;
 
 /// Stage of connection setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl Pipe {
 
     /// Delivers a datagram from the peer.
     pub fn take_datagram(&self, state: &mut State, datagram: Slice) {
-        if state.datagrams_in.len() >= MOST_DATAGRAMS {
+        if state.datagrams_in.len() >= MAX_DATAGRAMS {
             state.datagrams_in.pop_front();
             state.datagrams_missed += 1;
         }

@@ -6,7 +6,8 @@ use super::driver::Driver;
 use super::pipe::{Opening, Pipe};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{
-    Connect, Desk, Endpoint, EndpointConfig, EndpointStats, MOST_MEMBERS, Passed, Refusal, Trust,
+    Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_MEMBERS, Refusal, ShardMessage,
+    Trust,
 };
 use crate::identity::SystemEntropy;
 use crate::session::{Closed, code};
@@ -57,14 +58,14 @@ pub(super) struct Work {
     /// The clients that may connect from now on, where that has changed.
     pub trust: Option<Trust>,
     /// Datagrams that came to other threads and are for this one, and the bytes of them.
-    pub passed: Vec<Passed>,
+    pub passed: Vec<ShardMessage>,
     pub passed_bytes: usize,
     /// Everything is to be closed.
     pub shut: bool,
 }
 
 /// The most of that that waits: as much as a socket's usual buffer. What is beyond is lost, as it would be there.
-const MOST_PASSED: usize = 4 << 20;
+const MAX_PASSED: usize = 4 << 20;
 
 impl Work {
     /// There is nothing to do but to end, perhaps.
@@ -73,8 +74,8 @@ impl Work {
     }
 
     /// Takes what another thread passes on, if there is room.
-    fn pass(&mut self, passed: Passed) {
-        if self.passed_bytes + passed.size() <= MOST_PASSED {
+    fn pass(&mut self, passed: ShardMessage) {
+        if self.passed_bytes + passed.size() <= MAX_PASSED {
             self.passed_bytes += passed.size();
             self.passed.push(passed);
         }
@@ -90,15 +91,15 @@ pub(super) struct Arrived {
 }
 
 /// Connections that wait to be accepted. Of more, strangers that have gone are forgotten, and then others closed.
-const MOST_ARRIVALS: usize = 1024;
+const MAX_ARRIVALS: usize = 1024;
 
 /// Clients that were turned away of which is kept until somebody asks.
-const MOST_REFUSED: usize = 64;
+const MAX_REFUSED: usize = 64;
 
 impl Arrivals {
     /// A client was turned away.
     pub fn refuse(&mut self, refusal: Refusal) {
-        if self.refused.len() < MOST_REFUSED {
+        if self.refused.len() < MAX_REFUSED {
             self.refused.push(refusal);
         } else {
             self.forgotten += 1;
@@ -107,7 +108,7 @@ impl Arrivals {
 
     /// Makes room for one more. False where there is none.
     pub fn make_room(&mut self) -> bool {
-        if self.queue.len() < MOST_ARRIVALS {
+        if self.queue.len() < MAX_ARRIVALS {
             return true;
         }
         let has_gone = |arrived: &Arrived| !arrived.known && arrived.pipe.lock().closed.is_some();
@@ -161,7 +162,7 @@ impl Shared {
     }
 
     /// Hands something over to the thread, which another has got.
-    pub fn pass(&self, passed: Passed) {
+    pub fn pass(&self, passed: ShardMessage) {
         self.work().pass(passed);
         self.ring();
     }
@@ -259,7 +260,7 @@ impl Socket {
     fn prepare(config: SocketConfig) -> io::Result<(Running, Vec<Driver>)> {
         let SocketConfig { bind, endpoint, buffer, offload, clock, threads } = config;
         let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
-        let (sockets, is_steered) = Udp::bind_all(bind, buffer, offload, threads.clamp(1, MOST_MEMBERS))?;
+        let (sockets, is_steered) = Udp::bind_all(bind, buffer, offload, threads.clamp(1, MAX_MEMBERS))?;
         let lobby = Arc::new(Lobby::default());
         let share = |udp: &Udp| {
             Ok(Arc::new(Shared {
@@ -275,7 +276,7 @@ impl Socket {
         let place = endpoint.listen.is_some().then(|| place(members[0].local));
         let endpoint = EndpointConfig { place, ..endpoint };
         let mut entropy = SystemEntropy::new();
-        let desk = Desk::new(clock.now(), endpoint.limits, members.len(), is_steered, &mut entropy);
+        let desk = ListenerState::new(clock.now(), endpoint.limits, members.len(), is_steered, &mut entropy);
         let desk = Arc::new(desk);
         let drivers = sockets.into_iter().enumerate().map(|(member, udp)| {
             let entropy = Box::new(SystemEntropy::new());
@@ -456,7 +457,7 @@ mod tests {
         let mut work = Work::default();
         let arrival = Arrival { from: "192.0.2.1:9".parse().unwrap(), ecn: thalweg_proto::Ecn::NotEct };
         let pass = |work: &mut Work, size| {
-            work.pass(Passed::Datagrams { arrival, stride: 1000, bytes: vec![7; size] });
+            work.pass(ShardMessage::Datagrams { arrival, stride: 1000, bytes: vec![7; size] });
         };
         (0..5000).for_each(|_| pass(&mut work, 1000));
         assert_eq!((work.passed.len(), work.passed_bytes), ((4 << 20) / 1000, (4 << 20) / 1000 * 1000));

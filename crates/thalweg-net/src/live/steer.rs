@@ -4,7 +4,7 @@
 //! one here is in the old language of packet filters, which any user may have the kernel run (`SO_ATTACH_REUSEPORT_CBPF`, since
 //! Linux 4.5). It looks at a byte of the connection id, so that a peer may change its address and reach the same socket.
 
-use crate::wire::STEERED_BY;
+use crate::wire::SHARD_BYTE_OFFSET;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -19,7 +19,8 @@ const ANSWER: u16 = (libc::BPF_RET | libc::BPF_A) as u16;
 /// # Errors
 /// What the system says: it knows no such programs, or lets nobody have one.
 pub fn steer(socket: impl AsFd, sockets: usize) -> io::Result<()> {
-    let [place, sockets] = [STEERED_BY, sockets].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    let [place, sockets] =
+        [SHARD_BYTE_OFFSET, sockets].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let mut program = [(LOAD, place), (REMAINDER, sockets), (ANSWER, 0)].map(|(code, k)| libc::sock_filter {
         code,
         jt: 0,
@@ -62,7 +63,7 @@ mod tests {
         for byte in 0..60u8 {
             let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
             let mut datagram = [0; 20];
-            datagram[STEERED_BY] = byte;
+            datagram[SHARD_BYTE_OFFSET] = byte;
             peer.send_to(&datagram, port).unwrap();
             let got: Vec<usize> =
                 sockets.iter_mut().map(|socket| socket.receive(|_, _, _| {}).unwrap().datagrams).collect();

@@ -83,13 +83,13 @@ const MESSAGES: usize = 64;
 
 /// Buffers that are kept of the smallest and of the largest size, 16 and 32 MiB: what waits to be read, usually. Of the
 /// sizes between, which come now and then.
-const MOST_SMALL: usize = 8192;
-const MOST_LARGE: usize = 512;
-const MOST_BETWEEN: usize = 64;
+const MAX_SMALL: usize = 8192;
+const MAX_LARGE: usize = 512;
+const MAX_BETWEEN: usize = 64;
 
 /// The bytes of the buffers of each size that hold many datagrams and may be lent at a time; of the largest so many times that. A
 /// peer may send many that are of no use beside one that is kept.
-const MOST_LENT: usize = 16 << 20;
+const MAX_LENT: usize = 16 << 20;
 const LARGE_SHARE: usize = 4;
 
 /// A UDP socket.
@@ -111,7 +111,7 @@ pub struct Udp {
 
 /// The datagrams that a call received, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Come {
+pub struct ReceiveResult {
     /// Datagrams that were handed out.
     pub datagrams: usize,
     /// Their bytes.
@@ -178,9 +178,9 @@ impl Udp {
         let state = UdpSocketState::new((&socket).into())?;
         let mut pools = std::array::from_fn(|index| {
             let most = match SMALL << index {
-                SMALL => MOST_SMALL,
-                LARGE => MOST_LARGE,
-                _ => MOST_BETWEEN,
+                SMALL => MAX_SMALL,
+                LARGE => MAX_LARGE,
+                _ => MAX_BETWEEN,
             };
             let most = most.div_ceil(sharers);
             let size = SMALL << index;
@@ -188,8 +188,8 @@ impl Udp {
             match size {
                 // One of these holds one datagram.
                 SMALL => pool,
-                LARGE => pool.lending(LARGE_SHARE * MOST_LENT / size / sharers),
-                _ => pool.lending(MOST_LENT / size / sharers),
+                LARGE => pool.lending(LARGE_SHARE * MAX_LENT / size / sharers),
+                _ => pool.lending(MAX_LENT / size / sharers),
             }
         });
         let buffers = (0..BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
@@ -213,7 +213,10 @@ impl Udp {
     }
 
     /// Receives what waits, up to a few buffers, and hands it out.
-    pub fn receive(&mut self, mut take: impl FnMut(Arrival, usize, Received<'_>)) -> io::Result<Come> {
+    pub fn receive(
+        &mut self,
+        mut take: impl FnMut(Arrival, usize, Received<'_>),
+    ) -> io::Result<ReceiveResult> {
         let count = {
             let mut slices: [IoSliceMut<'_>; BUFFERS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
             for (slice, buffer) in slices.iter_mut().zip(&mut self.buffers[..self.in_use]) {
@@ -221,10 +224,10 @@ impl Udp {
             }
             match self.state.recv((&self.socket).into(), &mut slices[..self.in_use], &mut self.metas) {
                 Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Come::default()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(ReceiveResult::default()),
                 // An answer of the network to something that was sent.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                    return Ok(Come { more: true, ..Come::default() });
+                    return Ok(ReceiveResult { more: true, ..ReceiveResult::default() });
                 }
                 Err(error) => return Err(error),
             }
@@ -251,7 +254,7 @@ impl Udp {
             take(arrival, stride, received);
         }
         self.stats.datagrams_received += datagrams as u64;
-        Ok(Come { datagrams, bytes, more: is_full })
+        Ok(ReceiveResult { datagrams, bytes, more: is_full })
     }
 
     /// Sends a run, from byte `from` of it on.

@@ -2,7 +2,7 @@
 //!
 //! The peer takes part in choosing the timers and rules of schemes, which have no limit on bytes sent per byte
 //! received. This budget is that limit for all schemes. Everything except new application data is limited to the sum of
-//! [`FOR_ONE`] bytes per received byte, the amount of new data, and [`EACH_SECOND`] bytes per second. A flow that
+//! [`BUDGET_PER_RECEIVED_BYTE`] bytes per received byte, the amount of new data, and [`BUDGET_PER_SECOND`] bytes per second. A flow that
 //! exhausts the budget is not polled until there is more; it neither loses data nor spins.
 //!
 //! An untrusted peer is sent at most [`GREETING`] bytes plus [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes per
@@ -12,16 +12,16 @@ use crate::path::AMPLIFICATION;
 use thalweg_proto::units::{Duration, Time};
 
 /// Bytes allowed per received byte.
-pub const FOR_ONE: u64 = 2;
+pub const BUDGET_PER_RECEIVED_BYTE: u64 = 2;
 
 /// Bytes allowed per second, independent of received data.
-pub const EACH_SECOND: u64 = 64 << 10;
+pub const BUDGET_PER_SECOND: u64 = 64 << 10;
 
 /// Bytes allowed to an unauthenticated peer before anything is received, to acknowledge the confirm.
 pub const GREETING: u64 = 64;
 
 /// Maximum receive memory for an unauthenticated peer, in bytes.
-pub const STRANGER_MEMORY: u64 = 64 << 10;
+pub const UNAUTHENTICATED_MEMORY: u64 = 64 << 10;
 
 /// Maximum accumulated budget, in bytes: twice the largest default window.
 const MOST: u64 = 32 << 20;
@@ -44,7 +44,7 @@ impl Budget {
     /// tells whether the peer is unauthenticated.
     pub const fn new(now: Time, confirm: u64, stranger: bool) -> Self {
         let stranger = if stranger { Some(GREETING) } else { None };
-        Self { left: EACH_SECOND as i64, at: now, stranger, handshake: confirm * AMPLIFICATION }
+        Self { left: BUDGET_PER_SECOND as i64, at: now, stranger, handshake: confirm * AMPLIFICATION }
     }
 
     /// Marks the peer as authorised.
@@ -70,7 +70,7 @@ impl Budget {
         if let Some(left) = &mut self.stranger {
             *left += bytes * AMPLIFICATION;
         }
-        self.earn(bytes * FOR_ONE);
+        self.earn(bytes * BUDGET_PER_RECEIVED_BYTE);
     }
 
     /// Charges sent bytes; new application data is credited instead.
@@ -103,7 +103,7 @@ impl Budget {
     /// Checks that data other than new data may be sent at `now`. The error is the time from which it may.
     #[inline]
     pub fn check(&mut self, now: Time) -> Result<(), Time> {
-        if self.left < EACH_SECOND as i64 {
+        if self.left < BUDGET_PER_SECOND as i64 {
             self.fill(now);
         } else {
             self.at = now;
@@ -114,11 +114,11 @@ impl Budget {
     /// Adds the time-based refill, up to one second's worth.
     fn fill(&mut self, now: Time) {
         let nanos = now.since(self.at).as_picos() / 1000;
-        let come = u128::from(nanos) * u128::from(EACH_SECOND) / NANOS;
+        let come = u128::from(nanos) * u128::from(BUDGET_PER_SECOND) / NANOS;
         // Saturation is harmless: any larger deficit is treated alike.
-        let missing = EACH_SECOND.saturating_add_signed(-self.left);
+        let missing = BUDGET_PER_SECOND.saturating_add_signed(-self.left);
         if come >= u128::from(missing) {
-            (self.left, self.at) = (EACH_SECOND as i64, now);
+            (self.left, self.at) = (BUDGET_PER_SECOND as i64, now);
         } else if come > 0 {
             self.left += come as i64;
             self.at += span(come as u64);
@@ -130,7 +130,7 @@ const NANOS: u128 = 1_000_000_000;
 
 /// Returns the time needed to refill `bytes`.
 fn span(bytes: u64) -> Duration {
-    let nanos = (u128::from(bytes) * NANOS).div_ceil(u128::from(EACH_SECOND));
+    let nanos = (u128::from(bytes) * NANOS).div_ceil(u128::from(BUDGET_PER_SECOND));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
@@ -162,7 +162,7 @@ mod tests {
         let mut budget = Budget::new(at(0), 200, false);
         // One second's worth at once, and ten more in ten seconds, independent of the polling rate.
         let all = sent(&mut budget, 0..=10_000);
-        assert!((11 * EACH_SECOND - 60..=11 * EACH_SECOND + 60).contains(&all), "{all}");
+        assert!((11 * BUDGET_PER_SECOND - 60..=11 * BUDGET_PER_SECOND + 60).contains(&all), "{all}");
         budget.on_received(1 << 20);
         let all = sent(&mut budget, 10_000..=10_000);
         assert!(((2 << 20) - 120..=(2 << 20) + 60).contains(&all), "{all}");
@@ -170,7 +170,7 @@ mod tests {
         budget.on_sent(100_000, true);
         assert!(sent(&mut budget, 10_000..=10_000).abs_diff(100_000) <= 120);
         // An hour of silence accumulates one second's worth.
-        assert!(sent(&mut budget, [3_610_000].into_iter()).abs_diff(EACH_SECOND) <= 120);
+        assert!(sent(&mut budget, [3_610_000].into_iter()).abs_diff(BUDGET_PER_SECOND) <= 120);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Time};
 const ROUND_TRIPS: u64 = 4;
 
 /// Minimum measurement interval: applications read in bursts, which do not reflect the path.
-const LEAST_SPAN: Duration = Duration::from_millis(10);
+const MIN_SPAN: Duration = Duration::from_millis(10);
 
 /// Bytes read by the application per round trip.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,7 @@ impl Growth {
         };
         self.bytes = self.bytes.saturating_add(bytes);
         let span = now.since(since);
-        if span < rtt.max(LEAST_SPAN) {
+        if span < rtt.max(MIN_SPAN) {
             return;
         }
         let bytes = u128::from(self.bytes) * u128::from(rtt.as_picos()) / u128::from(span.as_picos());

@@ -18,18 +18,18 @@ mod output;
 mod told;
 
 use budget::Budget;
-pub use budget::STRANGER_MEMORY;
+pub use budget::UNAUTHENTICATED_MEMORY;
 pub use counters::{COUNTERS, Counter};
 use growth::Growth;
 pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;
 use ordered::Ordered;
-use told::SentLately;
+use told::RecentlySent;
 
 use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
-use crate::keys::{Opener, Refused, Sealer};
+use crate::keys::{Decryptor, Encryptor, Refused};
 use crate::mtu::Change;
 use crate::path::Path;
 use crate::text::printable_within;
@@ -48,14 +48,14 @@ use thalweg_proto::units::{Duration, Time};
 pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 
 /// Maximum number of queued control frames. Beyond it, the peer's requests get no answer.
-const MOST_STATEMENTS: usize = 16;
+const MAX_STATEMENTS: usize = 16;
 
 /// Maximum number of PDUs accepted per packet. This end sends one per packet; more would yield more answers than
 /// packets.
-const MOST_PDUS: usize = 4;
+const MAX_PDUS: usize = 4;
 
 /// Minimum memory charged for a retained PDU, in bytes.
-const LEAST_HELD: u64 = 1024;
+const MIN_HELD: u64 = 1024;
 
 /// Share of the memory available for out-of-order packets, as a divisor.
 const ORDER_SHARE: u64 = 4;
@@ -64,7 +64,7 @@ const ORDER_SHARE: u64 = 4;
 const SAFE_CONFIRM: u64 = 96;
 
 /// Maximum number of queued application datagrams; the oldest is dropped first.
-const MOST_DATAGRAMS: usize = 256;
+const MAX_DATAGRAMS: usize = 256;
 
 /// Time for which a closed session repeats its close to a peer that missed it.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -128,8 +128,8 @@ struct Confirm {
 pub struct Session {
     agreed: Agreed,
     config: SessionConfig,
-    sealer: Sealer,
-    opener: Opener,
+    sealer: Encryptor,
+    opener: Decryptor,
     path: Path,
     /// Last validated path while the current one is not, and the challenge sent there: an answer from there shows that
     /// the peer has not moved.
@@ -170,7 +170,7 @@ pub struct Session {
     memory: u64,
     growth: Growth,
     /// Packets about which feedback from routers is accepted, if the scheme uses it.
-    sent_lately: Option<Box<SentLately>>,
+    sent_lately: Option<Box<RecentlySent>>,
     /// Bytes that an unauthenticated peer may still send, with schemes whose windows cannot shrink.
     strange: Option<u64>,
     stats: SessionStats,
@@ -189,7 +189,7 @@ impl Session {
         now: Time,
         agreed: Agreed,
         config: SessionConfig,
-        (sealer, mut opener): (Sealer, Opener),
+        (sealer, mut opener): (Encryptor, Decryptor),
         remote: SocketAddr,
         confirm: Option<Vec<u8>>,
         rtt: Option<Duration>,
@@ -197,14 +197,15 @@ impl Session {
         opener.limit_forgeries(config.forgeries);
         let largest = agreed.largest.max(SAFE_DATAGRAM);
         let hints = Self::hints(&config, rtt);
-        let order = agreed.scheme.needs_order().then(|| Box::new(Resequencer::new(Tolerance::default(), 0)));
+        let order =
+            agreed.scheme.needs_in_order().then(|| Box::new(Resequencer::new(Tolerance::default(), 0)));
         let (ours, theirs) = if agreed.side == Side::Client { (0, 1) } else { (1, 0) };
         let slots = vec![
             Slot::new(theirs, Flow::new(&agreed.scheme, Role::Receiver, &hints), false),
             Slot::new(ours, Flow::new(&agreed.scheme, Role::Sender, &hints), true),
         ];
         let ecn = agreed.scheme.ecn();
-        let sent_lately = agreed.scheme.hears_routers().then(Box::default);
+        let sent_lately = agreed.scheme.uses_router_feedback().then(Box::default);
         let is_untrusted = !agreed.known;
         let mut session = Self {
             agreed,
@@ -242,7 +243,7 @@ impl Session {
             stats: SessionStats::default(),
         };
         if is_untrusted {
-            session.set_memory(config.memory.min(STRANGER_MEMORY));
+            session.set_memory(config.memory.min(UNAUTHENTICATED_MEMORY));
         } else if session.order.is_some() {
             session.set_memory(config.memory);
             session.strange = None;
@@ -256,7 +257,7 @@ impl Session {
 
     /// Marks the peer as authorised by the application, and raises its receive memory to `memory` bytes. Until then, a
     /// peer whose key is not [known](Agreed::known) is unauthenticated: it is sent at most three bytes per received
-    /// byte, and at most [`STRANGER_MEMORY`] of its data is kept.
+    /// byte, and at most [`UNAUTHENTICATED_MEMORY`] of its data is kept.
     pub fn admit(&mut self, memory: u64) {
         self.budget.admit();
         self.set_memory(memory.min(self.config.memory));
@@ -393,7 +394,7 @@ impl Session {
         if !(1..=LONGEST_DATAGRAM).contains(&length) || !matches!(self.phase, Phase::Open) {
             return false;
         }
-        if self.datagrams.len() >= MOST_DATAGRAMS {
+        if self.datagrams.len() >= MAX_DATAGRAMS {
             self.datagrams.pop_front();
             self.stats.datagrams_dropped += 1;
         }
@@ -447,7 +448,7 @@ impl Session {
     }
 
     /// Closes the connection after too many forged packets; no more packets may be [opened](Session::open).
-    pub fn on_worn_out(&mut self, now: Time) {
+    pub fn on_integrity_limit(&mut self, now: Time) {
         if matches!(self.phase, Phase::Open) {
             self.drain(now, Some((code::FORGERIES, "too many packets were forged")), Closed::Forgeries);
         }
@@ -501,7 +502,7 @@ impl Session {
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
                     pdus += 1;
-                    if pdus <= MOST_PDUS && self.hand(now, flow, (packet, range.start, pdu), ecn) {
+                    if pdus <= MAX_PDUS && self.hand(now, flow, (packet, range.start, pdu), ecn) {
                         self.path.on_answered();
                     }
                 }
@@ -558,7 +559,7 @@ impl Session {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.number == flow) else { return false };
         if let Some(room) = self.strange.as_mut().filter(|_| !slot.sends) {
             // Even a short PDU keeps a buffer alive.
-            let Some(left) = room.checked_sub(LEAST_HELD.max(pdu.len() as u64)) else { return false };
+            let Some(left) = room.checked_sub(MIN_HELD.max(pdu.len() as u64)) else { return false };
             *room = left;
         }
         let at = |offset: usize| (start + offset) as u32;
@@ -624,7 +625,7 @@ impl Session {
 
     /// Queues a control frame for the next packet.
     fn state(&mut self, frame: &Frame<'_>, to: Option<SocketAddr>) {
-        if self.statements.len() < MOST_STATEMENTS {
+        if self.statements.len() < MAX_STATEMENTS {
             let mut bytes = Vec::new();
             frame.write(&mut bytes);
             self.statements.push_back((bytes, to));

@@ -70,7 +70,7 @@ impl Session {
     pub(super) fn on_proved(&mut self, now: Time) {
         // The amplification limit delayed the flows' output, and thus the processing of their input.
         for slot in &mut self.slots {
-            slot.flow.skip_round_trips();
+            slot.flow.discard_round_trip_samples();
         }
         let Some(last) = self.fallback.take() else { return };
         if last.remote.ip() == self.path.remote.ip() {

@@ -38,7 +38,7 @@ impl Progress {
         Self { sent: 0, since: Time::ZERO, due: Time::ZERO, tries: 0, asked: Time::ZERO }
     }
 
-    /// Returns the next time to call [`Session::look_at_progress`].
+    /// Returns the next time to call [`Session::check_progress`].
     pub const fn due(&self) -> Time {
         self.due
     }
@@ -59,7 +59,7 @@ impl Progress {
 impl Session {
     /// Checks the progress of data, and probes the path if there is none. Returns false on a black hole, which closes
     /// the session.
-    pub(super) fn look_at_progress(&mut self, now: Time, batch: &mut Batch) -> bool {
+    pub(super) fn check_progress(&mut self, now: Time, batch: &mut Batch) -> bool {
         if now < self.progress.due {
             return true;
         }

@@ -1,6 +1,6 @@
 //! In-order delivery of packets to flows, for schemes that need it.
 
-use super::{MOST_PDUS, Session};
+use super::{MAX_PDUS, Session};
 use crate::wire::frame::{Frame, Frames};
 use core::ops::Range;
 use thalweg_proto::Ecn;
@@ -28,7 +28,7 @@ impl Session {
                     Frame::Pdu { flow, range: pdu } => Some((flow, pdu)),
                     _ => None,
                 });
-            for (flow, pdu) in pdus.take(MOST_PDUS) {
+            for (flow, pdu) in pdus.take(MAX_PDUS) {
                 self.hand(now, flow, (&packet, range.start, pdu), ecn);
             }
         }

@@ -27,7 +27,7 @@ impl Session {
         if now >= self.keep_alive_at() {
             self.ping(now);
         }
-        if !self.look_at_progress(now, batch) {
+        if !self.check_progress(now, batch) {
             return self.poll_draining(now, batch);
         }
         let has_room = self.budget.check(now);

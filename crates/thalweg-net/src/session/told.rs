@@ -15,14 +15,14 @@ const MOST: usize = 2048;
 
 /// Recently sent data packets.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SentLately {
+pub(super) struct RecentlySent {
     /// Low bits of each packet number, and the sequence number of its data.
     sent: VecDeque<(u32, u64)>,
     /// Last accepted message.
     last: Option<Told>,
 }
 
-impl SentLately {
+impl RecentlySent {
     /// Records a data packet with this packet number.
     pub fn on_sent(&mut self, number: u64, pdu: &[u8]) {
         let Some(sequence) = sequence(pdu) else { return };
@@ -72,8 +72,8 @@ mod tests {
     }
 
     /// Records segments of the window transport at every other packet number; the low bits wrap.
-    fn sent(first: u64, count: u64) -> SentLately {
-        let mut lately = SentLately::default();
+    fn sent(first: u64, count: u64) -> RecentlySent {
+        let mut lately = RecentlySent::default();
         for place in 0..count {
             let segment = [[0, 0x10].as_slice(), &(1000 * place).to_be_bytes(), b"data"].concat();
             lately.on_sent(first + 2 * place, &segment);
@@ -104,7 +104,7 @@ mod tests {
         for number in [99, 119, 120, 100 + u32::MAX / 2] {
             assert_eq!(lately.believe(&told(number, false, 3)), None, "{number}");
         }
-        assert_eq!(SentLately::default().believe(&told(0, false, 3)), None);
+        assert_eq!(RecentlySent::default().believe(&told(0, false, 3)), None);
         let mut long = sent(0, 5000);
         assert_eq!(long.believe(&told(10, false, 3)), None);
         assert!(long.believe(&told(9990, true, 3)).is_some());

@@ -1,7 +1,7 @@
 //! Frames in byte streams, read and written with buffers of fixed size.
 
 use super::fault::Error;
-use super::messages::LONGEST_BODY;
+use super::messages::MAX_BODY_BYTES;
 use super::wire::{Frame, WireError, length_from};
 use std::io::{self, Read, Write};
 
@@ -102,9 +102,9 @@ impl<R: Read> FrameReader<R> {
             self.contents = length;
             return Ok(Some(frame));
         }
-        let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_BODY);
+        let length = usize::try_from(length).ok().filter(|length| *length <= MAX_BODY_BYTES);
         let length = length.ok_or_else(|| protocol(WireError::TooLong))?;
-        let mut body = [0; LONGEST_BODY];
+        let mut body = [0; MAX_BODY_BYTES];
         let mut have = 0;
         while have < length {
             have += self.copy(&mut body[have..length])?;

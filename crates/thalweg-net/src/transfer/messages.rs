@@ -12,23 +12,23 @@ pub const WINDOW: usize = 8192;
 pub const WINDOW_WEIGHT: usize = 2 << 20;
 /// Maximum bytes that a sender sends before the receiver's greeting, its total excluded: the transfer may need approval
 /// first.
-pub const UNGREETED: u64 = 32 << 10;
+pub const PRE_GREETING_BYTES: u64 = 32 << 10;
 /// Maximum length of a file or folder name, in bytes.
 pub const LONGEST_NAME: usize = 255;
 /// Maximum depth of nested folders.
 pub const DEEPEST: usize = 256;
 /// Maximum number of outstanding requested digests.
-pub const MOST_DIGESTS: u64 = 64;
+pub const MAX_DIGESTS: u64 = 64;
 /// Maximum body of a frame without file contents, in bytes.
-pub const LONGEST_BODY: usize = 8192;
+pub const MAX_BODY_BYTES: usize = 8192;
 /// Maximum file contents in a frame, in bytes.
-pub const MOST_DATA: u64 = BLOCK;
+pub const MAX_DATA: u64 = BLOCK;
 /// Maximum hole in a frame, in bytes.
-pub const MOST_HOLE: u64 = 64 * BLOCK;
+pub const MAX_HOLE: u64 = 64 * BLOCK;
 /// Maximum length of a symbolic link's target, in bytes.
-pub const LONGEST_TARGET: usize = 4095;
+pub const MAX_TARGET_BYTES: usize = 4095;
 /// Maximum number of hard-linked files whose first names a receiver remembers.
-pub const MOST_SHARED: usize = 65_536;
+pub const MAX_SHARED: usize = 65_536;
 
 /// File-system timestamp: seconds since 1970 and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ pub enum OfferKind {
     Link {
         /// Modification time.
         modified: Modified,
-        /// Target path: 1 to [`LONGEST_TARGET`] bytes without a zero.
+        /// Target path: 1 to [`MAX_TARGET_BYTES`] bytes without a zero.
         target: Vec<u8>,
     },
     /// Folder; its contents follow.
@@ -116,7 +116,7 @@ pub struct Lost {
     pub lists: u64,
     /// Set-user-ID and set-group-ID bits.
     pub bits: u64,
-    /// Hard links sent as separate files, because more than [`MOST_SHARED`] files have several names.
+    /// Hard links sent as separate files, because more than [`MAX_SHARED`] files have several names.
     pub names: u64,
 }
 
@@ -196,7 +196,7 @@ pub enum ToReceiver {
     Keep,
     /// Next bytes of the file, which follow the frame.
     Data {
-        /// The number of bytes: 1 to [`MOST_DATA`].
+        /// The number of bytes: 1 to [`MAX_DATA`].
         length: u64,
     },
     /// End of a complete file.
@@ -222,7 +222,7 @@ pub enum ToReceiver {
     },
     /// Hole: zeros of the file that are not stored, in full blocks of [`BLOCK`] bytes, never its last.
     Hole {
-        /// The number of zeros: a multiple of [`BLOCK`], at most [`MOST_HOLE`].
+        /// The number of zeros: a multiple of [`BLOCK`], at most [`MAX_HOLE`].
         length: u64,
     },
     /// Properties of files and folders that the transfer does not carry.
@@ -269,7 +269,7 @@ pub enum ToSender {
         id: u64,
         /// Block number of the first digest.
         first: u64,
-        /// At most [`MOST_DIGESTS`].
+        /// At most [`MAX_DIGESTS`].
         digests: Vec<Digest>,
     },
     /// The item has its final name; its contents are synced to disk, its name is not yet.

@@ -1,6 +1,6 @@
 //! The things that a sender offers, read before anything is decided about it.
 //!
-//! Until it has been greeted a sender says little ([`UNGREETED`](super::messages::UNGREETED)): how many things it was told to
+//! Until it has been greeted a sender says little ([`PRE_GREETING_BYTES`](super::messages::PRE_GREETING_BYTES)): how many things it was told to
 //! send, what the first of them are, and how much there is as soon as it has counted. That is enough to ask somebody, and
 //! what was read is kept for the transfer.
 
@@ -13,9 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::Bytes;
 
 /// The most that is kept of what a sender says before it is greeted, in bytes.
-const MOST_KEPT: usize = 64 << 10;
+const MAX_KEPT: usize = 64 << 10;
 /// The things that are described one by one.
-const MOST_THINGS: usize = 8;
+const MAX_THINGS: usize = 8;
 
 /// The things that a sender offers, as far as it has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Preview {
             OfferKind::Stream => ThingKind::Stream,
             OfferKind::Name { .. } | OfferKind::Link { .. } => return,
         };
-        if self.things.len() < MOST_THINGS {
+        if self.things.len() < MAX_THINGS {
             self.things.push(Thing { name: printable(&offer.name), kind });
         }
     }
@@ -129,7 +129,7 @@ impl Preview {
     /// The first things are known, and how much there is; nobody counts a stream.
     fn knows_all(&self) -> bool {
         let is_stream = self.things.first().is_some_and(|thing| thing.kind == ThingKind::Stream);
-        let has_things = self.things.len() as u64 >= self.named.min(MOST_THINGS as u64);
+        let has_things = self.things.len() as u64 >= self.named.min(MAX_THINGS as u64);
         is_stream || has_things && self.total.is_some()
     }
 }
@@ -142,7 +142,7 @@ struct Keeping<'a, R> {
 
 impl<R: Read> Read for Keeping<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let room = (MOST_KEPT - self.kept.len()).min(into.len());
+        let room = (MAX_KEPT - self.kept.len()).min(into.len());
         if room == 0 {
             return Err(io::ErrorKind::OutOfMemory.into());
         }

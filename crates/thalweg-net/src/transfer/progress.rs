@@ -226,7 +226,7 @@ pub struct Report {
     /// Time spent waiting for approval, at the sender.
     pub asked: Duration,
     /// Number of omitted items: neither file, folder nor link, or left by unfinished transfers.
-    pub passed_by: u64,
+    pub omitted: u64,
     /// First omitted items.
     pub passed: Vec<Failure>,
     /// Number of failed files and folders.
@@ -260,20 +260,20 @@ pub struct Failure {
 impl Report {
     /// Returns true if everything was transferred with all its properties.
     pub fn is_whole(&self) -> bool {
-        self.failed == 0 && self.passed_by == 0 && self.lost.is_none()
+        self.failed == 0 && self.omitted == 0 && self.lost.is_none()
     }
 
     /// Maximum number of stored failures.
-    pub const MOST_FAILURES: usize = 1000;
+    pub const MAX_FAILURES: usize = 1000;
     /// Maximum size of stored names and reasons, in bytes. The peer chooses them.
-    pub const MOST_KEPT: usize = 64 << 10;
+    pub const MAX_KEPT: usize = 64 << 10;
 
     /// Records an item that is omitted or cannot be sent.
     pub(super) fn miss(&mut self, name: &str, fault: Fault) {
         if !fault.kind.is_passed_by() {
             return self.fail(name, fault);
         }
-        self.passed_by += 1;
+        self.omitted += 1;
         if self.has_room(self.passed.len(), name, &fault) {
             self.passed.push(Failure { name: name.to_owned(), fault });
         }
@@ -282,7 +282,7 @@ impl Report {
     /// Reserves space for one more entry; returns false when the limit is reached.
     fn has_room(&mut self, count: usize, name: &str, fault: &Fault) -> bool {
         let size = name.len() + fault.text.len();
-        let has_room = count < Self::MOST_FAILURES && self.kept + size <= Self::MOST_KEPT;
+        let has_room = count < Self::MAX_FAILURES && self.kept + size <= Self::MAX_KEPT;
         self.kept += if has_room { size } else { 0 };
         has_room
     }

@@ -2,7 +2,7 @@
 
 use super::disk::{self, Stamp};
 use super::fault::{Fault, FaultKind, printable};
-use super::messages::{DEEPEST, Lost, MOST_SHARED, OfferKind};
+use super::messages::{DEEPEST, Lost, MAX_SHARED, OfferKind};
 use super::names;
 use super::progress::Report;
 use super::tree::{self, Digest};
@@ -59,7 +59,7 @@ pub struct Item {
 
 /// A thing that a walk meets.
 #[derive(Debug)]
-pub enum Met {
+pub enum WalkEntry {
     /// Something to offer.
     Item(Item),
     /// Something that is not sent.
@@ -119,14 +119,14 @@ impl Roots {
             let lost = walk.lost().since(&report.lost);
             report.lost = walk.lost();
             let (depth, name, fault) = match met {
-                Met::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
-                Met::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
+                WalkEntry::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
+                WalkEntry::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
                     if !names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
                 {
                     let fault = Fault::new(FaultKind::Link, String::from_utf8_lossy(&target));
                     (depth, name, Some(fault))
                 }
-                Met::Item(Item { depth, name, .. }) => (depth, name, None),
+                WalkEntry::Item(Item { depth, name, .. }) => (depth, name, None),
             };
             path.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
             path.push(printable(&name));
@@ -190,11 +190,11 @@ pub struct Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Met;
+    type Item = WalkEntry;
 
-    fn next(&mut self) -> Option<Met> {
+    fn next(&mut self) -> Option<WalkEntry> {
         if let Some(missing) = self.failed.take() {
-            return Some(Met::Missing(missing));
+            return Some(WalkEntry::Missing(missing));
         }
         let child = loop {
             match self.levels.last_mut()?.next() {
@@ -217,10 +217,11 @@ impl Walk {
         self.levels.first().map_or(0, |level| level.len() as u64)
     }
 
-    fn meet(&mut self, child: Child) -> Met {
+    fn meet(&mut self, child: Child) -> WalkEntry {
         let depth = self.levels.len() - 1;
-        let missing =
-            |fault: Fault| Met::Missing(Missing { depth: depth as u64, name: child.name.clone(), fault });
+        let missing = |fault: Fault| {
+            WalkEntry::Missing(Missing { depth: depth as u64, name: child.name.clone(), fault })
+        };
         // Who names a link means what it leads to; links that are found are not followed.
         let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
         let metadata = match metadata {
@@ -252,7 +253,7 @@ impl Walk {
         };
         disk::add_lost(&mut self.lost, &child.path, &metadata);
         self.items += 1;
-        Met::Item(Item {
+        WalkEntry::Item(Item {
             depth: depth as u64,
             name: child.name,
             alike: child.alike,
@@ -273,7 +274,7 @@ impl Walk {
         if let Some(&first) = self.shared.get(&id) {
             return OfferKind::Name { first };
         }
-        if self.shared.len() >= MOST_SHARED {
+        if self.shared.len() >= MAX_SHARED {
             self.lost.names += 1;
             return file(false);
         }

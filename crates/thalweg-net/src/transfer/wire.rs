@@ -6,7 +6,7 @@
 
 use super::fault::{Fault, FaultKind};
 use super::messages::{
-    LONGEST_NAME, LONGEST_TARGET, Lost, MOST_DATA, MOST_DIGESTS, MOST_HOLE, Modified, Offer, OfferKind,
+    LONGEST_NAME, Lost, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_TARGET_BYTES, Modified, Offer, OfferKind,
     ToReceiver, ToSender, VERSION,
 };
 use super::priority::Priority;
@@ -156,7 +156,7 @@ impl Frame for ToReceiver {
     }
 
     fn data(length: u64) -> Result<Self, WireError> {
-        if (1..=MOST_DATA).contains(&length) {
+        if (1..=MAX_DATA).contains(&length) {
             Ok(Self::Data { length })
         } else {
             Err(WireError::Value("the length of contents"))
@@ -190,7 +190,7 @@ impl Frame for ToReceiver {
             kind::ABANDON => Self::Abandon { id: fields.number()?, fault: fields.fault()? },
             kind::FINISH => Self::Finish,
             kind::HOLE => match fields.number()? {
-                length @ BLOCK..=MOST_HOLE if length % BLOCK == 0 => Self::Hole { length },
+                length @ BLOCK..=MAX_HOLE if length % BLOCK == 0 => Self::Hole { length },
                 _ => return Err(WireError::Value("the length of a hole")),
             },
             kind::LOST => Self::Lost(Lost {
@@ -275,7 +275,7 @@ impl Frame for ToSender {
                 while !fields.0.is_empty() {
                     digests.push(fields.digest()?);
                 }
-                if digests.len() as u64 > MOST_DIGESTS {
+                if digests.len() as u64 > MAX_DIGESTS {
                     return Err(WireError::Value("the number of digests"));
                 }
                 Self::Digests { id, first, digests }
@@ -346,7 +346,7 @@ impl Offer {
             flag::LINK => {
                 let modified = fields.modified()?;
                 let length = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
-                if !(1..=LONGEST_TARGET).contains(&length) {
+                if !(1..=MAX_TARGET_BYTES).contains(&length) {
                     return Err(WireError::Value("the length of a link's target"));
                 }
                 let target = fields.take(length)?.to_vec();
@@ -486,7 +486,7 @@ impl<'a> Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::messages::LONGEST_BODY;
+    use crate::transfer::messages::MAX_BODY_BYTES;
     use proptest::prelude::*;
 
     /// Takes a frame apart as a reader of streams does.
@@ -502,7 +502,7 @@ mod tests {
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
         let (kind, body) = header(&bytes);
-        assert!(body.len() <= LONGEST_BODY);
+        assert!(body.len() <= MAX_BODY_BYTES);
         assert_eq!(F::decode(kind, body).as_ref(), Ok(frame));
         for shorter in 0..body.len() {
             let decoded = F::decode(kind, &body[..shorter]);
@@ -519,7 +519,7 @@ mod tests {
             OfferKind::File { size: (1 << 62) - 1, modified, shared: false },
             OfferKind::File { size: 0, modified, shared: true },
             OfferKind::Name { first: 1 << 40 },
-            OfferKind::Link { modified, target: vec![b'x'; LONGEST_TARGET] },
+            OfferKind::Link { modified, target: vec![b'x'; MAX_TARGET_BYTES] },
             OfferKind::Folder { modified },
             OfferKind::Stream,
         ] {
@@ -540,7 +540,7 @@ mod tests {
             ToReceiver::End { hash: [7; 32] },
             ToReceiver::Abandon { id: 9, fault: fault.clone() },
             ToReceiver::Missing { depth: 255, name: vec![0xfe; 255], fault: fault.clone() },
-            ToReceiver::Hole { length: MOST_HOLE },
+            ToReceiver::Hole { length: MAX_HOLE },
             ToReceiver::Lost(Lost { owners: 1, attributes: 2, lists: 3, bits: 4, names: 5 }),
             ToReceiver::Finish,
         ] {
@@ -597,7 +597,7 @@ mod tests {
             let missing = ToReceiver::decode(kind::MISSING, body);
             assert_eq!(missing, Err(WireError::Value("the length of a name")));
         }
-        for length in [0, 1, BLOCK + 1, MOST_HOLE + BLOCK] {
+        for length in [0, 1, BLOCK + 1, MAX_HOLE + BLOCK] {
             let mut frame = Vec::new();
             numbers(&mut frame, kind::HOLE, &[length]);
             let hole = ToReceiver::decode(kind::HOLE, header(&frame).1);
@@ -609,7 +609,7 @@ mod tests {
             assert_eq!(offer, Err(WireError::Value("the kind of an offer")));
         }
         assert_eq!(ToReceiver::data(0), Err(WireError::Value("the length of contents")));
-        assert_eq!(ToReceiver::data(MOST_DATA + 1), Err(WireError::Value("the length of contents")));
+        assert_eq!(ToReceiver::data(MAX_DATA + 1), Err(WireError::Value("the length of contents")));
         assert_eq!(ToReceiver::decode(kind::KEEP, &[0]), Err(WireError::Surplus));
         assert_eq!(ToReceiver::decode(kind::WANT, &[0]), Err(WireError::Kind(kind::WANT)));
         let hello = ToReceiver::decode(kind::HELLO, b"SSH-2.0-x");

@@ -66,7 +66,7 @@ impl ConnectionId {
 
 /// Offset of the byte that selects the shard of a datagram ([`ConnectionId::member`]): the last of the id. In a hello,
 /// whose id follows a version byte, it is another byte, and any shard takes the packet.
-pub const STEERED_BY: usize = 8;
+pub const SHARD_BYTE_OFFSET: usize = 8;
 
 /// Packet, as far as readable without keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ mod kind {
     pub const CONFIRM: u8 = 4;
     pub const RESET: u8 = 5;
     pub const VERSION: u8 = 6;
-    pub use thalweg_proto::told::{PROTECTED, TOLD};
+    pub use thalweg_proto::told::{PROTECTED, ROUTER_FEEDBACK};
 }
 
 impl<'a> Packet<'a> {
@@ -186,7 +186,7 @@ impl<'a> Packet<'a> {
                 let &[version] = rest else { return None };
                 Some(Self::Version { destination, version })
             }
-            kind::TOLD => Told::decode(datagram).map(Self::Told),
+            kind::ROUTER_FEEDBACK => Told::decode(datagram).map(Self::Told),
             kind::PROTECTED => {
                 let (destination, rest) = id(rest)?;
                 (rest.len() >= 4 + TAG).then_some(Self::Protected { destination })

@@ -15,7 +15,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Non-data bytes per second to an authorised peer, beside twice its received bytes; also the burst.
-const EACH_SECOND: u64 = 64 << 10;
+const BUDGET_PER_SECOND: u64 = 64 << 10;
 
 /// Path MTU probes, outside that budget: initially at most 40 of the size of an ordinary path.
 const PROBES: u64 = 40 * 1500;
@@ -70,8 +70,11 @@ fn one_packet_draws_no_more_than_three_times_its_bytes_from_a_stranger_and_a_con
             pdus.iter().for_each(|pdu| hostile.pdu(&mut endpoint, START, pdu));
             wait(&mut hostile, &mut endpoint, START, START + SECOND * 40);
             // Idle connections end after 30 s.
-            let most =
-                if admits { 2 * hostile.sent + 31 * EACH_SECOND + PROBES } else { 3 * hostile.sent + 64 };
+            let most = if admits {
+                2 * hostile.sent + 31 * BUDGET_PER_SECOND + PROBES
+            } else {
+                3 * hostile.sent + 64
+            };
             assert!(hostile.heard <= most, "{scheme}: {} bytes for {}", hostile.heard, hostile.sent);
             assert!(
                 hostile.polls < 10 * hostile.datagrams + 3000,
@@ -380,7 +383,7 @@ proptest! {
         wait(&mut hostile, &mut endpoint, now, now + SECOND * 2);
         let seconds = (now + SECOND * 2).since(START).as_secs_f64();
         let most = if admits {
-            2 * hostile.sent + ((seconds + 1.0) * EACH_SECOND as f64) as u64 + PROBES
+            2 * hostile.sent + ((seconds + 1.0) * BUDGET_PER_SECOND as f64) as u64 + PROBES
         } else {
             // And why it was refused or closed, for what the confirm brought.
             3 * hostile.sent + 64 + 300

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::handshake::{ClientParameters, Initiator};
-use thalweg_net::keys::{Opener, Sealer};
+use thalweg_net::keys::{Decryptor, Encryptor};
 use thalweg_net::session::Next;
 use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
@@ -65,8 +65,8 @@ pub struct Hostile {
     pub address: SocketAddr,
     source: ConnectionId,
     server: ConnectionId,
-    sealer: Sealer,
-    opener: Opener,
+    sealer: Encryptor,
+    opener: Decryptor,
     /// Bytes after the handshake, each way, and datagrams from the server.
     pub sent: u64,
     pub heard: u64,
@@ -122,8 +122,8 @@ impl Hostile {
             address,
             source,
             server: parameters.id,
-            sealer: Sealer::new(secrets.client),
-            opener: Opener::new(secrets.server),
+            sealer: Encryptor::new(secrets.client),
+            opener: Decryptor::new(secrets.server),
             sent: 0,
             heard: 0,
             datagrams: 0,

@@ -165,7 +165,7 @@ impl<'a> Transfer<'a> {
         Self {
             sender: Flow::new(&scheme, Role::Sender, hints),
             receiver: Flow::new(&heard, Role::Receiver, hints),
-            order: scheme.needs_order().then(|| {
+            order: scheme.needs_in_order().then(|| {
                 let make = || Resequencer::new(Tolerance::default(), 0);
                 [make(), make()]
             }),

@@ -19,7 +19,7 @@ use thalweg_proto::units::{Duration, Time};
 const HOSTS: [&str; 3] = ["192.0.2.1:1000", "192.0.2.2:2000", "203.0.113.9:9"];
 
 /// Maximum number of datagrams kept for modified replays.
-const MOST_HEARD: usize = 256;
+const MAX_HEARD: usize = 256;
 
 /// Time after which a handshake is dropped; a connection lasts longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -166,7 +166,7 @@ impl Pair {
             self.listen(index);
         }
         for datagram in &self.wire {
-            if self.heard.len() < MOST_HEARD {
+            if self.heard.len() < MAX_HEARD {
                 self.heard.push(datagram.clone());
             }
         }

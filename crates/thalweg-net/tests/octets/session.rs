@@ -6,7 +6,7 @@ use thalweg_net::batch::Batch;
 use thalweg_net::flow::Scheme;
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, Secrets, ServerParameters};
 use thalweg_net::identity::Identity;
-use thalweg_net::keys::{Opener, Sealer};
+use thalweg_net::keys::{Decryptor, Encryptor};
 use thalweg_net::session::{Agreed, Next, Session, SessionConfig, SessionEvent, Side};
 use thalweg_net::wire::{ConnectionId, write_header};
 use thalweg_proto::Ecn;
@@ -69,9 +69,9 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
     let (ours, theirs) = if side == Side::Server { (server, client) } else { (client, server) };
     let config = SessionConfig { memory: MEMORY, ..SessionConfig::default() };
     let mut now = Time::ZERO + Duration::from_secs(1);
-    let keys = (Sealer::new(ours), Opener::new(theirs.clone()));
+    let keys = (Encryptor::new(ours), Decryptor::new(theirs.clone()));
     let mut session = Session::new(now, agreed, config, keys, HOSTS[0].parse().unwrap(), None, None);
-    let mut peer = Sealer::new(theirs);
+    let mut peer = Encryptor::new(theirs);
     let mut entropy = Seeded(Stream::new(1, "session", 0));
     let mut unread = 0;
     while let Some(step) = octets.next() {

@@ -8,7 +8,7 @@ use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
 };
 use thalweg_net::identity::{Entropy, Identity};
-use thalweg_net::impair::{Line, Parcel};
+use thalweg_net::impair::{DelayedDatagram, Line};
 use thalweg_net::session::{Closed, Next, SessionConfig, SessionEvent};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
@@ -298,7 +298,7 @@ impl Pair {
             let ecn = if self.random.chance(channel.marks) { Ecn::Ce } else { ecn };
             let is_clients = from == self.ends[0].address;
             if let Some(line) = if is_clients { &mut self.bottleneck } else { &mut self.way_back } {
-                line.arrive(self.now, Parcel { bytes, header: 28, flow: 0, ecn });
+                line.arrive(self.now, DelayedDatagram { bytes, header: 28, flow: 0, ecn });
                 continue;
             }
             let at = self.now + channel.delay + self.random.uniform_duration(channel.jitter);

@@ -1,7 +1,7 @@
 //! Random schedules of events on a path and at its ends, determined by a seed.
 
 use thalweg_net::flow::Scheme;
-use thalweg_net::impair::{DirectionSpec, Narrowing, Span};
+use thalweg_net::impair::{DirectionSpec, MtuChange, Span};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Limit;
@@ -90,9 +90,9 @@ impl Schedule {
         }
         if draw.chance(0.3) {
             let at = span.mul_f64(0.4 + 0.5 * draw.unit());
-            let narrowing = Narrowing { at, mtu: Bytes::new(1280 + draw.below(120)) };
-            up.narrowings.push(narrowing);
-            down.narrowings.push(narrowing);
+            let narrowing = MtuChange { at, mtu: Bytes::new(1280 + draw.below(120)) };
+            up.mtu_changes.push(narrowing);
+            down.mtu_changes.push(narrowing);
         }
         let changes = if draw.chance(0.4) { 1 + draw.below(3) } else { 0 };
         let rebinds = (0..changes).map(|_| draw.uniform_duration(span)).collect();

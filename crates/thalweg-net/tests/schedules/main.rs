@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use thalweg_net::impair::{Narrowing, Span};
+use thalweg_net::impair::{MtuChange, Span};
 use thalweg_proto::units::Bytes;
 
 /// One test at a time: they count what the process has open.
@@ -157,9 +157,9 @@ fn addresses_that_change() {
 #[test]
 fn a_path_that_becomes_a_black_hole_for_large_packets() {
     let counted = play_with(50_020, KINDS, |schedule| {
-        let narrowing = Narrowing { at: at(600), mtu: Bytes::new(1300) };
-        schedule.up.narrowings.push(narrowing);
-        schedule.down.narrowings.push(narrowing);
+        let narrowing = MtuChange { at: at(600), mtu: Bytes::new(1300) };
+        schedule.up.mtu_changes.push(narrowing);
+        schedule.down.mtu_changes.push(narrowing);
     });
     assert!(counted.iter().all(|counted| counted.resets == 0));
     // The first sends packets as large as the path takes.

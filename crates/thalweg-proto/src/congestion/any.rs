@@ -1,8 +1,8 @@
 //! Any of the controllers, chosen at run time.
 
 use super::*;
-use crate::digest::{Digest, feed_shown};
-use crate::window::CustomController;
+use crate::digest::{Digest, feed_debug};
+use crate::window::ExternalController;
 use core::hash::Hasher;
 
 macro_rules! any_of {
@@ -18,7 +18,7 @@ macro_rules! any_of {
             /// # Errors
             ///
             /// The controller has its own sender type.
-            pub fn new(config: &ControllerConfig) -> Result<Self, &CustomController> {
+            pub fn new(config: &ControllerConfig) -> Result<Self, &ExternalController> {
                 Ok(match config {
                     $(ControllerConfig::$Name(config) => Self::$Name(config.make().into()),)+
                     ControllerConfig::Custom(custom) => return Err(custom),
@@ -45,7 +45,7 @@ macro_rules! any_of {
 }
 controllers!(any_of);
 
-// None of these keeps data with a packet. A controller that does has its own sender type: see [`CustomController`].
+// None of these keeps data with a packet. A controller that does has its own sender type: see [`ExternalController`].
 impl Controller for Any {
     type PacketInfo = ();
 
@@ -111,14 +111,14 @@ impl Controller for Any {
         each!(self, controller => controller.decision())
     }
 
-    fn threshold(&self) -> Option<f64> {
-        each!(self, controller => controller.threshold())
+    fn ssthresh(&self) -> Option<f64> {
+        each!(self, controller => controller.ssthresh())
     }
 }
 
 impl Digest for Any {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed_shown(now, self, into);
+        feed_debug(now, self, into);
     }
 }
 
@@ -144,14 +144,14 @@ mod tests {
         // In the value itself, and in a box.
         let new_reno = NewRenoConfig {
             initial_window: 40.0,
-            initial_threshold: 20.0,
+            initial_ssthresh: 20.0,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,
         };
         let cubic = CubicConfig {
             initial_window: 40.0,
-            initial_threshold: 20.0,
+            initial_ssthresh: 20.0,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,

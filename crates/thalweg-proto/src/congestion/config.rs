@@ -3,7 +3,7 @@
 use super::*;
 use crate::payload::Payload;
 use crate::random::Stream;
-use crate::window::{AnySender, Carried, CustomController, Sender, SenderConfig};
+use crate::window::{AnySender, Carried, ExternalController, Sender, SenderConfig};
 use std::sync::Arc;
 
 /// Window sender with the configured controller.
@@ -25,7 +25,7 @@ macro_rules! configurations {
                 $Name($Config),
             )+
             /// Controller with its own sender type, of this crate or another.
-            Custom(CustomController),
+            Custom(ExternalController),
         }
 
         impl ControllerConfig {
@@ -39,8 +39,8 @@ macro_rules! configurations {
             }
 
             /// Returns the controller, if it comes from another crate.
-            pub fn foreign(&self) -> Option<&CustomController> {
-                let is_apart = |custom: &&CustomController| $(custom.config::<$Apart>().is_some() ||)* false;
+            pub fn foreign(&self) -> Option<&ExternalController> {
+                let is_apart = |custom: &&ExternalController| $(custom.config::<$Apart>().is_some() ||)* false;
                 self.custom().filter(|custom| !is_apart(custom))
             }
         }
@@ -54,7 +54,7 @@ macro_rules! configurations {
         // Their senders are compiled here, and not where descriptions are.
         $(impl From<$Apart> for ControllerConfig {
             fn from(config: $Apart) -> Self {
-                Self::Custom(CustomController::new(config))
+                Self::Custom(ExternalController::new(config))
             }
         })*
 
@@ -82,7 +82,7 @@ impl ControllerConfig {
     }
 
     /// Returns the controller, if it has its own sender type.
-    pub fn custom(&self) -> Option<&CustomController> {
+    pub fn custom(&self) -> Option<&ExternalController> {
         if let Self::Custom(custom) = self { Some(custom) } else { None }
     }
 
@@ -98,7 +98,7 @@ impl ControllerConfig {
 
     /// Returns true if the controller [draws random numbers](ConfigureController::draws).
     pub fn draws(&self) -> bool {
-        self.custom().is_some_and(CustomController::draws)
+        self.custom().is_some_and(ExternalController::draws)
     }
 
     /// Returns true if flows of this controller [need these messages](ConfigureController::needs_feedback).

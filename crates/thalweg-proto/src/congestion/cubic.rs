@@ -22,9 +22,9 @@ use super::{
 use crate::units::Time;
 
 /// Minimum ssthresh, in segments.
-const MIN_THRESHOLD: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 /// Minimum growth per round trip before the first loss, as in Linux.
-const FIRST_GROWTH: f64 = 0.05;
+const MIN_FIRST_GROWTH: f64 = 0.05;
 
 /// The configuration of [`Cubic`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct CubicConfig {
     /// The window at the start, in segments; at least 1.
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The scale of the cubic function (0.4 in the RFC).
     pub c: f64,
     /// Multiplicative-decrease factor after a loss (0.7 in the RFC).
@@ -51,24 +51,24 @@ pub struct CubicConfig {
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     initial_window: f64,
     c: f64,
     beta: f64,
     betas: Betas,
     fast_convergence: bool,
-    /// The window grows by [`FIRST_GROWTH`] at least until the first loss.
+    /// The window grows by [`MIN_FIRST_GROWTH`] at least until the first loss.
     grows_first: bool,
     /// Window just before the last loss, reduced by fast convergence.
     w_max: f64,
     /// The window just before the last loss.
-    prior: f64,
+    cwnd_prior: f64,
     /// Start of the current growth epoch; `None` until the first acknowledgement in congestion avoidance.
     epoch: Option<Time>,
     /// Seconds from the epoch until the window is back at `w_max`.
     k: f64,
     /// Window of NewReno with the same average (W_est, section 4.3).
-    reno: f64,
+    w_est: f64,
     exit: ExitWatch,
 }
 
@@ -78,7 +78,7 @@ impl Cubic {
         let initial_window = config.initial_window.max(1.0);
         Self {
             window: initial_window,
-            threshold: config.initial_threshold.max(MIN_THRESHOLD),
+            ssthresh: config.initial_ssthresh.max(MIN_SSTHRESH),
             initial_window,
             c: config.c,
             beta: config.beta,
@@ -86,17 +86,17 @@ impl Cubic {
             fast_convergence: config.fast_convergence,
             grows_first: config.slow_start_exit == SlowStartExit::Hystart,
             w_max: 0.0,
-            prior: 0.0,
+            cwnd_prior: 0.0,
             epoch: None,
             k: 0.0,
-            reno: 0.0,
+            w_est: 0.0,
             exit: ExitWatch::new(config.slow_start_exit),
         }
     }
 
     fn begin_epoch(&mut self, now: Time) -> Time {
         self.epoch = Some(now);
-        self.reno = self.window;
+        self.w_est = self.window;
         if self.window < self.w_max {
             // Section 4.2, figure 2.
             self.k = libm::cbrt((self.w_max - self.window) / self.c);
@@ -114,14 +114,14 @@ impl Cubic {
     }
 
     /// Handles an acknowledgement in slow start; `may_grow` permits growth.
-    fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
+    fn slow_start_ack(&mut self, sample: &AckSample, may_grow: bool) {
         match self.exit.on_ack(sample, self.window) {
             Step::Grow(growth) if may_grow => self.window += growth,
             Step::Grow(_) => {}
             Step::Leave { overshoot } => {
                 self.exit.end();
-                self.threshold = (self.window - overshoot).max(MIN_THRESHOLD);
-                self.window = self.threshold;
+                self.ssthresh = (self.window - overshoot).max(MIN_SSTHRESH);
+                self.window = self.ssthresh;
             }
         }
     }
@@ -132,10 +132,11 @@ impl Cubic {
         let t = now.since(epoch).as_secs_f64();
         let (acked, before) = (f64::from(sample.acked), self.window);
         // Section 4.3: alpha makes the average window equal to NewReno's; from the old maximum on it is NewReno's own.
-        let alpha = if self.reno >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
-        self.reno += alpha * acked / self.window;
-        if self.curve(t) < self.reno {
-            self.window = self.window.max(self.reno);
+        let alpha =
+            if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+        self.w_est += alpha * acked / self.window;
+        if self.curve(t) < self.w_est {
+            self.window = self.window.max(self.w_est);
         } else {
             // Section 4.4: the value of the curve one round trip from now, at most 1.5 times the window.
             let target = self.curve(t + sample.path.smoothed_rtt.as_secs_f64());
@@ -143,7 +144,7 @@ impl Cubic {
             self.window += (target - self.window) / self.window * acked;
         }
         if self.grows_first {
-            self.window = self.window.max(before + FIRST_GROWTH * acked);
+            self.window = self.window.max(before + MIN_FIRST_GROWTH * acked);
         }
     }
 }
@@ -153,8 +154,8 @@ impl Controller for Cubic {
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         let may_grow = !(sample.recovering || sample.app_limited);
-        if self.window < self.threshold {
-            self.start_slowly(sample, may_grow);
+        if self.window < self.ssthresh {
+            self.slow_start_ack(sample, may_grow);
         } else if may_grow {
             self.avoid_congestion(sample);
         }
@@ -177,15 +178,15 @@ impl Controller for Cubic {
         } else {
             self.window
         };
-        self.prior = self.window;
+        self.cwnd_prior = self.window;
         self.epoch = None;
         // Section 4.6: decrease from the outstanding data, for a mark as for a loss unless RFC 8511 applies; section
         // 4.8 for the time-out.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
-        let beta = self.betas.of(sample.kind, self.window < self.threshold);
-        self.threshold = (outstanding * beta).max(MIN_THRESHOLD);
+        let beta = self.betas.of(sample.kind, self.window < self.ssthresh);
+        self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         match sample.kind {
-            LossKind::Duplicates | LossKind::Mark => self.window = self.threshold,
+            LossKind::Duplicates | LossKind::Mark => self.window = self.ssthresh,
             LossKind::Timeout => {
                 self.window = 1.0;
                 // Section 4.8: the next epoch starts at K = 0, with the window at the end of slow start as W_max.
@@ -200,7 +201,7 @@ impl Controller for Cubic {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
-        self.threshold = self.threshold.max(0.75 * self.window);
+        self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));
         self.epoch = None;
     }
@@ -209,8 +210,8 @@ impl Controller for Cubic {
         Decision::window(self.window)
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

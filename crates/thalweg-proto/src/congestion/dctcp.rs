@@ -30,7 +30,7 @@ pub struct DctcpConfig {
     /// The window at the start, in segments; at least 1.
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The weight of a window's share of marks in the estimate, from 0 to 1 (g; 1/16 in the RFC).
     pub gain: f64,
 }
@@ -55,11 +55,11 @@ pub struct Dctcp {
 impl Dctcp {
     /// Starts as `config` says; a gain out of range is moved to the nearest that is not.
     pub fn new(config: &DctcpConfig) -> Self {
-        let DctcpConfig { initial_window, initial_threshold, gain } = *config;
+        let DctcpConfig { initial_window, initial_ssthresh, gain } = *config;
         Self {
             reno: NewReno::new(&NewRenoConfig {
                 initial_window,
-                initial_threshold,
+                initial_ssthresh,
                 slow_start_exit: SlowStartExit::Loss,
                 ecn_beta: None,
                 slow_start_beta: None,
@@ -125,8 +125,8 @@ impl Controller for Dctcp {
         self.reno.decision()
     }
 
-    fn threshold(&self) -> Option<f64> {
-        self.reno.threshold()
+    fn ssthresh(&self) -> Option<f64> {
+        self.reno.ssthresh()
     }
 }
 

@@ -36,7 +36,7 @@ const MIN_WINDOW: f64 = 2.0;
 /// The window after a time-out in segments (RFC 6817, section 2.4.2).
 const TIMEOUT_WINDOW: f64 = 1.0;
 /// The largest divisor of the gain (section 4.2).
-const MOST_DIVISOR: f64 = 16.0;
+const MAX_DIVISOR: f64 = 16.0;
 /// Round trips between the first slow start and the first slowdown, and of standing still in each (section 4.4).
 const ROUND_TRIPS: u64 = 2;
 /// A slowdown follows after so many times as long as the last one took (section 4.4).
@@ -52,7 +52,7 @@ pub struct LedbatPlusPlusConfig {
     /// The window at the start, in segments; at least 1 (section 4.1: 2).
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The queueing delay that it comes to, above zero (section 4.5: 60 ms).
     pub target: Duration,
     /// The weight of what is queued beyond the target, 0 or more (section 4.3: 1).
@@ -65,7 +65,7 @@ impl LedbatPlusPlusConfig {
     /// The values of the draft.
     pub const RECOMMENDED: Self = Self {
         initial_window: 2.0,
-        initial_threshold: f64::INFINITY,
+        initial_ssthresh: f64::INFINITY,
         target: Duration::from_millis(60),
         constant: 1.0,
         slowdowns: true,
@@ -77,7 +77,7 @@ impl LedbatPlusPlusConfig {
 pub struct LedbatPlusPlus {
     config: LedbatPlusPlusConfig,
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     shortest: Recent<false>,
     /// The last round trips, in a ring.
     samples: [Duration; FILTER],
@@ -114,7 +114,7 @@ impl LedbatPlusPlus {
         Self {
             config,
             window: config.initial_window,
-            threshold: config.initial_threshold.max(MIN_WINDOW),
+            ssthresh: config.initial_ssthresh.max(MIN_WINDOW),
             shortest: Recent::default(),
             samples: [Duration::MAX; FILTER],
             oldest: 0,
@@ -127,8 +127,8 @@ impl LedbatPlusPlus {
     /// The share of NewReno's growth that it has (section 4.2), from 1/16 to 1.
     pub fn gain(&self) -> f64 {
         let (target, shortest) = (self.config.target.as_secs_f64(), self.shortest.get().as_secs_f64());
-        let divisor = if shortest > 0.0 { (2.0 * target / shortest).ceil() } else { MOST_DIVISOR };
-        1.0 / divisor.clamp(1.0, MOST_DIVISOR)
+        let divisor = if shortest > 0.0 { (2.0 * target / shortest).ceil() } else { MAX_DIVISOR };
+        1.0 / divisor.clamp(1.0, MAX_DIVISOR)
     }
 
     /// True in a slowdown, while the window stands still or grows to what it was.
@@ -147,7 +147,7 @@ impl LedbatPlusPlus {
         let now = path.now;
         match self.slowdown {
             Slowdown::Due(at) if now >= at => {
-                self.threshold = self.window.max(MIN_WINDOW);
+                self.ssthresh = self.window.max(MIN_WINDOW);
                 self.window = self.window.min(MIN_WINDOW);
                 self.slowdown = Slowdown::Still { since: now, until: now + path.smoothed_rtt * ROUND_TRIPS };
                 true
@@ -175,13 +175,13 @@ impl LedbatPlusPlus {
     fn slow_start(&mut self, path: &Path, acked: f64, queueing: Duration) {
         let limit = if self.starting { self.config.target * 3 / 4 } else { self.config.target };
         if queueing > limit {
-            self.threshold = self.window.max(MIN_WINDOW);
+            self.ssthresh = self.window.max(MIN_WINDOW);
         } else {
             let restarts = matches!(self.slowdown, Slowdown::Ramp { restarts: true, .. });
             let gain = if restarts { 1.0 } else { self.gain() };
-            self.window = (self.window + gain * acked).min(self.threshold);
+            self.window = (self.window + gain * acked).min(self.ssthresh);
         }
-        if self.window >= self.threshold {
+        if self.window >= self.ssthresh {
             self.leave_slow_start(path);
         }
     }
@@ -202,22 +202,22 @@ impl Controller for LedbatPlusPlus {
         }
         let (queueing, acked) = (self.queueing(), f64::from(sample.acked));
         let in_slow_start = self.starting || matches!(self.slowdown, Slowdown::Ramp { .. });
-        if in_slow_start && self.window >= self.threshold {
+        if in_slow_start && self.window >= self.ssthresh {
             // It begins at its threshold, as that of a slowdown does where the window was the least already.
             self.leave_slow_start(path);
         }
-        if queueing > self.config.target && self.window >= self.threshold {
+        if queueing > self.config.target && self.window >= self.ssthresh {
             // Section 4.3.
             if sample.sent_at >= self.decreased {
                 self.decreased = path.now;
                 let beyond = queueing.as_secs_f64() / self.config.target.as_secs_f64() - 1.0;
                 let change = self.gain() - self.config.constant * self.window * beyond;
                 self.window = (self.window + change.max(-self.window / 2.0)).max(MIN_WINDOW);
-                self.threshold = self.threshold.min(self.window);
+                self.ssthresh = self.ssthresh.min(self.window);
             }
         } else if sample.app_limited {
             // An unused window says nothing about how much it would queue.
-        } else if self.window < self.threshold {
+        } else if self.window < self.ssthresh {
             self.slow_start(path, acked, queueing);
         } else {
             // Section 4.2.
@@ -237,12 +237,12 @@ impl Controller for LedbatPlusPlus {
         let is_still = matches!(self.slowdown, Slowdown::Still { .. });
         if !sample.repeated {
             // What a slowdown set aside is what met the loss.
-            let window = if self.is_slowed_down() { self.threshold } else { self.window };
-            self.threshold = (window / 2.0).max(MIN_WINDOW);
+            let window = if self.is_slowed_down() { self.ssthresh } else { self.window };
+            self.ssthresh = (window / 2.0).max(MIN_WINDOW);
         }
         self.window = match sample.kind {
             LossKind::Timeout => TIMEOUT_WINDOW,
-            LossKind::Duplicates | LossKind::Mark => self.window.min(self.threshold),
+            LossKind::Duplicates | LossKind::Mark => self.window.min(self.ssthresh),
         };
         if !is_still {
             self.leave_slow_start(&sample.path);
@@ -255,7 +255,7 @@ impl Controller for LedbatPlusPlus {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
-        self.threshold = self.threshold.max(0.75 * self.window);
+        self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
     }
 
@@ -263,8 +263,8 @@ impl Controller for LedbatPlusPlus {
         Decision::window(self.window)
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

@@ -7,7 +7,7 @@
 /// - `shared`: controllers that keep nothing with a packet. Their senders have one type, with [`Any`](crate::congestion::Any) of them. A line also names the controller, what holds it there (a box
 ///   where it is large, so that senders with small ones stay small) and its configuration.
 /// - `apart`: controllers each of which has a type of sender of its own, as a
-///   [`CustomController`](crate::window::CustomController). They may keep what they need with every packet, and cost the
+///   [`ExternalController`](crate::window::ExternalController). They may keep what they need with every packet, and cost the
 ///   others nothing. A line also names the configuration.
 #[macro_export]
 macro_rules! controllers {

@@ -213,7 +213,7 @@ pub trait Controller: Clone {
     type PacketInfo: Copy + core::fmt::Debug + Default;
 
     /// The decision may change between two calls of the controller, and takes effect at once.
-    const DECIDES_UNASKED: bool = false;
+    const DECIDES_BETWEEN_EVENTS: bool = false;
 
     /// Handles the transmission of a packet and returns the data to keep with it.
     fn on_sent(&mut self, sample: &SentSample) -> Self::PacketInfo {
@@ -301,7 +301,7 @@ pub trait Controller: Clone {
     }
 
     /// Returns the slow-start threshold in segments, if there is one.
-    fn threshold(&self) -> Option<f64> {
+    fn ssthresh(&self) -> Option<f64> {
         None
     }
 

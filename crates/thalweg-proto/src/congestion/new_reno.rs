@@ -28,7 +28,7 @@ use super::{
 /// Multiplicative-decrease factor after a loss (RFC 5681, equation 4).
 const BETA: f64 = 0.5;
 /// Minimum ssthresh, in segments (RFC 5681, equation 4).
-const MIN_THRESHOLD: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 /// The configuration of [`NewReno`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct NewRenoConfig {
     /// The window at the start, in segments; at least 1.
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// Signal that ends the first slow start.
     pub slow_start_exit: SlowStartExit,
     /// Decrease factor after a mark in congestion avoidance (beta_ecn of RFC 8511); `None` uses that of a loss.
@@ -49,7 +49,7 @@ pub struct NewRenoConfig {
 #[derive(Clone, Debug)]
 pub struct NewReno {
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     initial_window: f64,
     betas: Betas,
     exit: ExitWatch,
@@ -59,10 +59,10 @@ impl NewReno {
     /// Creates the controller described by `config`.
     pub fn new(config: &NewRenoConfig) -> Self {
         let initial_window = config.initial_window.max(1.0);
-        let threshold = config.initial_threshold.max(MIN_THRESHOLD);
+        let ssthresh = config.initial_ssthresh.max(MIN_SSTHRESH);
         Self {
             window: initial_window,
-            threshold,
+            ssthresh,
             initial_window,
             betas: Betas::new(BETA, config.ecn_beta, config.slow_start_beta),
             exit: ExitWatch::new(config.slow_start_exit),
@@ -71,13 +71,13 @@ impl NewReno {
 
     /// Continues in congestion avoidance with a smaller window.
     pub(super) fn reduce_to(&mut self, window: f64) {
-        self.threshold = window.max(MIN_THRESHOLD);
-        self.window = self.threshold;
+        self.ssthresh = window.max(MIN_SSTHRESH);
+        self.window = self.ssthresh;
         self.exit.end();
     }
 
     /// Handles an acknowledgement in slow start; `may_grow` permits growth.
-    fn start_slowly(&mut self, sample: &AckSample, may_grow: bool) {
+    fn slow_start_ack(&mut self, sample: &AckSample, may_grow: bool) {
         match self.exit.on_ack(sample, self.window) {
             // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
             Step::Grow(growth) if may_grow => self.window += growth,
@@ -92,8 +92,8 @@ impl Controller for NewReno {
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         let may_grow = !(sample.recovering || sample.app_limited);
-        if self.window < self.threshold {
-            self.start_slowly(sample, may_grow);
+        if self.window < self.ssthresh {
+            self.slow_start_ack(sample, may_grow);
         } else if may_grow {
             // RFC 5681, equation 3: about one segment a round-trip time.
             self.window += f64::from(sample.counted) / self.window;
@@ -104,12 +104,12 @@ impl Controller for NewReno {
         // RFC 5681, equation 4: half of the outstanding data, not of the window, which may be unused.
         if !sample.repeated {
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
-            let beta = self.betas.of(sample.kind, self.window < self.threshold);
-            self.threshold = (outstanding * beta).max(MIN_THRESHOLD);
+            let beta = self.betas.of(sample.kind, self.window < self.ssthresh);
+            self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         }
         self.window = match sample.kind {
             // RFC 3168, section 6.1.2: the window falls to ssthresh after a mark as after a loss.
-            LossKind::Duplicates | LossKind::Mark => self.threshold,
+            LossKind::Duplicates | LossKind::Mark => self.ssthresh,
             LossKind::Timeout => 1.0,
         };
         self.exit.end();
@@ -121,7 +121,7 @@ impl Controller for NewReno {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
-        self.threshold = self.threshold.max(0.75 * self.window);
+        self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));
     }
 
@@ -129,8 +129,8 @@ impl Controller for NewReno {
         Decision::window(self.window)
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
 
 /// The least threshold in segments (RFC 5681, equation 4).
-const MIN_THRESHOLD: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 /// The least window in segments.
 const MIN_WINDOW: f64 = 1.0;
 
@@ -41,7 +41,7 @@ pub struct PragueConfig {
     /// The window at the start, in segments; at least 1.
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The weight of a round's share of marks in the estimate, from 0 to 1 (g; 1/16 in the draft).
     pub gain: f64,
     /// Flows of shorter round-trip times behave as if they had this one; zero for none (section 2.4.4: 25 ms).
@@ -57,7 +57,7 @@ pub struct PragueConfig {
 pub struct Prague {
     config: PragueConfig,
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     /// The estimate of the share of segments that are marked.
     alpha: f64,
     /// A queue on the path marks.
@@ -101,7 +101,7 @@ impl Prague {
         Self {
             config,
             window: config.initial_window,
-            threshold: config.initial_threshold.max(MIN_THRESHOLD),
+            ssthresh: config.initial_ssthresh.max(MIN_SSTHRESH),
             alpha: 1.0,
             saw_ce: false,
             acked: 0,
@@ -128,7 +128,7 @@ impl Prague {
     }
 
     fn in_slow_start(&self) -> bool {
-        self.window < self.threshold
+        self.window < self.ssthresh
     }
 
     /// True once the virtual round-trip time takes the place of the real one, so that early shares go by the real one
@@ -164,9 +164,9 @@ impl Prague {
         if self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, path.now) {
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(MIN_WINDOW);
             self.cut = Cut { until: path.next_sequence, at: path.now, alpha: Some(self.alpha) };
-            self.threshold = self.window;
+            self.ssthresh = self.window;
         }
-        self.threshold = self.threshold.min(self.window);
+        self.ssthresh = self.ssthresh.min(self.window);
     }
 
     /// Growth by segments that came without CE, after a cut too (section 2.4.3).
@@ -223,10 +223,10 @@ impl Controller for Prague {
             let factor = by_ce.map_or(0.5, |alpha| 1.0 / (2.0 - alpha));
             // Section 2.4.1 and RFC 5681, equation 4: half of what is outstanding.
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
-            self.threshold = (outstanding * factor).max(MIN_THRESHOLD);
+            self.ssthresh = (outstanding * factor).max(MIN_SSTHRESH);
         }
         self.window = match sample.kind {
-            LossKind::Duplicates | LossKind::Mark => self.threshold.min(self.window),
+            LossKind::Duplicates | LossKind::Mark => self.ssthresh.min(self.window),
             LossKind::Timeout => MIN_WINDOW,
         };
         self.cut = Cut { until: sample.path.next_sequence, at: sample.path.now, alpha: None };
@@ -240,7 +240,7 @@ impl Controller for Prague {
     }
 
     fn on_unused(&mut self, window: f64, path: &Path) {
-        self.threshold = self.threshold.max(0.75 * self.window);
+        self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
         self.pace(path, 0);
     }
@@ -252,8 +252,8 @@ impl Controller for Prague {
         Decision { window: f64::from(window), pacing_rate: self.pacing_rate, burst: self.burst }
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

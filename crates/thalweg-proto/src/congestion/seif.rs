@@ -28,7 +28,7 @@
 use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample};
 
 /// The least threshold in segments, as that of Slow Start.
-const MIN_THRESHOLD: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 /// Queues whose messages are counted apart; a path has few routers, and a hostile one cannot make this grow.
 const MAX_QUEUES: usize = 32;
 /// After so many messages the counts are halved, so that a queue that has fallen silent is overtaken in time.
@@ -62,7 +62,7 @@ pub struct SeifConfig {
     /// The window at the start, in segments.
     pub initial_window: f64,
     /// The first threshold in segments; the thesis takes half of the maximum window.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The largest window in segments.
     pub max_window: f64,
     /// The factor that a signal multiplies the window by, from 0 to 1 (0.5 in the thesis).
@@ -77,7 +77,7 @@ pub struct SeifConfig {
 #[derive(Clone, Debug)]
 pub struct Seif {
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     max_window: f64,
     cut_back: f64,
     growth_windows: u32,
@@ -128,7 +128,7 @@ impl Seif {
         let max_window = config.max_window.max(1.0);
         Self {
             window: config.initial_window.clamp(1.0, max_window),
-            threshold: config.initial_threshold.max(MIN_THRESHOLD),
+            ssthresh: config.initial_ssthresh.max(MIN_SSTHRESH),
             max_window,
             cut_back: config.cut_back.clamp(0.0, 1.0),
             growth_windows: config.growth_windows.max(1),
@@ -140,7 +140,7 @@ impl Seif {
 
     /// The phase that the source is in.
     pub fn state(&self) -> SeifState {
-        if self.window >= self.threshold {
+        if self.window >= self.ssthresh {
             SeifState::Stable
         } else if self.cut {
             SeifState::CutBack
@@ -151,7 +151,7 @@ impl Seif {
 
     /// Every signal cuts; there is no time after a cut in which the next is not heard.
     fn cut(&mut self) {
-        self.threshold = (self.window / 2.0).max(MIN_THRESHOLD);
+        self.ssthresh = (self.window / 2.0).max(MIN_SSTHRESH);
         self.window = (self.cut_back * self.window).max(1.0);
         self.acks = 0;
         self.cut = true;
@@ -162,7 +162,7 @@ impl Controller for Seif {
     type PacketInfo = ();
 
     fn on_ack(&mut self, _sample: &AckSample, _info: ()) {
-        if self.window < self.threshold {
+        if self.window < self.ssthresh {
             self.window = (self.window + 1.0).min(self.max_window);
             return;
         }
@@ -197,8 +197,8 @@ impl Controller for Seif {
         Decision::window(self.window)
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Growth {
 }
 
 /// Minimum ssthresh, in segments.
-const MIN_THRESHOLD: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 /// The configuration of [`SlowStart`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct SlowStartConfig {
     /// The window at the start, in segments; at least 1.
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The rule of growth in congestion avoidance.
     pub growth: Growth,
 }
@@ -41,7 +41,7 @@ pub struct SlowStartConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStart {
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     growth: Growth,
     /// Acknowledgements since the window last changed, where they are counted.
     acks: u32,
@@ -52,7 +52,7 @@ impl SlowStart {
     pub fn new(config: &SlowStartConfig) -> Self {
         Self {
             window: config.initial_window.max(1.0),
-            threshold: config.initial_threshold.max(MIN_THRESHOLD),
+            ssthresh: config.initial_ssthresh.max(MIN_SSTHRESH),
             growth: config.growth,
             acks: 0,
         }
@@ -60,7 +60,7 @@ impl SlowStart {
 
     fn count(&mut self, max_window: f64) {
         self.acks = self.acks.saturating_add(1);
-        if self.window < self.threshold || f64::from(self.acks) >= self.window.floor() {
+        if self.window < self.ssthresh || f64::from(self.acks) >= self.window.floor() {
             self.acks = 0;
             self.window = (self.window + 1.0).min(max_window.max(1.0));
         }
@@ -74,7 +74,7 @@ impl Controller for SlowStart {
         // Jacobson 1988, sections 1 and 3: by one for each acknowledgement, or for each window of them.
         match self.growth {
             Growth::Fractional if sample.app_limited => {}
-            Growth::Fractional if self.window < self.threshold => self.window += f64::from(sample.counted),
+            Growth::Fractional if self.window < self.ssthresh => self.window += f64::from(sample.counted),
             Growth::Fractional => self.window += f64::from(sample.counted) / self.window,
             Growth::Counted { max_window } => self.count(max_window),
         }
@@ -83,8 +83,8 @@ impl Controller for SlowStart {
     fn on_loss(&mut self, sample: &LossSample) {
         // Jacobson 1988, section 3: on any loss, half the window is remembered and the clock is started anew. A mark leaves the
         // clock running, and no slow start follows it (RFC 3168, section 6.1.2).
-        self.threshold = (self.window / 2.0).max(MIN_THRESHOLD);
-        self.window = if sample.kind == LossKind::Mark { self.threshold } else { 1.0 };
+        self.ssthresh = (self.window / 2.0).max(MIN_SSTHRESH);
+        self.window = if sample.kind == LossKind::Mark { self.ssthresh } else { 1.0 };
         self.acks = 0;
     }
 
@@ -93,7 +93,7 @@ impl Controller for SlowStart {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
-        self.threshold = self.threshold.max(0.75 * self.window);
+        self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));
     }
 
@@ -101,8 +101,8 @@ impl Controller for SlowStart {
         Decision::window(self.window)
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

@@ -30,7 +30,7 @@ pub struct VegasConfig {
     /// The window at the start, in segments; at least 1.
     pub initial_window: f64,
     /// The slow-start threshold at the start, in segments; at least 2.
-    pub initial_threshold: f64,
+    pub initial_ssthresh: f64,
     /// The window grows while fewer segments than this are queued in the network.
     pub alpha: f64,
     /// The window shrinks while more segments than this are queued in the network.
@@ -43,7 +43,7 @@ pub struct VegasConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct Vegas {
     window: f64,
-    threshold: f64,
+    ssthresh: f64,
     alpha: f64,
     beta: f64,
     gamma: f64,
@@ -62,7 +62,7 @@ impl Vegas {
     pub fn new(config: &VegasConfig) -> Self {
         Self {
             window: config.initial_window.max(1.0),
-            threshold: config.initial_threshold.max(MIN_WINDOW),
+            ssthresh: config.initial_ssthresh.max(MIN_WINDOW),
             alpha: config.alpha,
             beta: config.beta,
             gamma: config.gamma,
@@ -88,10 +88,10 @@ impl Vegas {
         let queued = self.queued(sample.path.min_rtt);
         self.rtt_sum = Duration::ZERO;
         self.rtt_count = 0;
-        if self.window < self.threshold {
+        if self.window < self.ssthresh {
             if queued > self.gamma {
                 self.window = (self.window * LEAVE_SLOW_START_FACTOR).max(MIN_WINDOW);
-                self.threshold = MIN_WINDOW;
+                self.ssthresh = MIN_WINDOW;
             } else {
                 self.growing = !self.growing;
             }
@@ -119,7 +119,7 @@ impl Controller for Vegas {
         if sample.cumulative >= self.round_end {
             self.end_round(sample);
         }
-        if self.window < self.threshold && self.growing && !sample.app_limited {
+        if self.window < self.ssthresh && self.growing && !sample.app_limited {
             self.window += f64::from(sample.counted);
         }
     }
@@ -130,10 +130,10 @@ impl Controller for Vegas {
             LossKind::Duplicates | LossKind::Mark if sample.sent_at < self.cut_at => return,
             LossKind::Duplicates | LossKind::Mark => {
                 self.window = (self.window * LOSS_FACTOR).max(MIN_WINDOW);
-                self.threshold = MIN_WINDOW;
+                self.ssthresh = MIN_WINDOW;
             }
             LossKind::Timeout => {
-                self.threshold = (self.window / 2.0).max(MIN_WINDOW);
+                self.ssthresh = (self.window / 2.0).max(MIN_WINDOW);
                 self.window = MIN_WINDOW;
             }
         }
@@ -149,7 +149,7 @@ impl Controller for Vegas {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
-        self.threshold = self.threshold.max(0.75 * self.window);
+        self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
     }
 
@@ -157,8 +157,8 @@ impl Controller for Vegas {
         Decision::window(self.window)
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.threshold)
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 

@@ -39,7 +39,7 @@ impl Backoff {
     }
 
     /// Returns the earlier of an engine's `timeout` and this timer, or idle.
-    pub fn or_sooner<U, V, R>(&self, timeout: Option<(Time, R)>) -> Output<U, V, Reason<R>> {
+    pub fn or_earlier<U, V, R>(&self, timeout: Option<(Time, R)>) -> Output<U, V, Reason<R>> {
         match timeout {
             Some((at, reason)) if at <= self.at => Output::Timeout { at, reason: Reason::Engine(reason) },
             _ if self.at < Time::MAX => Output::Timeout { at: self.at, reason: Reason::Handshake },

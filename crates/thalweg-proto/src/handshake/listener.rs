@@ -213,6 +213,6 @@ where
             self.owed = None;
             return Output::Transmit(self.control(Step::FinAnswer(length)));
         }
-        self.timer.or_sooner(timeout)
+        self.timer.or_earlier(timeout)
     }
 }

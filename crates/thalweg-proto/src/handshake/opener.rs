@@ -47,7 +47,7 @@ pub struct Opener<E> {
 }
 
 /// After a SYN was lost the time-out of data is at least this (RFC 6298, section 5.7).
-const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 impl<E> Opener<E> {
     /// Creates an opener, which sends its first packet at the first poll.
@@ -174,7 +174,7 @@ impl<E: Carried> Opener<E> {
         };
         self.owed = Some(Step::Confirm);
         let is_tcp = self.protocol() == Protocol::Tcp;
-        let timeout = if was_repeated && is_tcp { AFTER_LOST_SYN } else { Duration::ZERO };
+        let timeout = if was_repeated && is_tcp { RTO_AFTER_LOST_SYN } else { Duration::ZERO };
         if let Some(end) = self.engine.end_mut() {
             end.opened(rtt, timeout);
         }
@@ -268,6 +268,6 @@ where
             }
             return Output::Transmit(self.control(Step::Fin(self.written)));
         }
-        self.timer.or_sooner(timeout)
+        self.timer.or_earlier(timeout)
     }
 }

@@ -8,7 +8,7 @@ use super::wire::DATA_HEADER;
 use crate::units::{Duration, Rate, Time};
 
 /// MIN_REF_WND in bytes.
-const LEAST_WINDOW: f64 = 3000.0;
+const MIN_WINDOW: f64 = 3000.0;
 /// BYTES_IN_FLIGHT_HEAD_ROOM.
 const HEADROOM: f64 = 1.5;
 const BETA_LOSS: f64 = 0.7;
@@ -81,7 +81,7 @@ impl Control {
             least,
             most: config.encoder.max_rate.as_f64(),
             delay: Delay::new(config.competes),
-            window: LEAST_WINDOW,
+            window: MIN_WINDOW,
             inflection: 1.0,
             inflected: None,
             rtt: None,
@@ -233,7 +233,7 @@ impl Control {
             self.window *= 1.0 - alpha / 2.0 * small;
         }
         self.cuts += u64::from(is_ce);
-        self.window = self.window.max(LEAST_WINDOW);
+        self.window = self.window.max(MIN_WINDOW);
         self.reacted = Some(now);
     }
 
@@ -280,12 +280,12 @@ impl Control {
 
     /// Returns the pacing rate (section 4.3.3).
     pub fn pacing(&self) -> Rate {
-        Rate::from_bits_per_sec((self.target.max(LEAST_PACING) * PACING_HEADROOM) as u64)
+        Rate::from_bits_per_sec((self.target.max(MIN_PACING) * PACING_HEADROOM) as u64)
     }
 }
 
 /// RATE_PACE_MIN in bit/s.
-pub(super) const LEAST_PACING: f64 = 50_000.0;
+pub(super) const MIN_PACING: f64 = 50_000.0;
 /// PACKET_PACING_HEADROOM.
 const PACING_HEADROOM: f64 = 1.5;
 

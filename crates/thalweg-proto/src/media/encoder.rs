@@ -10,7 +10,7 @@ const LARGEST: f64 = 2.0;
 /// The share of a frame by which those after a key frame are smaller, until they have made good what it was larger.
 const REPAID: f64 = 0.2;
 /// No frame is larger, in bytes.
-const MOST_BYTES: f64 = 16_777_216.0;
+const MAX_BYTES: f64 = 16_777_216.0;
 
 /// An encoder.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Encoder {
 
     /// The most bytes that a frame is likely to have at so many bit/s.
     pub fn most(&self, target: f64) -> u64 {
-        (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(LARGEST)).min(MOST_BYTES)
+        (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(LARGEST)).min(MAX_BYTES)
             as u64
     }
 
@@ -102,7 +102,7 @@ impl Encoder {
             self.debt -= repaid;
             (size - repaid).max(mean * SMALLEST)
         };
-        Frame { bytes: size.clamp(1.0, MOST_BYTES) as u64, is_key }
+        Frame { bytes: size.clamp(1.0, MAX_BYTES) as u64, is_key }
     }
 
     fn laplacian(&mut self) -> f64 {

@@ -146,8 +146,8 @@ impl<P: Payload> End for Sender<P> {
         Some(self.media(now))
     }
 
-    fn forget_media(&mut self, now: Time) {
-        self.forget_media(now);
+    fn reset_media(&mut self, now: Time) {
+        self.reset_media(now);
     }
 
     fn draw_from(&mut self, stream: Stream) {
@@ -168,7 +168,7 @@ impl<P: Payload> End for Receiver<P> {
         Some(self.media())
     }
 
-    fn forget_media(&mut self, _now: Time) {
-        self.forget_media();
+    fn reset_media(&mut self, _now: Time) {
+        self.reset_media();
     }
 }

@@ -39,7 +39,7 @@ pub mod wire;
 
 pub use crate::frames::{Encoded, MediaCounts, Shown};
 pub use config::{Config, EncoderConfig, Response};
-pub use pdu::{Arrival, Data, MOST_REPORTED, Pdu, Report};
+pub use pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report};
 pub use receiver::{Receiver, ReceiverReason};
 pub use sender::{Sender, SenderReason};
 pub use wire::DATA_HEADER;

@@ -58,7 +58,7 @@ pub struct Arrival {
 pub const OLDEST: u16 = 0x1FFE;
 
 /// Maximum number of packets in a report.
-pub const MOST_REPORTED: usize = 256;
+pub const MAX_REPORTED: usize = 256;
 
 impl Arrival {
     /// Creates the report of a packet that arrived `ago`.

@@ -8,7 +8,7 @@ use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of incomplete frames.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 /// Modulus of frame numbers.
 const NUMBERS: u64 = 1 << 32;
 /// Number of later frames after whose completion an incomplete frame is given up.
@@ -16,7 +16,7 @@ const PATIENCE: u64 = 2;
 
 /// Number of frame durations in the average for freeze detection; also the minimum.
 const AVERAGED: usize = 30;
-const LEAST_AVERAGED: usize = 5;
+const MIN_AVERAGED: usize = 5;
 const LONGER: Duration = Duration::from_millis(150);
 
 /// A partially received frame.
@@ -83,7 +83,7 @@ impl Playout {
             return;
         }
         let ahead = frame - self.next;
-        if ahead >= MOST_WAITING as u64 {
+        if ahead >= MAX_WAITING as u64 {
             // More are missing than anything is kept for.
             self.counts.lost += ahead;
             self.is_broken = true;
@@ -141,7 +141,7 @@ impl Playout {
         self.counts.frames += 1;
         let Some(before) = self.shown.replace(now) else { return };
         let duration = now.since(before);
-        if self.durations.len() >= LEAST_AVERAGED {
+        if self.durations.len() >= MIN_AVERAGED {
             let sum = self.durations.iter().fold(Duration::ZERO, |sum, of| sum + *of);
             let average = sum / self.durations.len() as u64;
             if duration >= (average * 3).max(average + LONGER) {

@@ -1,7 +1,7 @@
 //! The media receiver: packet reports (section 5; RFC 8888), and frames.
 
 use super::config::Config;
-use super::pdu::{Arrival, Data, MOST_REPORTED, Pdu, Report, stamp};
+use super::pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report, stamp};
 use super::playout::Playout;
 use crate::Ecn;
 use crate::engine::{Engine, Output};
@@ -89,7 +89,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Resets the frame counters.
-    pub fn forget_media(&mut self) {
+    pub fn reset_media(&mut self) {
         self.playout.forget();
     }
 
@@ -100,7 +100,7 @@ impl<P: Payload> Receiver<P> {
             self.duplicates += 1;
             return;
         }
-        if number - self.first >= 2 * MOST_REPORTED as u64 {
+        if number - self.first >= 2 * MAX_REPORTED as u64 {
             self.log.clear();
             self.first = number;
             self.unreported = None;
@@ -110,7 +110,7 @@ impl<P: Payload> Receiver<P> {
             self.log.resize(place + 1, None);
         }
         self.log[place] = Some((now, ecn));
-        while self.log.len() > MOST_REPORTED {
+        while self.log.len() > MAX_REPORTED {
             self.log.pop_front();
             self.first += 1;
         }

@@ -1,7 +1,7 @@
 //! The media sender: encoder, packet queue and pacing (section 4.3).
 
 use super::config::Config;
-use super::control::{Control, LEAST_PACING};
+use super::control::{Control, MIN_PACING};
 use super::encoder::Encoder;
 use super::history::History;
 use super::pdu::{Data, Pdu, Report, ticks};
@@ -150,7 +150,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Resets the frame counters.
-    pub fn forget_media(&mut self, now: Time) {
+    pub fn reset_media(&mut self, now: Time) {
         self.counts = Encoded::default();
         self.began = self.began.map(|_| now);
     }
@@ -256,7 +256,7 @@ impl<P: Payload> Sender<P> {
         }
         if self.is_full(bytes) {
             // Reports may be lost or in flight: sending at the minimum rate resolves this.
-            let least = Rate::from_bits_per_sec(LEAST_PACING as u64);
+            let least = Rate::from_bits_per_sec(MIN_PACING as u64);
             let at = self.sent_at + least.transmission_time(Bytes::new(u64::from(bytes)));
             if at > now {
                 return Some((Limit::CongestionWindow, SenderReason::LeastRate, at));

@@ -12,7 +12,7 @@
 //! | 12-15 | frame | two bytes a packet: arrived (1 bit), ECN (2 bits), time before the report (13 bits) |
 //! | 16 | payload from here | |
 
-use super::pdu::{Arrival, Data, MOST_REPORTED, OLDEST, Pdu, Report};
+use super::pdu::{Arrival, Data, MAX_REPORTED, OLDEST, Pdu, Report};
 use crate::Ecn;
 use crate::payload::{Payload, Slice};
 
@@ -82,7 +82,7 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
                 payload,
             )))
         }
-        REPORT if flags <= 1 && (1..=MOST_REPORTED).contains(&count) => {
+        REPORT if flags <= 1 && (1..=MAX_REPORTED).contains(&count) => {
             let (numbers, packets) = rest.split_at_checked(REPORT_HEADER as usize - 4)?;
             if packets.len() != count * REPORTED as usize {
                 return None;

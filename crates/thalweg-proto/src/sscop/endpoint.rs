@@ -85,9 +85,9 @@ impl<P: Payload> Endpoint<P> {
         self.sscop.renew();
     }
 
-    /// See [`Sscop::skip_round_trips`].
-    pub fn skip_round_trips(&mut self) {
-        self.sscop.skip_round_trips();
+    /// See [`Sscop::discard_round_trip_samples`].
+    pub fn discard_round_trip_samples(&mut self) {
+        self.sscop.discard_round_trip_samples();
     }
 
     /// Returns the last round-trip time measured since the previous call.

@@ -224,7 +224,7 @@ impl<P: Payload> Sscop<P> {
     /// The peer is reached over another path from now on (RFC 9000, section 9.4): rates and round-trip times are found anew,
     /// and POLLs that are not answered yet measure nothing.
     pub fn renew(&mut self) {
-        self.skip_round_trips();
+        self.discard_round_trip_samples();
         self.rtt = RttEstimator::new(&RttConfig::default());
         if let Some(rate) = &mut self.rate {
             rate.restart();
@@ -233,7 +233,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Forgets the POLLs that are not answered yet, so that they measure no round trip: what the peer sends is late for
     /// a reason that is not the path's.
-    pub fn skip_round_trips(&mut self) {
+    pub fn discard_round_trip_samples(&mut self) {
         self.polls.clear();
     }
 

@@ -173,8 +173,8 @@ impl<P: Payload> End for Endpoint<P> {
         self.renew();
     }
 
-    fn skip_round_trips(&mut self) {
-        self.skip_round_trips();
+    fn discard_round_trip_samples(&mut self) {
+        self.discard_round_trip_samples();
     }
 }
 

@@ -40,7 +40,7 @@ impl Bitmap {
 
     /// The bitmap whose first packet is the highest bit of the first byte. At most 8192 bytes are taken.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let count = bytes.len().min(MOST_BYTES);
+        let count = bytes.len().min(MAX_BYTES);
         let mut bitmap = Self::zero(count as u16);
         for (at, &byte) in bytes[..count].iter().enumerate() {
             for bit in 0..8 {
@@ -160,7 +160,7 @@ impl fmt::Debug for Bitmap {
 }
 
 /// Enough for 65535 packets.
-const MOST_BYTES: usize = 8192;
+const MAX_BYTES: usize = 8192;
 
 #[cfg(test)]
 mod tests {

@@ -168,7 +168,7 @@ impl<P: Payload> Receiver<P> {
     /// Packets that may wait for others that they have overtaken.
     fn most_waiting(&self) -> usize {
         let memory = self.assembly.memory / 4 / u64::from(self.config.packet.max(128));
-        usize::from(self.config.reordering.min(MOST_REORDERING))
+        usize::from(self.config.reordering.min(MAX_REORDERING))
             .min(usize::try_from(memory).unwrap_or(usize::MAX))
     }
 
@@ -673,4 +673,4 @@ const SHORTEST_REPEAT: Duration = Duration::from_millis(10);
 /// by a repair that goes well.
 pub(super) const CALM: u64 = 3;
 /// The most packets that are held back for reordering.
-const MOST_REORDERING: u16 = 1024;
+const MAX_REORDERING: u16 = 1024;

@@ -154,7 +154,7 @@ pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
         1 if rest == 0 => Pdu::KeepAlive(position),
         2 if rest == 0 => Pdu::EndOfStream(position),
         3 if rest == 2 => Pdu::Pack(report()),
-        4 if rest > 4 && rest - 4 <= MOST_BITMAP => {
+        4 if rest > 4 && rest - 4 <= MAX_BITMAP => {
             let request = Request { segment: half(18), bitmap: Bitmap::from_bytes(&body[20..]) };
             Pdu::Snak(report(), request)
         }
@@ -165,7 +165,7 @@ pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
 }
 
 /// A bitmap for 65535 packets.
-const MOST_BITMAP: usize = 8192;
+const MAX_BITMAP: usize = 8192;
 
 /// The Internet checksum of a packet that ends with these bytes and then a checksum of zero.
 fn checksum(body: &[u8]) -> [u8; 2] {

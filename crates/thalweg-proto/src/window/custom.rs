@@ -1,7 +1,7 @@
 //! Window senders with a controller of any type: those of other crates, and those with data per packet.
 //!
 //! The controllers of [`Any`](crate::congestion::Any) share one type of sender, which stores nothing for them in its
-//! segments. A [`CustomController`] has a sender type of its own, behind a pointer: its
+//! segments. A [`ExternalController`] has a sender type of its own, behind a pointer: its
 //! [`PacketInfo`](Controller::PacketInfo) is stored in the segments, at no cost to others.
 //!
 //! Such a controller is not trusted. A panic or an invalid decision ends only its own connection, by
@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Maximum window that a sender accepts from a controller, in segments.
-pub(crate) const MOST_WINDOW: f64 = (1 << 30) as f64;
+pub(crate) const MAX_WINDOW: f64 = (1 << 30) as f64;
 
 /// A window sender with an erased controller type.
 pub trait AnySender<P: Payload>:
@@ -51,21 +51,21 @@ pub trait AnySender<P: Payload>:
 
 /// A third-party controller, by its configuration.
 #[derive(Clone)]
-pub struct CustomController(Arc<dyn Configured>);
+pub struct ExternalController(Arc<dyn Configured>);
 
-impl fmt::Debug for CustomController {
+impl fmt::Debug for ExternalController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
     }
 }
 
-impl PartialEq for CustomController {
+impl PartialEq for ExternalController {
     fn eq(&self, other: &Self) -> bool {
         self.0.equals(&*other.0)
     }
 }
 
-impl CustomController {
+impl ExternalController {
     /// Creates the controller of `config`.
     pub fn new(config: impl ConfigureController) -> Self {
         Self(Arc::new(config))
@@ -115,7 +115,7 @@ impl CustomController {
 pub trait Carried: Payload {
     #[doc(hidden)]
     fn sender(
-        of: &CustomController,
+        of: &ExternalController,
         config: Arc<SenderConfig>,
         stream: Option<Stream>,
     ) -> Box<dyn AnySender<Self>>;
@@ -123,7 +123,7 @@ pub trait Carried: Payload {
 
 impl Carried for Length {
     fn sender(
-        of: &CustomController,
+        of: &ExternalController,
         config: Arc<SenderConfig>,
         stream: Option<Stream>,
     ) -> Box<dyn AnySender<Self>> {
@@ -133,7 +133,7 @@ impl Carried for Length {
 
 impl Carried for Slice {
     fn sender(
-        of: &CustomController,
+        of: &ExternalController,
         config: Arc<SenderConfig>,
         stream: Option<Stream>,
     ) -> Box<dyn AnySender<Self>> {
@@ -177,10 +177,10 @@ impl<C: ConfigureController> Configured for C {
         self
     }
     fn of_lengths(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Length>> {
-        Box::new(Guarded::new(self.clone(), config, stream))
+        Box::new(ExternalSender::new(self.clone(), config, stream))
     }
     fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Slice>> {
-        Box::new(Guarded::new(self.clone(), config, stream))
+        Box::new(ExternalSender::new(self.clone(), config, stream))
     }
 }
 
@@ -189,7 +189,7 @@ fn fault(decision: &Decision) -> Option<BreachKind> {
     match *decision {
         Decision { window, .. } if window.is_nan() => Some(BreachKind::WindowNotANumber),
         Decision { window, .. } if window < 1.0 => Some(BreachKind::WindowTooSmall),
-        Decision { window, .. } if window > MOST_WINDOW => Some(BreachKind::WindowTooLarge),
+        Decision { window, .. } if window > MAX_WINDOW => Some(BreachKind::WindowTooLarge),
         Decision { pacing_rate: Some(Rate::ZERO), .. } => Some(BreachKind::NoRate),
         Decision { burst: 0, .. } => Some(BreachKind::NoBurst),
         _ => None,
@@ -202,13 +202,13 @@ struct Checked<C> {
     inner: C,
     /// Last valid decision.
     decision: Decision,
-    threshold: Option<f64>,
+    ssthresh: Option<f64>,
     breach: Option<BreachKind>,
 }
 
 impl<C: Controller> Checked<C> {
     fn new(inner: C) -> Self {
-        let mut checked = Self { inner, decision: Decision::window(1.0), threshold: None, breach: None };
+        let mut checked = Self { inner, decision: Decision::window(1.0), ssthresh: None, breach: None };
         checked.look();
         checked
     }
@@ -220,7 +220,7 @@ impl<C: Controller> Checked<C> {
             None => self.decision = decision,
             found => self.breach = self.breach.or(found),
         }
-        self.threshold = self.inner.threshold();
+        self.ssthresh = self.inner.ssthresh();
     }
 }
 
@@ -291,15 +291,15 @@ impl<C: Controller> Controller for Checked<C> {
     }
 
     fn decision(&self) -> Decision {
-        if C::DECIDES_UNASKED {
+        if C::DECIDES_BETWEEN_EVENTS {
             let decision = self.inner.decision();
             return if fault(&decision).is_none() { decision } else { self.decision };
         }
         self.decision
     }
 
-    fn threshold(&self) -> Option<f64> {
-        self.threshold
+    fn ssthresh(&self) -> Option<f64> {
+        self.ssthresh
     }
 
     fn congestion_state(&self) -> Option<CongestionState> {
@@ -308,7 +308,7 @@ impl<C: Controller> Controller for Checked<C> {
 }
 
 /// A sender with an untrusted controller.
-struct Guarded<P: Payload, C: ConfigureController> {
+struct ExternalSender<P: Payload, C: ConfigureController> {
     controller: C,
     /// `None` where no controller could be made.
     sender: Option<Sender<P, Checked<C::Controller>>>,
@@ -316,7 +316,7 @@ struct Guarded<P: Payload, C: ConfigureController> {
     told: bool,
 }
 
-impl<P: Payload, C: ConfigureController> fmt::Debug for Guarded<P, C> {
+impl<P: Payload, C: ConfigureController> fmt::Debug for ExternalSender<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guarded")
             .field("controller", &self.controller)
@@ -325,7 +325,7 @@ impl<P: Payload, C: ConfigureController> fmt::Debug for Guarded<P, C> {
     }
 }
 
-impl<P: Payload, C: ConfigureController> Guarded<P, C> {
+impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
     fn new(controller: C, config: Arc<SenderConfig>, stream: Option<Stream>) -> Self {
         let make = || match stream {
             Some(stream) => controller.make_drawing(stream),
@@ -357,7 +357,7 @@ impl<P: Payload, C: ConfigureController> Guarded<P, C> {
     }
 }
 
-impl<P: Payload, C: ConfigureController> Engine for Guarded<P, C> {
+impl<P: Payload, C: ConfigureController> Engine for ExternalSender<P, C> {
     type Pdu = Pdu<P>;
     type Input = Input<Pdu<P>, P>;
     type Event = Event<P>;
@@ -378,7 +378,7 @@ impl<P: Payload, C: ConfigureController> Engine for Guarded<P, C> {
     }
 }
 
-impl<P, C> AnySender<P> for Guarded<P, C>
+impl<P, C> AnySender<P> for ExternalSender<P, C>
 where
     P: Payload<Queue: Send, Kept: Send> + Send,
     C: ConfigureController,

@@ -27,8 +27,8 @@ pub use config::{
     Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
     SenderConfig, Validation,
 };
-pub(crate) use custom::MOST_WINDOW;
-pub use custom::{AnySender, Carried, CustomController};
+pub(crate) use custom::MAX_WINDOW;
+pub use custom::{AnySender, Carried, ExternalController};
 pub use misbehaving::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};

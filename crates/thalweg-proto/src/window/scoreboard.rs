@@ -9,7 +9,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
 /// Room for so many segments is made at first, which is enough for many transfers ...
-const LEAST_ROOM: usize = 4;
+const MIN_ROOM: usize = 4;
 /// ... and for so many as soon as there are more: two initial windows (RFC 6928) and a few that limited transmit adds, which most
 /// come to that have more than one to send. Of many senders that grew by small steps each would leave behind memory that is too
 /// short for the next step of any other.
@@ -233,8 +233,8 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     fn make_room(&mut self) {
         let held = self.records.len();
         let room = match held {
-            0..LEAST_ROOM => LEAST_ROOM,
-            LEAST_ROOM..ROOM => ROOM,
+            0..MIN_ROOM => MIN_ROOM,
+            MIN_ROOM..ROOM => ROOM,
             // By a quarter, not by doubling.
             _ => held + held / 4,
         };
@@ -329,7 +329,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         }
         self.sacked.remove_below(cumulative);
         let held = self.records.len();
-        if self.records.capacity() > 4 * held.max(LEAST_ROOM) {
+        if self.records.capacity() > 4 * held.max(MIN_ROOM) {
             // One that speaks for a whole window leaves it empty, and it is full again at once.
             self.roomy += 1;
             if self.roomy >= ROOMY {

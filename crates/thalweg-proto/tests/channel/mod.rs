@@ -14,7 +14,7 @@ const CALM_FROM: Time = Time::from_picos(20_000_000_000_000);
 /// By then everything must have arrived.
 const DEADLINE: Time = Time::from_picos(4_000_000_000_000_000);
 /// More outputs than that at one moment are a loop.
-const MOST_OUTPUTS: u32 = 5_000;
+const MAX_OUTPUTS: u32 = 5_000;
 
 /// The behaviour of the channel and the applications.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ where
         let mut outputs = 0;
         loop {
             outputs += 1;
-            assert!(outputs < MOST_OUTPUTS, "a loop: {:?} {:?}", self.sender, self.receiver);
+            assert!(outputs < MAX_OUTPUTS, "a loop: {:?} {:?}", self.sender, self.receiver);
             let next = if end == 0 { self.look(0) } else { self.look(1) };
             match next {
                 Output::Transmit(pdu) => {

@@ -17,10 +17,10 @@ const CALM_FROM: Time = Time::from_picos(20_000_000_000_000);
 /// By then everything must have arrived: the longest time-out is 4 s, and a window of one byte needs many round trips.
 const DEADLINE: Time = Time::from_picos(4_000_000_000_000_000);
 /// More outputs than that at one moment are a loop.
-const MOST_OUTPUTS: u32 = 5_000;
+const MAX_OUTPUTS: u32 = 5_000;
 
 /// A pair that needs more steps is in a loop.
-const MOST_STEPS: u32 = 1_000_000;
+const MAX_STEPS: u32 = 1_000_000;
 
 /// The channel's treatment of packets.
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +206,7 @@ impl<'a, P: Data> Pair<'a, P> {
         let mut steps = 0;
         while self.step() {
             steps += 1;
-            assert!(steps < MOST_STEPS, "too much happens: {:?} {:?}", self.sender.stats(self.now), self.now);
+            assert!(steps < MAX_STEPS, "too much happens: {:?} {:?}", self.sender.stats(self.now), self.now);
         }
         self.check_end();
         self.sender.stats(self.now)
@@ -335,7 +335,7 @@ impl<'a, P: Data> Pair<'a, P> {
 
     /// The number of outputs to take now: all, or a few.
     fn budget(&self) -> u32 {
-        self.plan.outputs_at_once.unwrap_or(MOST_OUTPUTS)
+        self.plan.outputs_at_once.unwrap_or(MAX_OUTPUTS)
     }
 
     fn a_little_later(&mut self) -> Time {
@@ -352,7 +352,7 @@ impl<'a, P: Data> Pair<'a, P> {
                     assert!(!self.paused, "a paused sender sent {pdu:?}");
                     self.carry(&pdu);
                     transmitted += 1;
-                    assert!(transmitted < MOST_OUTPUTS, "the sender spins");
+                    assert!(transmitted < MAX_OUTPUTS, "the sender spins");
                     if transmitted >= budget {
                         let at = self.a_little_later();
                         return self.schedule(at, Happening::PollSender);
@@ -383,7 +383,7 @@ impl<'a, P: Data> Pair<'a, P> {
                 Output::Transmit(pdu) => {
                     self.carry(&pdu);
                     transmitted += 1;
-                    assert!(transmitted < MOST_OUTPUTS, "the receiver spins");
+                    assert!(transmitted < MAX_OUTPUTS, "the receiver spins");
                     if transmitted >= budget {
                         let at = self.a_little_later();
                         return self.schedule(at, Happening::PollReceiver);

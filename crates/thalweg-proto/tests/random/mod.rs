@@ -11,10 +11,10 @@ use thalweg_proto::units::{Duration, Rate};
 
 /// Any controller, now and then paced at a rate of so many Mbit/s with a burst of so many segments.
 pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig, Option<(Rate, u32)>)> {
-    let (initial_window, initial_threshold) = (2.0, 1e9);
+    let (initial_window, initial_ssthresh) = (2.0, 1e9);
     let vegas = ControllerConfig::Vegas(VegasConfig {
         initial_window,
-        initial_threshold,
+        initial_ssthresh,
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
@@ -22,7 +22,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
     let cubic = move |fast_convergence| {
         ControllerConfig::Cubic(CubicConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             c: 0.4,
             beta: 0.7,
             fast_convergence,
@@ -34,7 +34,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
     let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
         ControllerConfig::Seif(SeifConfig {
             initial_window: 1.0,
-            initial_threshold: 15.0,
+            initial_ssthresh: 15.0,
             max_window: 30.0,
             cut_back,
             growth_windows,
@@ -44,15 +44,15 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
     let slow_start = move |counted| {
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             growth: if counted { Growth::Counted { max_window: 30.0 } } else { Growth::Fractional },
         })
     };
-    let dctcp = ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 });
+    let dctcp = ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_ssthresh, gain: 1.0 / 16.0 });
     let prague = (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {
         ControllerConfig::from(PragueConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             gain: 1.0 / 16.0,
             virtual_rtt: Duration::from_millis(virtual_rtt),
             transition,
@@ -78,7 +78,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
     let ledbat = (1u64..200, 0.0..3.0f64, any::<bool>()).prop_map(move |(target, constant, slowdowns)| {
         ControllerConfig::from(LedbatPlusPlusConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             target: Duration::from_millis(target),
             constant,
             slowdowns,
@@ -122,7 +122,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         any::<bool>().prop_map(slow_start),
         Just(ControllerConfig::NewReno(NewRenoConfig {
             initial_window,
-            initial_threshold,
+            initial_ssthresh,
             slow_start_exit: Default::default(),
             ecn_beta: None,
             slow_start_beta: None,

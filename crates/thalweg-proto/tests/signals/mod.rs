@@ -10,7 +10,7 @@ use thalweg_proto::window::Recovery;
 fn seif(initial_window: f64) -> ControllerConfig {
     ControllerConfig::Seif(SeifConfig {
         initial_window,
-        initial_threshold: 2.0,
+        initial_ssthresh: 2.0,
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
@@ -97,7 +97,7 @@ fn a_message_after_the_third_duplicate_says_nothing_new() {
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
     t.at(100);
     assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "!duplicates r0"]);
-    assert_eq!((t.window(), t.threshold()), (4.0, Some(4.0)));
+    assert_eq!((t.window(), t.ssthresh()), (4.0, Some(4.0)));
     assert_eq!(t.dropped(0), "!feedback");
     assert_eq!(t.window(), 4.0);
     // Nor do further duplicates: three more, and three.
@@ -142,7 +142,7 @@ fn a_message_after_a_time_out_says_nothing_new() {
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
     t.at(1000);
     assert_eq!(t.poll(), "!timeout r0 r1 r2 r3");
-    assert_eq!((t.window(), t.threshold()), (4.0, Some(4.0)));
+    assert_eq!((t.window(), t.ssthresh()), (4.0, Some(4.0)));
     assert_eq!([t.dropped(0), t.dropped(7), t.warned()], ["!feedback", "!feedback", "!feedback"]);
     // Only the warning was news.
     assert_eq!(t.window(), 2.0);

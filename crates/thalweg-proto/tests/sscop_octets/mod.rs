@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
 
 /// More outputs than that at one moment are a loop: a window of answers, and the retrieval of all messages of a script.
-const MOST_OUTPUTS: u32 = 20_000;
+const MAX_OUTPUTS: u32 = 20_000;
 
 /// Runs a script. The first octet chooses the parameters. Then each step is an octet that says what happens and, for a
 /// frame, an octet with its length in words and the frame.
@@ -79,7 +79,7 @@ fn frame_input(frame: &Slice) -> Input<Slice> {
 }
 
 fn drain(end: &mut Sscop<Slice>, now: Time) {
-    for _ in 0..MOST_OUTPUTS {
+    for _ in 0..MAX_OUTPUTS {
         match end.poll(now) {
             Output::Transmit(_) | Output::Event(_) => {}
             Output::Timeout { at, .. } => {

@@ -156,7 +156,7 @@ impl Controller for Steered {
         decision
     }
 
-    fn threshold(&self) -> Option<f64> {
-        each!(&self.inner, controller => controller.threshold())
+    fn ssthresh(&self) -> Option<f64> {
+        each!(&self.inner, controller => controller.ssthresh())
     }
 }

@@ -170,7 +170,7 @@ impl Trace {
         self.stats().common.window.unwrap()
     }
 
-    pub fn threshold(&self) -> Option<f64> {
+    pub fn ssthresh(&self) -> Option<f64> {
         self.stats().common.ssthresh
     }
 

@@ -170,11 +170,11 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
         let begin = (end * 1e3) as u64;
         end += length;
         for millis in begin..(end * 1e3) as u64 {
-            if opportunities.len() == MOST_OPPORTUNITIES {
+            if opportunities.len() == MAX_OPPORTUNITIES {
                 break;
             }
             credit += rate / 1e3;
-            while credit >= f64::from(BYTES) * 8.0 && opportunities.len() < MOST_OPPORTUNITIES {
+            while credit >= f64::from(BYTES) * 8.0 && opportunities.len() < MAX_OPPORTUNITIES {
                 credit -= f64::from(BYTES) * 8.0;
                 opportunities.push(Time::ZERO + Duration::from_millis(millis + 1));
             }
@@ -185,7 +185,7 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
 }
 
 /// An hour at 100 Mbit/s.
-const MOST_OPPORTUNITIES: usize = 30_000_000;
+const MAX_OPPORTUNITIES: usize = 30_000_000;
 
 /// Losses on the wire, and how many were the queue's: those at round trips of which `is_full` holds.
 fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> bool) -> (Losses, u64) {

@@ -284,7 +284,7 @@ impl Taker {
         if from > to || to >= self.open.len() {
             return None;
         }
-        let mut at = self.next_open(from);
+        let mut at = self.next_unacknowledged(from);
         while at <= to {
             let packet = &mut self.recording.packets[at];
             if time < packet.sent {
@@ -292,13 +292,13 @@ impl Taker {
             }
             packet.acknowledged = Some(time);
             self.open[at] = at + 1;
-            at = self.next_open(at + 1);
+            at = self.next_unacknowledged(at + 1);
         }
         Some(())
     }
 
     /// Returns the first unacknowledged packet at or after `from`.
-    fn next_open(&mut self, from: usize) -> usize {
+    fn next_unacknowledged(&mut self, from: usize) -> usize {
         let mut at = from;
         while at < self.open.len() && self.open[at] != at {
             // Half of the way is skipped next time.

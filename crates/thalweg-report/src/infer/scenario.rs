@@ -54,7 +54,7 @@ pub fn scenario(
         }
     }
     let back = if path.trace.is_some() {
-        format!("rate = \"{}\", ", path.rate.max(LEAST_BACK))
+        format!("rate = \"{}\", ", path.rate.max(MIN_BACK))
     } else {
         String::new()
     };
@@ -77,7 +77,7 @@ fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String
     if !description.traits.is_reliable {
         values.suggest("rate", Value::Rate(rate));
     }
-    let is_off = |table: &str| values.said_for(table) == Some(Value::Switch(false));
+    let is_off = |table: &str| values.explicit_value(table) == Some(Value::Switch(false));
     let mut text = String::new();
     for (key, value) in values.said() {
         let is_measured = matches!(key.name, "segment" | "header");
@@ -94,7 +94,7 @@ fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String
 }
 
 /// The way back has a rate of its own where the way there has a trace.
-const LEAST_BACK: Rate = Rate::from_mbits_per_sec(1);
+const MIN_BACK: Rate = Rate::from_mbits_per_sec(1);
 
 fn millis(time: Duration) -> String {
     format!("{:.3} ms", time.as_millis_f64())

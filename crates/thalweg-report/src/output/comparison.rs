@@ -200,7 +200,7 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
 fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let groups = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(0, |summary| summary.groups.len());
-    let shown = if groups < 2 { 0 } else { groups.min(MOST_ROWS / schemes.len().max(1)) };
+    let shown = if groups < 2 { 0 } else { groups.min(MAX_ROWS / schemes.len().max(1)) };
     let has_place = |group: &GroupMetrics| place == Tables::MEANS || has_transfers(&group.metrics);
     let of_first = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(&[][..], |of| &of.groups);
     if of_first.iter().filter(|group| has_place(group)).count() < 2 {
@@ -230,7 +230,7 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
             rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, Of::Group));
         }
     }
-    rows.truncate(MOST_ROWS);
+    rows.truncate(MAX_ROWS);
     columns::table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
         .first_column(NAME_COLUMNS)
 }
@@ -250,7 +250,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
             }
         }
     }
-    rows.truncate(MOST_ROWS);
+    rows.truncate(MAX_ROWS);
     columns::table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
 }
 
@@ -258,7 +258,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
 fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
     let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
-    let most = (MOST_ROWS / schemes.len().max(1)).max(1);
+    let most = (MAX_ROWS / schemes.len().max(1)).max(1);
     let table = |(position, link): (usize, &LinkMetrics)| {
         let ends = direction(&link.name, &link.from, &link.to, style);
         let ends = shorten(&style.clean(&ends), LINK_COLUMNS, style);
@@ -349,4 +349,4 @@ const NAME_COLUMNS: usize = 40;
 /// Room for a link's ends in a heading.
 const LINK_COLUMNS: usize = 30;
 /// Rows of the tables that have one for each group or link and scheme.
-const MOST_ROWS: usize = 24;
+const MAX_ROWS: usize = 24;

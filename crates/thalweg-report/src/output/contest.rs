@@ -5,7 +5,7 @@ use crate::results::{Contender, Contention, Group, Metric, Of, Run, SchemeResult
 use crate::statistics;
 
 /// One thing that schemes compete in, with what each did and the words to tell which won.
-pub(super) struct Contest<'a> {
+pub(super) struct SchemeComparison<'a> {
     /// The thing itself, as in "no clear winner in goodput".
     pub subject: &'static str,
     /// The metric of the network that tables show of it, which may be pooled over other flows or groups.
@@ -22,18 +22,18 @@ pub(super) struct Contest<'a> {
     /// The schemes of which the values count what came before counting began, with the share of it: they take no part.
     pub from_before: Vec<(&'a str, f64)>,
     /// The schemes that take part, the best first.
-    pub rivals: Vec<Rival<'a>>,
+    pub rivals: Vec<Candidate<'a>>,
 }
 
 /// A scheme with its values of one metric.
-pub(super) struct Rival<'a> {
+pub(super) struct Candidate<'a> {
     pub scheme: &'a str,
     pub mean: f64,
     /// Seed by seed of the first scheme, so that those of two schemes are pairs.
     pub values: Vec<Option<f64>>,
 }
 
-impl Rival<'_> {
+impl Candidate<'_> {
     /// True if there are several values, all of them the same.
     pub fn always_the_same(&self) -> bool {
         self.values.len() > 1 && self.values.windows(2).all(|pair| pair[0] == pair[1])
@@ -45,7 +45,7 @@ pub(super) fn contests<'a>(
     schemes: &'a [SchemeResults],
     margin: f64,
     contention: Option<&Contention>,
-) -> Vec<Contest<'a>> {
+) -> Vec<SchemeComparison<'a>> {
     let contenders = contention.map(|of| contenders(schemes, of)).unwrap_or_default();
     let found = if contenders.is_empty() {
         [
@@ -62,10 +62,11 @@ pub(super) fn contests<'a>(
             max_min(schemes, &contenders, margin),
         ]
     };
-    let mut found: Vec<Contest<'_>> =
+    let mut found: Vec<SchemeComparison<'_>> =
         found.into_iter().flatten().filter(|contest| contest.rivals.len() > 1).collect();
     for contest in &mut found {
-        let early = |rival: &Rival<'_>| contest.from_before.iter().any(|(scheme, _)| *scheme == rival.scheme);
+        let early =
+            |rival: &Candidate<'_>| contest.from_before.iter().any(|(scheme, _)| *scheme == rival.scheme);
         contest.rivals.retain(|rival| !early(rival));
         if matches!(contest.metric, Metric::CompletionMean | Metric::DelayMean) {
             contest.note.insert_str(0, &otherwise(schemes, contest, margin));
@@ -79,14 +80,14 @@ pub(super) fn contests<'a>(
     found
 }
 
-fn completion(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
+fn completion(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let groups = measured(schemes, |group| group.get(Metric::CompletionMean));
     if groups.is_empty() {
         return None;
     }
     let rivals =
         rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::CompletionMean)));
-    Some(Contest {
+    Some(SchemeComparison {
         subject: "completion time",
         metric: Metric::CompletionMean,
         won: "completed transfers soonest",
@@ -100,7 +101,7 @@ fn completion(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
 }
 
 /// The goodput of flows that always had more to send: what others carry is set by what is offered, not by their scheme.
-fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
+fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let greedy = flows(schemes, |wanting| wanting > 0);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
     if greedy.is_empty() {
@@ -111,7 +112,7 @@ fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
             greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.or_zero(Metric::Goodput));
         Some(bps.sum())
     };
-    Some(Contest {
+    Some(SchemeComparison {
         subject: "goodput",
         metric: Metric::Goodput,
         won: "carried most",
@@ -124,12 +125,12 @@ fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
     })
 }
 
-fn delay(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
+fn delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let groups = measured(schemes, |group| group.get(Metric::DelayMean));
     if groups.is_empty() {
         return None;
     }
-    Some(Contest {
+    Some(SchemeComparison {
         subject: "mean delay",
         metric: Metric::DelayMean,
         won: "had the shortest mean delay",
@@ -143,7 +144,7 @@ fn delay(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
 }
 
 /// Jain's index of the flows that had more to send under every scheme: others got what they asked for.
-fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
+fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let runs = schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete).count();
     let greedy = flows(schemes, |wanting| wanting == runs);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
@@ -155,7 +156,7 @@ fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<Contest<'_>> {
             greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.or_zero(Metric::Goodput));
         Some(statistics::jain(&bps.collect::<Vec<_>>()))
     };
-    Some(Contest {
+    Some(SchemeComparison {
         subject: "fairness",
         metric: Metric::Jain,
         won: "shared most evenly by Jain's index",
@@ -195,13 +196,17 @@ fn goodput_of(run: &Run, flow: usize) -> f64 {
 
 /// Proportional fairness: the sum of the logarithms of goodput, as a mean. It is largest where no flow gains by a larger share than
 /// others lose.
-fn proportional<'a>(schemes: &'a [SchemeResults], paths: &[Path<'_>], margin: f64) -> Option<Contest<'a>> {
+fn proportional<'a>(
+    schemes: &'a [SchemeResults],
+    paths: &[Path<'_>],
+    margin: f64,
+) -> Option<SchemeComparison<'a>> {
     let all: Vec<usize> = paths.iter().flat_map(|(_, flows)| flows.iter().copied()).collect();
     let mean = |run: &Run| {
         let goodput: Vec<f64> = all.iter().map(|&flow| goodput_of(run, flow)).collect();
         Some(statistics::geometric_mean(&goodput).unwrap_or(0.0))
     };
-    Some(Contest {
+    Some(SchemeComparison {
         subject: "proportional fairness",
         metric: Metric::Goodput,
         won: "shared best by proportional fairness",
@@ -218,7 +223,11 @@ fn proportional<'a>(schemes: &'a [SchemeResults], paths: &[Path<'_>], margin: f6
 }
 
 /// Jain's index of goodput as a part of the max-min shares: flows over more links may have less by right.
-fn max_min<'a>(schemes: &'a [SchemeResults], paths: &[Path<'_>], margin: f64) -> Option<Contest<'a>> {
+fn max_min<'a>(
+    schemes: &'a [SchemeResults],
+    paths: &[Path<'_>],
+    margin: f64,
+) -> Option<SchemeComparison<'a>> {
     let known = paths.iter().all(|(path, _)| path.max_min_bps.is_some_and(|share| share > 0.0));
     let all: Vec<usize> = paths.iter().flat_map(|(_, flows)| flows.iter().copied()).collect();
     if !known || all.len() < 2 {
@@ -231,7 +240,7 @@ fn max_min<'a>(schemes: &'a [SchemeResults], paths: &[Path<'_>], margin: f64) ->
         };
         Some(statistics::jain(&paths.iter().flat_map(part).collect::<Vec<f64>>()))
     };
-    Some(Contest {
+    Some(SchemeComparison {
         subject: "max-min fairness",
         metric: Metric::Jain,
         won: "came nearest to the max-min shares by Jain's index",
@@ -318,7 +327,7 @@ fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -
         let complete = of.runs.iter().filter(|run| run.complete);
         let counted = complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow)));
         let (before, all) = counted.fold((0.0, 0.0), |(before, all), flow| {
-            (before + flow.arrived_before_bytes as f64, all + flow.or_zero(Metric::Delivered))
+            (before + flow.pre_warmup_bytes as f64, all + flow.or_zero(Metric::Delivered))
         });
         if all > 0.0 { before / all } else { 0.0 }
     };
@@ -332,7 +341,7 @@ fn rivals<'a>(
     schemes: &'a [SchemeResults],
     higher_wins: bool,
     value: impl Fn(&Run) -> Option<f64>,
-) -> Vec<Rival<'a>> {
+) -> Vec<Candidate<'a>> {
     let once = schemes.iter().all(|of| of.summary.as_ref().is_none_or(|summary| summary.different == 1));
     let seeds = schemes.first().map_or(&[][..], |of| &of.runs).iter().map(|run| run.seed);
     let seeds: Vec<u64> = seeds.take(if once { 1 } else { usize::MAX }).collect();
@@ -340,9 +349,9 @@ fn rivals<'a>(
         let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
         let values: Vec<Option<f64>> = seeds.iter().map(|&seed| find(seed).and_then(&value)).collect();
         let known: Vec<f64> = values.iter().copied().flatten().collect();
-        Some(Rival { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
+        Some(Candidate { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
     };
-    let mut rivals: Vec<Rival<'_>> = schemes.iter().filter_map(rival).collect();
+    let mut rivals: Vec<Candidate<'_>> = schemes.iter().filter_map(rival).collect();
     let sign = if higher_wins { -1.0 } else { 1.0 };
     // The sort is stable: of equals, the one named first stays first.
     rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
@@ -371,7 +380,7 @@ fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Opti
 
 /// The groups in which another scheme than the first over all groups is ahead of it by more than `margin` and, where there are several
 /// runs, than chance; empty where there are none.
-fn otherwise(schemes: &[SchemeResults], contest: &Contest<'_>, margin: f64) -> String {
+fn otherwise(schemes: &[SchemeResults], contest: &SchemeComparison<'_>, margin: f64) -> String {
     let (metric, scale) = (contest.metric, contest.scale);
     let groups = measured(schemes, |group| group.get(metric));
     let Some(first) = contest.rivals.first().filter(|_| groups.len() > 1) else { return String::new() };
@@ -407,14 +416,15 @@ fn otherwise(schemes: &[SchemeResults], contest: &Contest<'_>, margin: f64) -> S
 
 /// The mean that tables show where it is another one than that of the contest: over all of the network, each packet or transfer with
 /// the same weight.
-fn pooled(schemes: &[SchemeResults], contest: &Contest<'_>) -> String {
+fn pooled(schemes: &[SchemeResults], contest: &SchemeComparison<'_>) -> String {
     let name = contest.metric.name(Of::Network);
     let mean = |scheme: &str| {
         let of = schemes.iter().find(|of| of.scheme == scheme)?.summary.as_ref()?;
         of.totals.get(name).map(|of| of.mean)
     };
     let value = |of: f64| (contest.scale)(of).value(of);
-    let is_same = |rival: &Rival<'_>| mean(rival.scheme).is_none_or(|mean| value(mean) == value(rival.mean));
+    let is_same =
+        |rival: &Candidate<'_>| mean(rival.scheme).is_none_or(|mean| value(mean) == value(rival.mean));
     if contest.rivals.iter().all(is_same) {
         return String::new();
     }

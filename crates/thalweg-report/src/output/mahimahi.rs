@@ -10,7 +10,7 @@ use thalweg_sim::spec::DirectionSpec;
 const BYTES: u32 = 1500;
 
 /// More lines than this are not written, nor read by us: ten minutes at 1 Gbit/s.
-const MOST_LINES: u128 = 50_000_000;
+const MAX_LINES: u128 = 50_000_000;
 
 const PICOS_PER_MILLI: u64 = 1_000_000_000;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -35,7 +35,7 @@ impl fmt::Display for NoTrace {
             }
             Self::TooLong { lines } => write!(
                 f,
-                "the trace would have {lines} lines; {MOST_LINES} is the most: take a shorter duration"
+                "the trace would have {lines} lines; {MAX_LINES} is the most: take a shorter duration"
             ),
         }
     }
@@ -162,7 +162,7 @@ impl Opportunities {
     /// So many more are not too many, to write or to go through.
     fn check(&self, more: u128) -> Result<(), NoTrace> {
         let lines = self.times.len() as u128 + more;
-        if lines > MOST_LINES {
+        if lines > MAX_LINES {
             return Err(NoTrace::TooLong { lines: u64::try_from(lines).unwrap_or(u64::MAX) });
         }
         Ok(())

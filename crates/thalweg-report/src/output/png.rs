@@ -23,7 +23,7 @@ impl fmt::Display for PngError {
         match self {
             Self::TooLarge(width, height) => write!(
                 f,
-                "a picture of {width:.0} by {height:.0} pixels is too large for PNG, which takes {MOST_PIXELS} pixels; \
+                "a picture of {width:.0} by {height:.0} pixels is too large for PNG, which takes {MAX_PIXELS} pixels; \
                  as SVG it may have any size"
             ),
             Self::Picture(why) => write!(f, "cannot draw the picture as PNG: {why}"),
@@ -84,7 +84,7 @@ fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
 
 /// Pixels a unit.
 fn scale(width: f32, height: f32) -> Option<f32> {
-    let fits = (MOST_PIXELS as f32 / width / height).sqrt();
+    let fits = (MAX_PIXELS as f32 / width / height).sqrt();
     (fits >= 1.0).then_some(fits.min(SCALE))
 }
 
@@ -93,7 +93,7 @@ const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
 /// Pixels a unit, for text that is sharp on paper and on dense screens.
 const SCALE: f32 = 2.0;
 /// A picture takes four bytes a pixel, twice while it is encoded.
-pub(super) const MOST_PIXELS: u32 = 1 << 25;
+pub(super) const MAX_PIXELS: u32 = 1 << 25;
 
 #[cfg(test)]
 mod tests {

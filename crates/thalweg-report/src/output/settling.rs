@@ -35,7 +35,7 @@ fn words(drifts: &[&Drift], scheme: Option<&str>, document: &Document, style: St
     let worst = worst.map_or(0.0, |drift| drift.relative);
     let (size, way) = (Scale::PERCENT.fixed(worst.abs(), 1), if worst < 0.0 { "below" } else { "above" });
     let last = drifts.iter().map(|drift| drift.settled_s).reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b)));
-    match last.flatten().map(round_up).filter(|&warmup| warmup <= MOST_WARMUP * document.duration_s) {
+    match last.flatten().map(round_up).filter(|&warmup| warmup <= MAX_WARMUP * document.duration_s) {
         Some(warmup) => {
             let warmup = plain_seconds(warmup);
             format!(
@@ -59,7 +59,7 @@ fn round_up(seconds: f64) -> f64 {
 /// Groups that are named.
 const MOST: usize = 4;
 /// A warm-up that leaves less than a quarter of the time is none.
-const MOST_WARMUP: f64 = 0.75;
+const MAX_WARMUP: f64 = 0.75;
 
 #[cfg(test)]
 mod tests {

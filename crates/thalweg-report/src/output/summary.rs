@@ -74,7 +74,7 @@ fn until_text(until: &Until, document: &Document, style: Style) -> String {
         }
         Some(widest) => format!(
             "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {asked} was asked for; allow more with \
-             --most-reps."
+             --max-reps."
         ),
         None if until.is_always_zero(document) => format!(
             "NOT REACHED: {word} is 0 in each of {runs} runs, and an interval is a share of the mean: ask for another metric."
@@ -123,9 +123,9 @@ pub(super) fn section(table: &Table, style: Style) -> String {
 fn flows_table(run: &Run, style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let all: Vec<&Flow> = run.flows.iter().collect();
-    if all.len() <= MOST_FLOWS {
+    if all.len() <= MAX_FLOWS {
         rows.extend(all.iter().map(|flow| flow_row(flow, flow.name.clone(), style)));
-    } else if run.groups.len() <= MOST_GROUPS {
+    } else if run.groups.len() <= MAX_GROUPS {
         for group in &run.groups {
             rows.extend(extremes(
                 all.iter().copied().filter(|flow| flow.group == group.name).collect(),
@@ -161,7 +161,7 @@ fn flow_row(flow: &Flow, name: String, style: Style) -> Row<'_> {
 
 fn groups_table(groups: &[Group], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    let shown = || groups.iter().take(MOST_ROWS);
+    let shown = || groups.iter().take(MAX_ROWS);
     let schemes: Vec<String> = shown().map(|group| style.clean(&group.scheme)).collect();
     let widest = telling(&schemes, SCHEME_COLUMNS, style);
     for (group, scheme) in shown().zip(&schemes) {
@@ -179,7 +179,7 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
     let has = |group: &&Group| group.or_zero(Metric::Completions) + group.or_zero(Metric::Unfinished) > 0.0;
     let some: Vec<&Group> = groups.iter().filter(has).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for group in some.iter().take(MOST_ROWS) {
+    for group in some.iter().take(MAX_ROWS) {
         rows.push(Row::new(group.name.clone(), |metric| group.get(metric).map(Datum::One)));
     }
     let lead = [("Transfers", Align::Left)];
@@ -236,7 +236,7 @@ fn media_table(flows: &[Flow], style: Style) -> Table {
 
 fn of_flows(place: Tables, head: &str, some: &[&Flow], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for flow in some.iter().take(MOST_ROWS) {
+    for flow in some.iter().take(MAX_ROWS) {
         rows.push(Row::new(flow.name.clone(), |metric| flow.get(metric).map(Datum::One)));
     }
     let mut table =
@@ -248,7 +248,7 @@ fn of_flows(place: Tables, head: &str, some: &[&Flow], style: Style) -> Table {
 fn links_table(links: &[Link], style: Style) -> Table {
     let bottlenecks: Vec<&Link> = links.iter().filter(|link| link.bottleneck).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for link in bottlenecks.iter().take(MOST_ROWS) {
+    for link in bottlenecks.iter().take(MAX_ROWS) {
         let name = direction(&link.name, &link.from, &link.to, style);
         rows.push(Row::new(name, |metric| link.get(metric).map(Datum::One)));
     }
@@ -269,8 +269,8 @@ pub(crate) fn direction(name: &str, from: &str, to: &str, style: Style) -> Strin
 
 /// A last row that tells how many were left out.
 fn more(table: &mut Table, all: usize, what: &str) {
-    if all > MOST_ROWS {
-        table.row([format!("+ {} {what}", all - MOST_ROWS)]);
+    if all > MAX_ROWS {
+        table.row([format!("+ {} {what}", all - MAX_ROWS)]);
     }
 }
 
@@ -288,7 +288,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     let frames = [Metric::FramesEncoded];
     text.push_str(&section(&mean_table(summary, Tables::MEDIA_MEANS, "Media", &frames, style), style));
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for link in summary.links.iter().take(MOST_ROWS) {
+    for link in summary.links.iter().take(MAX_ROWS) {
         let name = direction(&link.name, &link.from, &link.to, style);
         rows.push(mean_row(name, &link.metrics, Of::Link));
     }
@@ -314,9 +314,9 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     let some: Vec<&GroupMetrics> = summary.groups.iter().filter(has).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
     rows.extend(
-        some.iter().take(MOST_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
+        some.iter().take(MAX_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
     );
-    let hidden = some.len().saturating_sub(MOST_ROWS);
+    let hidden = some.len().saturating_sub(MAX_ROWS);
     if hidden > 0 {
         rows.push(Row::new(format!("+ {hidden} groups"), |_| None));
     }
@@ -350,7 +350,7 @@ fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style
     let some: Vec<&GroupMetrics> = summary.groups.iter().filter(has).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
     rows.extend(
-        some.iter().take(MOST_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
+        some.iter().take(MAX_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
     );
     let lead = [(head, Align::Left)];
     let mut table = columns::table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
@@ -359,11 +359,11 @@ fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style
 }
 
 /// Up to so many flows each have a row.
-const MOST_FLOWS: usize = 20;
+const MAX_FLOWS: usize = 20;
 /// Beyond so many groups the extremes of all flows are shown together.
-const MOST_GROUPS: usize = 6;
+const MAX_GROUPS: usize = 6;
 /// Rows of groups and bottlenecks, so that a result fits on a screen.
-const MOST_ROWS: usize = 16;
+const MAX_ROWS: usize = 16;
 /// Room for a flow's or group's name within 100 columns.
 const NAME_COLUMNS: usize = 22;
 /// Room for schemes beside the names of their groups, where that tells them apart.

@@ -1,6 +1,6 @@
 //! Verdicts on schemes: which won, by how much, and how sure that is.
 
-use super::contest::{Contest, contests};
+use super::contest::{SchemeComparison, contests};
 use super::text::{Scale, listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
@@ -45,14 +45,15 @@ pub enum Certainty {
 pub fn verdicts(schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) -> Vec<Verdict> {
     let contests = contests(schemes, margin, contention);
     let tests = Tests::of(&contests);
-    let judge =
-        |(number, contest): (usize, &Contest<'_>)| Judge { contest, number, tests: &tests, margin }.verdict();
+    let judge = |(number, contest): (usize, &SchemeComparison<'_>)| {
+        Judge { contest, number, tests: &tests, margin }.verdict()
+    };
     contests.iter().enumerate().filter_map(judge).collect()
 }
 
 /// The decisions behind verdicts, for tables that must not contradict them.
 pub(super) struct Decisions<'a> {
-    contests: Vec<Contest<'a>>,
+    contests: Vec<SchemeComparison<'a>>,
     tests: Tests,
 }
 
@@ -86,7 +87,7 @@ struct Tests {
 }
 
 impl Tests {
-    fn of(contests: &[Contest<'_>]) -> Self {
+    fn of(contests: &[SchemeComparison<'_>]) -> Self {
         let mut pairs = Vec::new();
         for (number, contest) in contests.iter().enumerate() {
             for (a, better) in contest.rivals.iter().enumerate() {
@@ -111,7 +112,7 @@ impl Tests {
 
 /// One contest, about to be decided.
 struct Judge<'a> {
-    contest: &'a Contest<'a>,
+    contest: &'a SchemeComparison<'a>,
     number: usize,
     tests: &'a Tests,
     margin: f64,
@@ -144,7 +145,7 @@ impl Judge<'_> {
         let is_behind = |lead: &Lead| lead.certainty == Certainty::Significant;
         let (behind, mut first) = (of(is_behind), of(|lead| lead.certainty != Certainty::Significant));
         first.insert(0, rivals[0].scheme.to_owned());
-        let Contest { note, .. } = self.contest;
+        let SchemeComparison { note, .. } = self.contest;
         let sentence = format!("{}{}{}{note}", self.first(&leads), self.last(&leads), self.left_out());
         let leader = (next.certainty != Certainty::Equal).then(|| rivals[0].scheme.to_owned());
         Some(Verdict {
@@ -160,7 +161,7 @@ impl Judge<'_> {
 
     /// No verdict, with what to do for one.
     fn unsettled(&self) -> Verdict {
-        let Contest { subject, from_before, rivals, note, .. } = self.contest;
+        let SchemeComparison { subject, from_before, rivals, note, .. } = self.contest;
         let all =
             rivals.iter().map(|rival| rival.scheme).chain(from_before.iter().map(|(scheme, _)| *scheme));
         Verdict {
@@ -223,7 +224,7 @@ impl Judge<'_> {
 
     /// The sentence on the first two, or on all that are equal.
     fn first(&self, leads: &[Lead]) -> String {
-        let Contest { subject, won, than, of, scale, rivals, .. } = self.contest;
+        let SchemeComparison { subject, won, than, of, scale, rivals, .. } = self.contest;
         let (best, next, lead) = (&rivals[0], &rivals[1], &leads[0]);
         let (first, second, mean) = (best.scheme, next.scheme, scale(best.mean).value(best.mean));
         let mut by = self.size(lead);
@@ -283,7 +284,7 @@ impl Judge<'_> {
     /// The sentence on the last one, where there are more than those of the first sentence: it is behind the next to last by as
     /// much, and as surely, as a winner is ahead. Of several that are not told apart all are named.
     fn last(&self, leads: &[Lead]) -> String {
-        let Contest { rivals, scale, .. } = self.contest;
+        let SchemeComparison { rivals, scale, .. } = self.contest;
         let is_decided =
             |lead: &Lead| matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun);
         let end = rivals.len() - 1;

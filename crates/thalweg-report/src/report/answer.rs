@@ -3,7 +3,7 @@
 use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
-use super::why::{self, MOST_GROUPS, capital};
+use super::why::{self, MAX_GROUPS, capital};
 use crate::output::{
     Certainty, Datum, Remedy, Scale, Style, Verdict, heads_of, listed, rate, remarks, seconds,
     unlike_warning, verdicts, words,
@@ -97,7 +97,7 @@ fn verdict_card(verdict: &Verdict) -> Card {
         (_, Certainty::Unsettled) => "no verdict".to_owned(),
         (None, _) => "equal".to_owned(),
         // Those of whom any may be first, where others are out.
-        (Some(_), Certainty::Open) if !verdict.behind.is_empty() && verdict.first.len() <= MOST_FIRST => {
+        (Some(_), Certainty::Open) if !verdict.behind.is_empty() && verdict.first.len() <= MAX_FIRST => {
             escape(&verdict.first.join(", "))
         }
         (Some(_), Certainty::Open) => "no clear winner".to_owned(),
@@ -247,7 +247,7 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
     let share =
         |of: &Flow| of.get(Metric::Share).map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));
     let groups = &run.groups;
-    let (main, text) = if (2..=MOST_GROUPS).contains(&groups.len()) {
+    let (main, text) = if (2..=MAX_GROUPS).contains(&groups.len()) {
         let goodput = |position: usize| {
             let mean = |metrics: &Metrics| metrics.get("goodput_bps").map(|of| of.mean);
             summary
@@ -307,7 +307,7 @@ fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
 }
 
 /// So many names stand in a title.
-const MOST_FIRST: usize = 3;
+const MAX_FIRST: usize = 3;
 
 /// Colours that schemes and flows have in turn.
 const COLOURS: usize = 8;

@@ -217,14 +217,14 @@ impl Sight<'_> {
             }
         }
         let all = if plot.is_of_links() { subjects.len() } else { subjects.len().max(first.flows.len()) };
-        let shown = subjects.len().min(MOST_LINES);
+        let shown = subjects.len().min(MAX_LINES);
         let lines = subjects
             .iter()
-            .take(MOST_LINES)
+            .take(MAX_LINES)
             .flat_map(|(place, ones)| self.lines(ones, &label(&links, first, &ones[0].subject), *place));
         let lines: Vec<Line> = lines.collect();
         let kind = if plot.is_of_links() { "queues" } else { "flows" };
-        let of = if all > MOST_LINES { format!(" of {shown} of {all} {kind}") } else { String::new() };
+        let of = if all > MAX_LINES { format!(" of {shown} of {all} {kind}") } else { String::new() };
         (lines, format!("{of}{}", seeds_in_words(runs.len())))
     }
 
@@ -279,11 +279,11 @@ impl Sight<'_> {
             Line { label: String::new(), colour, times, values, is_faint }
         };
         if let [one] = parts.as_slice() {
-            return vec![Line { label: label.to_owned(), ..line(*one, MOST_POINTS, false) }];
+            return vec![Line { label: label.to_owned(), ..line(*one, MAX_POINTS, false) }];
         }
         let mut lines: Vec<Line> =
             parts.iter().take(MAX_FAINT).map(|part| line(*part, MAX_FAINT_POINTS, true)).collect();
-        lines.extend(mean_of(&parts).map(|(times, values)| line((&times, &values), MOST_POINTS, false)));
+        lines.extend(mean_of(&parts).map(|(times, values)| line((&times, &values), MAX_POINTS, false)));
         if let Some(last) = lines.last_mut() {
             label.clone_into(&mut last.label);
         }
@@ -370,7 +370,7 @@ fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
     let flow = run.flows.iter().find(|flow| flow.name == subject).filter(|_| differ);
     let group = flow.and_then(|flow| run.groups.iter().find(|group| group.name == flow.group));
     let whole = group.map(|group| format!("{subject} ({})", group.scheme));
-    whole.filter(|words| words.chars().count() <= MOST_LETTERS).unwrap_or_else(|| subject.to_owned())
+    whole.filter(|words| words.chars().count() <= MAX_LETTERS).unwrap_or_else(|| subject.to_owned())
 }
 
 /// A panel of lines, if there are any, for values up to `most`.
@@ -392,7 +392,7 @@ fn groups<'a>(runs: &[&'a Run], of: fn(&Curves) -> &[f64]) -> Vec<(String, Vec<&
     let group = |group: &Group| {
         let own = runs.iter().filter_map(|run| run.groups.iter().find(|other| other.name == group.name));
         let whole = format!("{} ({})", group.name, group.scheme);
-        let name = if differ && whole.chars().count() <= MOST_LETTERS { whole } else { group.name.clone() };
+        let name = if differ && whole.chars().count() <= MAX_LETTERS { whole } else { group.name.clone() };
         (name, own.map(|own| of(&own.distributions)).collect())
     };
     first.groups.iter().map(group).collect()
@@ -410,7 +410,7 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
         Some(Line { label, colour, times, values: SHARES.to_vec(), is_faint: false })
     };
     let all = subjects.len();
-    let lines: Vec<Line> = subjects.into_iter().enumerate().filter_map(line).take(MOST_LINES).collect();
+    let lines: Vec<Line> = subjects.into_iter().enumerate().filter_map(line).take(MAX_LINES).collect();
     // A tail far beyond all else would leave no room for the rest: axes end at the 99th percentile and a quarter more.
     let end = |line: &Line| line.times[SHARES.len() - 1].min(1.25 * line.times[SHARES.len() - 3]);
     let to = lines.iter().map(end).fold(0.0, f64::max);
@@ -418,7 +418,7 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
         return None;
     }
     let (unit, factor) = Scale::of_time(to / 2.0).unit();
-    let of = if all > MOST_LINES { format!(" of {MOST_LINES} of {all} groups") } else { String::new() };
+    let of = if all > MAX_LINES { format!(" of {MAX_LINES} of {all} groups") } else { String::new() };
     let note = if runs > 1 { format!(": mean of {runs} seeds") } else { String::new() };
     let across = Some(Across { to, factor, unit });
     let (percent, share) = self::unit(plot, 1.0);
@@ -457,11 +457,11 @@ fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
 }
 
 /// As many as there are colours.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 /// The room beside the lines.
-const MOST_LETTERS: usize = 19;
+const MAX_LETTERS: usize = 19;
 /// More than the picture has columns.
-const MOST_POINTS: usize = 1600;
+const MAX_POINTS: usize = 1600;
 /// Runs that have faint lines behind their mean.
 const MAX_FAINT: usize = 10;
 /// Points of such a line.

@@ -48,7 +48,7 @@ impl<'a> Model<'a> {
         replays: &'a [Replay],
     ) -> Self {
         let count = document.runs().count();
-        let most = (MOST_FLOWS / count.max(1)).max(FEWEST_FLOWS);
+        let most = (MAX_FLOWS / count.max(1)).max(FEWEST_FLOWS);
         let mut schemes = Vec::new();
         for (scheme, _) in document.runs() {
             schemes.extend(scheme.filter(|name| !schemes.contains(name)));
@@ -114,10 +114,10 @@ fn shown(flows: &[Flow], most: usize) -> impl Iterator<Item = &Flow> {
     flows.iter().zip(keep).filter_map(|(flow, keep)| keep.then_some(flow))
 }
 
-/// At most [`MOST_LINKS`], in their order: where there are more, bottlenecks before others.
+/// At most [`MAX_LINKS`], in their order: where there are more, bottlenecks before others.
 fn shown_links(links: &[Link]) -> impl Iterator<Item = &Link> {
-    let bottlenecks = links.iter().filter(|link| link.bottleneck).count().min(MOST_LINKS);
-    let (mut left, mut others) = (bottlenecks, MOST_LINKS - bottlenecks);
+    let bottlenecks = links.iter().filter(|link| link.bottleneck).count().min(MAX_LINKS);
+    let (mut left, mut others) = (bottlenecks, MAX_LINKS - bottlenecks);
     links.iter().filter(move |link| {
         let room = if link.bottleneck { &mut left } else { &mut others };
         let is_shown = *room > 0;
@@ -192,11 +192,11 @@ fn number(metric: Metric, value: Option<f64>) -> Value {
 const SERIES_BYTES: usize = 4_500_000;
 
 /// Rows of flows in a page, over all runs.
-const MOST_FLOWS: usize = 8000;
+const MAX_FLOWS: usize = 8000;
 /// Rows of flows of each run at least.
 const FEWEST_FLOWS: usize = 32;
 /// Rows of links of each run.
-const MOST_LINKS: usize = 400;
+const MAX_LINKS: usize = 400;
 
 #[cfg(test)]
 mod tests {
@@ -222,10 +222,10 @@ mod tests {
     fn of_many_links_the_bottlenecks_stay() {
         let run = Run::of(&result(1, 75));
         let (bottleneck, other) = (run.links[0].clone(), run.links[1].clone());
-        let mut links = vec![other; 2 * MOST_LINKS];
+        let mut links = vec![other; 2 * MAX_LINKS];
         links.push(bottleneck);
         let kept: Vec<bool> = shown_links(&links).map(|link| link.bottleneck).collect();
-        assert_eq!((kept.len(), kept.last()), (MOST_LINKS, Some(&true)));
+        assert_eq!((kept.len(), kept.last()), (MAX_LINKS, Some(&true)));
         assert_eq!(shown_links(&links[..7]).count(), 7);
     }
 

@@ -38,7 +38,7 @@ struct Group {
 impl Topology {
     pub(super) fn of(spec: &Spec) -> Self {
         let (nodes, links) = (spec.nodes.len(), spec.links.len());
-        if nodes > MOST_NODES || links > MOST_LINKS {
+        if nodes > MAX_NODES || links > MAX_LINKS {
             let too_large = Some((nodes, links));
             return Self { nodes: Vec::new(), links: Vec::new(), groups: Vec::new(), too_large };
         }
@@ -80,5 +80,5 @@ fn words(direction: &DirectionSpec) -> String {
 }
 
 /// More would not be told apart on a screen.
-const MOST_NODES: usize = 100;
-const MOST_LINKS: usize = 200;
+const MAX_NODES: usize = 100;
+const MAX_LINKS: usize = 200;

@@ -150,7 +150,7 @@ fn limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
 pub(super) fn of_runs(html: &mut String, runs: &[Run]) {
     html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
     // Where groups have sentences of their own they say it better.
-    let each = (2..=MOST_GROUPS).contains(&runs.first().map_or(0, |run| run.groups.len()));
+    let each = (2..=MAX_GROUPS).contains(&runs.first().map_or(0, |run| run.groups.len()));
     let held = held_back(limits(runs)).map(|held| format!("held back by: {held}"));
     let parts: Vec<String> =
         [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
@@ -249,7 +249,7 @@ fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
 
 /// A sentence about each of a few groups: what it lost and what held it back.
 fn groups_why(html: &mut String, runs: &[Run]) {
-    let Some(first) = runs.first().filter(|run| (2..=MOST_GROUPS).contains(&run.groups.len())) else {
+    let Some(first) = runs.first().filter(|run| (2..=MAX_GROUPS).contains(&run.groups.len())) else {
         return;
     };
     html.push_str("<ul class=\"why\">\n");
@@ -296,7 +296,7 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// More groups are only in the tables.
-pub(super) const MOST_GROUPS: usize = 4;
+pub(super) const MAX_GROUPS: usize = 4;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use thalweg_sim::route::{DirectionId, Ways, all_ways};
+use thalweg_sim::route::{DirectionId, FlowPaths, all_paths};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
 
 /// Backlogged flows that share saturated links, some of them over other links than the rest. Their total goodput does
@@ -48,7 +48,7 @@ impl Contention {
         if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
             return None;
         }
-        let ways = all_ways(spec);
+        let ways = all_paths(spec);
         let classes = classes(spec, &ways)?;
         let (shares, full) = max_min(spec, &classes);
         let crossed = |class: &Class<'_>| -> BTreeSet<DirectionId> {
@@ -91,7 +91,7 @@ fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
 }
 
 /// The flows whose demand is known in the long run, by group and path; none where a path is unknown.
-fn classes<'a>(spec: &'a Spec, ways: &BTreeMap<(NodeId, NodeId), Ways>) -> Option<Vec<Class<'a>>> {
+fn classes<'a>(spec: &'a Spec, ways: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> Option<Vec<Class<'a>>> {
     let mut classes = Vec::new();
     for group in &spec.groups {
         let (wants_more, demand) = match &group.workload {
@@ -160,14 +160,15 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
         for (hop, slope) in &slope {
             if let Some(room) = room.get_mut(hop) {
                 *room -= slope * step.max(0.0);
-                if *room <= line_of(spec, *hop).nominal_rate().as_f64() * EXACTNESS {
+                if *room <= line_of(spec, *hop).nominal_rate().as_f64() * RELATIVE_TOLERANCE {
                     full.insert(*hop);
                 }
             }
         }
         for (number, class) in classes.iter().enumerate() {
             let is_full = class.uses.iter().any(|(hop, _)| full.contains(hop));
-            let is_content = class.limit.is_finite() && class.limit - level <= class.limit * EXACTNESS;
+            let is_content =
+                class.limit.is_finite() && class.limit - level <= class.limit * RELATIVE_TOLERANCE;
             if rises[number] && (is_full || is_content) {
                 rises[number] = false;
                 shares[number] = level;
@@ -182,7 +183,7 @@ const MAX_CLASSES: usize = 512;
 /// Flows that start within this part of a run count as there from the start.
 const SOON: u64 = 20;
 /// Relative tolerance for rounding errors.
-const EXACTNESS: f64 = 1e-9;
+const RELATIVE_TOLERANCE: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@
 //!
 //! | spec | ours | reason | effect |
 //! | --- | --- | --- | --- |
-//! | MSER-5: batches of five observations | batches of at least five samples, at most [`MOST_BATCHES`] in all | long series | the point is told to 0.25 % of the time |
+//! | MSER-5: batches of five observations | batches of at least five samples, at most [`MAX_BATCHES`] in all | long series | the point is told to 0.25 % of the time |
 //! | the cut of least error | the first one that leaves a mean within half the margin of it | where what is left hardly varies, the least error is late | shorter warm-ups |
 //! | the cut alone is the answer | it is tested, by Student's t over runs or over spans as long as it | a series without any drift has a cut as well | few drifts are told where there is none |
 
@@ -58,7 +58,7 @@ impl Course {
     pub fn new(spec: &Spec) -> Self {
         let counted = spec.duration.saturating_sub(spec.warmup);
         let least = spec.measure.interval.map_or(Duration::ZERO, |interval| interval * BATCH);
-        let batch = least.max(counted / MOST_BATCHES);
+        let batch = least.max(counted / MAX_BATCHES);
         let batches = if batch.is_zero() || !is_steady(spec) {
             0
         } else {
@@ -71,7 +71,7 @@ impl Course {
 
     /// Takes the series of a run. One that was interrupted, and one that is the same as another, say nothing.
     pub fn add(&mut self, result: &RunResult) {
-        if self.batches < LEAST_BATCHES || !result.complete || !self.seen.insert(result.fingerprint) {
+        if self.batches < MIN_BATCHES || !result.complete || !self.seen.insert(result.fingerprint) {
             return;
         }
         let mut sums = vec![vec![0.0; self.batches]; self.groups.len()];
@@ -168,7 +168,7 @@ fn shift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<Shift> {
     if !relative.is_finite() || relative.abs() <= margin {
         return None;
     }
-    let p = if runs.len() >= LEAST_RUNS {
+    let p = if runs.len() >= MIN_RUNS {
         let bias = |run: &Vec<f64>| Some(statistics::mean(&run[..cut])? - statistics::mean(&run[cut..])?);
         Estimate::of(&runs.iter().filter_map(bias).collect::<Vec<_>>())?.p_value()?
     } else {
@@ -186,11 +186,11 @@ fn shift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<Shift> {
 /// Samples in a batch, at least.
 const BATCH: u64 = 5;
 /// Batches in a run, at most.
-const MOST_BATCHES: u64 = 400;
+const MAX_BATCHES: u64 = 400;
 /// With fewer there is too little to judge.
-const LEAST_BATCHES: usize = 20;
+const MIN_BATCHES: usize = 20;
 /// So many runs tell what chance does to a run.
-const LEAST_RUNS: usize = 3;
+const MIN_RUNS: usize = 3;
 /// The probability of a drift being told where there is none, roughly: the cut is the worst of many.
 const LEVEL: f64 = 0.005;
 

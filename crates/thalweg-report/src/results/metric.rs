@@ -273,13 +273,13 @@ impl Line {
     }
 
     /// Aggregates by weighted mean: groups over their flows, the network over its groups.
-    pub(super) const fn mean_by(mut self, weight: Metric) -> Self {
+    pub(super) const fn weighted_mean_by(mut self, weight: Metric) -> Self {
         (self.group, self.network) = (Joined::MeanBy(weight), Joined::MeanBy(weight));
         self
     }
 
     /// Sets the aggregation of the groups' values into the network's.
-    pub(super) const fn network_by(mut self, joined: Joined<RunResult>) -> Self {
+    pub(super) const fn aggregate_network_by(mut self, joined: Joined<RunResult>) -> Self {
         self.network = joined;
         self
     }

@@ -132,7 +132,7 @@ metrics! {
     /// Number of measured one-way delays; in a group of more than 1000 flows, only the group's are measured.
     DelaySamples = Line::new("delay_samples", Unit::Count)
         .of_flow(|of| count(of.flow.delay.count))
-        .of_group(|of| count(of.delay.count)).network_by(Joined::Sum);
+        .of_group(|of| count(of.delay.count)).aggregate_network_by(Joined::Sum);
     /// Minimum one-way delay of received data packets, from transmission at the source to arrival.
     DelayMin = Line::new("delay_min_s", Unit::Time)
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.min))
@@ -140,7 +140,7 @@ metrics! {
     /// Mean one-way delay.
     DelayMean = Line::new("delay_mean_s", Unit::Time).shown("Delay", "mean", MEANS.and(PAGE).and(BARS))
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.mean))
-        .of_group(|of| of_samples(&of.delay, |of| of.mean)).network_by(Joined::MeanBy(Metric::DelaySamples));
+        .of_group(|of| of_samples(&of.delay, |of| of.mean)).aggregate_network_by(Joined::MeanBy(Metric::DelaySamples));
     /// Median one-way delay.
     DelayP50 = Line::new("delay_p50_s", Unit::Time).shown("Delay", "p50", FLOWS.and(GROUPS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p50))
@@ -153,7 +153,7 @@ metrics! {
     DelayP99 = Line::new("delay_p99_s", Unit::Time).shown("Delay", "p99", TRAFFIC.and(MEANS).and(BARS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p99))
         .of_group(|of| of_samples(&of.delay, |of| of.p99))
-        .network_by(Joined::Most).called_in_network("delay_p99_worst_s");
+        .aggregate_network_by(Joined::Most).called_in_network("delay_p99_worst_s");
     /// Maximum one-way delay.
     DelayMax = Line::new("delay_max_s", Unit::Time)
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.max))
@@ -204,7 +204,7 @@ metrics! {
     SmoothedRtt = Line::new("smoothed_rtt_s", Unit::Time).of_flow(|of| measured(of.flow.smoothed_rtt));
 
     /// Final slow-start threshold (ssthresh of RFC 5681), in segments; for several connections, that of the last one
-    /// with a threshold. None for controllers without one, and while it is unbounded: without `initial-threshold`,
+    /// with a threshold. None for controllers without one, and while it is unbounded: without `initial-ssthresh`,
     /// until the first loss or another signal ends slow start.
     Ssthresh = Line::new("ssthresh_segments", Unit::Number).shown("ssthresh", "", PAGE).rare()
         .of_flow(|of| of.flow.ssthresh);
@@ -224,13 +224,13 @@ metrics! {
     /// The flow's data packets dropped by queues, and lost or corrupted on links.
     Lost = Line::new("lost_packets", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.lost_data));
     /// `lost_packets` over `sent_packets`.
-    Loss = Line::new("loss", Unit::Share).shown("Lost", "", TRAFFIC.and(MEANS)).rare().mean_by(Metric::Sent).of_flow(loss);
+    Loss = Line::new("loss", Unit::Share).shown("Lost", "", TRAFFIC.and(MEANS)).rare().weighted_mean_by(Metric::Sent).of_flow(loss);
     /// The flow's data packets that arrived with a congestion mark (CE).
     Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
         .of_flow(|of| count(of.flow.counts.marked_data));
     /// For datagrams, the mean difference between the one-way delays of consecutive arrivals (|D(i-1, i)| of RFC 3550,
     /// section 6.4.1, with equal weights); for many flows the mean, weighted by `delay_samples`.
-    Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).mean_by(Metric::DelaySamples)
+    Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).weighted_mean_by(Metric::DelaySamples)
         .of_flow(|of| of.flow.jitter.map(Duration::as_secs_f64));
 
     /// Segments of two-level flow control (`sstp`) accepted at the receiver.
@@ -238,7 +238,7 @@ metrics! {
         .shown("Segments", "", Tables::SINKS.and(Tables::PAGE_SINKS)).summed()
         .of_flow(|of| Some(of.flow.segment_delay.count).filter(|&segments| segments > 0).and_then(count));
     /// Mean time from the start of a segment's first transmission to its acceptance.
-    SegmentDelayMean = Line::new("segment_delay_mean_s", Unit::Time).shown("Time", "mean", SINKS).mean_by(Metric::Segments)
+    SegmentDelayMean = Line::new("segment_delay_mean_s", Unit::Time).shown("Time", "mean", SINKS).weighted_mean_by(Metric::Segments)
         .of_flow(|of| measured(of.flow.segment_delay.mean));
     /// Maximum of that time.
     SegmentDelayMax = Line::new("segment_delay_max_s", Unit::Time).shown("Time", "max", SINKS).most()
@@ -300,13 +300,13 @@ metrics! {
         .of_flow(|of| count(media(of.flow)?.delay.count));
     /// Median time from the capture of a frame to its complete arrival; for many flows, the mean of their medians.
     FrameDelayP50 = Line::new("frame_delay_p50_s", Unit::Time).within("media").shown("Frame delay", "p50", MEDIA).percentile()
-        .mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p50));
+        .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p50));
     /// 95th percentile of this frame delay; for many flows, the mean of their percentiles.
     FrameDelayP95 = Line::new("frame_delay_p95_s", Unit::Time).within("media").shown("Frame delay", "p95", MEDIA).percentile()
-        .mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p95));
+        .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p95));
     /// 99th percentile of this frame delay; for many flows, the mean of their percentiles.
     FrameDelayP99 = Line::new("frame_delay_p99_s", Unit::Time).within("media").shown("Frame delay", "p99", MEDIA).percentile()
-        .mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p99));
+        .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p99));
     /// Number of freezes: the time between two shown frames was at least max(3 average, average + 150 ms), with the
     /// average over the last 30 (W3C webrtc-stats, freezeCount).
     Freezes = Line::new("freezes", Unit::Count).within("media").shown("Freezes", "", MEDIA).summed()

@@ -28,7 +28,7 @@ pub use reference::reference;
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
 pub use states::{Known, StateVisit};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
-pub use until::{Goal, LEAST_RUNS, Until};
+pub use until::{Goal, MIN_RUNS, Until};
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};

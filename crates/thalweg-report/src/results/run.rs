@@ -169,7 +169,7 @@ pub struct Flow {
     /// The bytes of `delivered_bytes` that are more than arrived in that time: they came during the warm-up and waited for losses
     /// to be repaired. Left out where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub arrived_before_bytes: u64,
+    pub pre_warmup_bytes: u64,
     /// The states of its congestion controller in order of time; left out where it tells none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateVisit>,
@@ -284,7 +284,7 @@ impl Flow {
             group: group.map(|group| group.name.clone()).unwrap_or_default(),
             values: Values::of(|metric| metric.line().flow.and_then(|value| value(&view))),
             wanted_more: group.is_some_and(|group| group.wanted_more(flow)),
-            arrived_before_bytes: flow.arrived_before.get(),
+            pre_warmup_bytes: flow.arrived_before.get(),
             states: flow.states.iter().map(StateVisit::of).collect(),
         }
     }

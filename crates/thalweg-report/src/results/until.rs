@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use thalweg_catalog::nearest::nearest;
 
 /// Minimum number of replications: with fewer, an interval is often narrow by chance.
-pub const LEAST_RUNS: usize = 10;
+pub const MIN_RUNS: usize = 10;
 
 /// Requested confidence interval, such as "goodput 2 %".
 #[derive(Clone, Copy, Debug, PartialEq)]

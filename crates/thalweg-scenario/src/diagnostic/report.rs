@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 
 /// Maximum number of stored errors; further ones are only counted.
-const MOST_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 100;
 
 /// All diagnostics so far, with their source texts.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Report {
         if severity == Severity::Error {
             self.errors += 1;
         }
-        if self.found.len() >= MOST_ERRORS {
+        if self.found.len() >= MAX_ERRORS {
             if severity == Severity::Warning && self.found.iter().any(|one| one.code == code) {
                 *self.alike.entry(code).or_default() += 1;
             } else {
@@ -167,12 +167,12 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
     for (position, one) in found.iter().enumerate().filter(|(_, one)| one.severity == Severity::Warning) {
         alike.entry(one.code).or_default().push(position);
     }
-    let many: Vec<Vec<usize>> = alike.into_values().filter(|places| places.len() > MOST_ALIKE).collect();
+    let many: Vec<Vec<usize>> = alike.into_values().filter(|places| places.len() > MAX_ALIKE).collect();
     let mut gone = BTreeSet::new();
     for places in many {
         // Defaults are written once for all.
         let lines: BTreeSet<usize> = places.iter().map(|&at| found[at].line()).collect();
-        let lines: Vec<String> = lines.iter().skip(1).take(MOST_ALIKE).map(usize::to_string).collect();
+        let lines: Vec<String> = lines.iter().skip(1).take(MAX_ALIKE).map(usize::to_string).collect();
         let first = &mut found[places[0]];
         let count = places.len() - 1 + not_kept.get(first.code).copied().unwrap_or(0);
         let more = match lines.as_slice() {
@@ -191,7 +191,7 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
 }
 
 /// Maximum number of warnings of one kind shown individually.
-const MOST_ALIKE: usize = 4;
+const MAX_ALIKE: usize = 4;
 
 /// Names for a message: all of them while they are few.
 fn list(names: &[&str]) -> String {

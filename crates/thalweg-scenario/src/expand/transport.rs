@@ -8,7 +8,7 @@ use thalweg_sim::spec::TransportSpec;
 pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     let Some((description, mut values)) = registry.scheme_of(&transport.ends) else {
-        if let Some(name) = transport.ends.foreign_name() {
+        if let Some(name) = transport.ends.external_name() {
             entries.put("base", text(name));
         }
         return entries;

@@ -41,7 +41,7 @@ pub fn explain(loaded: &Loaded) -> String {
     }
     gates(spec, &mut out);
     let _ = writeln!(out, "\nLinks");
-    if spec.links.len() > MOST_LINKS {
+    if spec.links.len() > MAX_LINKS {
         alike(spec, paths, &mut out);
     } else {
         for (number, link) in spec.links.iter().enumerate() {
@@ -98,7 +98,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let Some(path) = path else { return };
     if let Some(offered) = offered(group) {
         let all = offered.as_f64() * f64::from(group.count);
-        let (flows, rate) = path.most_offered(spec, group);
+        let (flows, rate) = path.most_loaded_direction(spec, group);
         let line = if path.is_single { "the slowest line" } else { "the line that most of it crosses" };
         let _ = writeln!(
             out,
@@ -318,7 +318,7 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
 }
 
 /// More links than this are told of together where the same is said of them.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 
 /// The links of a large network, those of which the same is said together.
 fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
@@ -337,12 +337,12 @@ fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
         }
     }
     let kinds = told.len();
-    for (name, lines, count) in told.into_iter().take(MOST_LINKS) {
+    for (name, lines, count) in told.into_iter().take(MAX_LINKS) {
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         let _ = writeln!(out, "  {name}{more}: {lines}");
     }
-    if kinds > MOST_LINKS {
-        let _ = writeln!(out, "  ... and {} kinds more", kinds - MOST_LINKS);
+    if kinds > MAX_LINKS {
+        let _ = writeln!(out, "  ... and {} kinds more", kinds - MAX_LINKS);
     }
 }
 

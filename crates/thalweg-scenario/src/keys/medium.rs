@@ -9,7 +9,7 @@ use super::super::tree::{Kind, Value};
 use super::super::writer::{Entries, text};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_queue::{AggregationSpec, EcnTreatment, RhythmSpec, SleepSpec, TokenBucketSpec};
+use thalweg_queue::{AggregationSpec, EcnTreatment, PeriodicVariationSpec, SleepSpec, TokenBucketSpec};
 
 table! {
     /// A token bucket before the transmitter: packets that find no tokens wait in the queue. The queue "policer" drops them.
@@ -43,7 +43,7 @@ table! {
 
 table! {
     /// Changes of the line at every multiple of a time, as over satellites in low orbits: a new rate and a new delay, by chance.
-    RhythmTable "rhythm" for RhythmSpec {
+    RhythmTable "rhythm" for PeriodicVariationSpec {
         /// The time from one change to the next, 100 ms or more.
         every: Duration = "every" (required) => every;
         /// Rates are uniform within this share of the line's, above and below.
@@ -147,7 +147,7 @@ whole! {
     ShaperTable for TokenBucketSpec from TokenBucketSpec { rate: Rate::MAX, burst: Bytes::ZERO };
     SleepTable for SleepSpec from SleepSpec { after: Duration::ZERO, wake: Duration::ZERO };
     AggregationTable for AggregationSpec from AggregationSpec { every: Duration::ZERO, packets: None };
-    RhythmTable for RhythmSpec from RhythmSpec {
+    RhythmTable for PeriodicVariationSpec from PeriodicVariationSpec {
         every: Duration::ZERO,
         rate_spread: 0.0,
         delay_spread: Duration::ZERO,

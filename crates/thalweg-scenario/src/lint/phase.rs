@@ -90,7 +90,7 @@ fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
     crossing.into_iter().any(|(number, path)| {
         let group = &spec.groups[number];
         let mut links = path.forward.iter().chain(path.backward.iter()).map(|&hop| direction(spec, hop));
-        checked.origins.groups[number].says_overhead
+        checked.origins.groups[number].has_explicit_overhead
             || !group.overhead.is_zero()
             || random_workload(&group.workload)
             || links.any(random_packets)

@@ -85,7 +85,7 @@ impl Map {
     }
 
     /// The reason for which a link of this file has no delay.
-    pub fn why_no_delay(&self) -> &'static str {
+    pub fn missing_delay_reason(&self) -> &'static str {
         if self.is_drawn {
             "the coordinates of this file are those of a drawing"
         } else if self.places.iter().all(|place| place.at.is_none()) {

@@ -74,7 +74,7 @@ pub struct Links {
     /// All of them.
     pub links: Vec<At<Link>>,
     /// The reason for missing delays of links in a file.
-    pub why_no_delay: Option<&'static str>,
+    pub missing_delay_reason: Option<&'static str>,
 }
 
 /// Reports a network that would be too large; returns true if it is.
@@ -98,7 +98,7 @@ fn is_too_small(at: Option<&At<u32>>, least: u32, what: &str, report: &mut Repor
 /// Returns the links of a network; none after a reported error.
 pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
     let (span, seed) = (network.span, given.seed);
-    let mut why_no_delay = None;
+    let mut missing_delay_reason = None;
     let drawing = match &network.value {
         NetworkTable::FatTree(table) => fat_tree::draw(table, span, report),
         NetworkTable::LeafSpine(table) => leaf_spine::draw(table, span, report),
@@ -111,7 +111,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
             let has_delay =
                 [Some(&table.line), given.defaults].into_iter().flatten().any(|line| line.delay.is_some());
             let topology = topology::read(given.file?, has_delay, table.file.as_ref()?.span, report)?;
-            why_no_delay = Some(topology.why_no_delay);
+            missing_delay_reason = Some(topology.missing_delay_reason);
             Some(Drawing { edges: topology.edges, tiers: vec![table.line.clone()] })
         }
     }?;
@@ -133,7 +133,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
         };
         At { value: link, span }
     });
-    Some(Links { links: links.collect(), why_no_delay })
+    Some(Links { links: links.collect(), missing_delay_reason })
 }
 
 /// Merges a tier's explicit link parameters with the common ones.

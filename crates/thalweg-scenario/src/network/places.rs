@@ -8,7 +8,7 @@ use crate::table::{At, Fields};
 use thalweg_proto::random::Stream;
 
 /// The most nodes at random places: each is compared with each other.
-const MOST_PLACED: u32 = 1 << 12;
+const MAX_PLACED: u32 = 1 << 12;
 
 /// Places in a square of side 1.
 pub(super) struct Places {
@@ -24,8 +24,8 @@ impl Places {
             return None;
         }
         let nodes = nodes?;
-        if nodes.value > MOST_PLACED {
-            let message = format!("{} nodes at random places are more than {MOST_PLACED}", nodes.value);
+        if nodes.value > MAX_PLACED {
+            let message = format!("{} nodes at random places are more than {MAX_PLACED}", nodes.value);
             report.error("scenario.range", nodes.span, message);
             return None;
         }

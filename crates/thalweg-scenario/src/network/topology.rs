@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) struct Topology {
     pub edges: Vec<Edge>,
     /// The reason for which links have no delay, where some have none.
-    pub why_no_delay: &'static str,
+    pub missing_delay_reason: &'static str,
 }
 
 /// Reads the file that is source `source`. What is wrong with it is reported, at `file` where that is the file as a whole. `has_delay`
@@ -52,7 +52,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
         return None;
     }
     let edges = map.edges(has_delay, file, report)?;
-    Some(Topology { edges, why_no_delay: map.why_no_delay() })
+    Some(Topology { edges, missing_delay_reason: map.missing_delay_reason() })
 }
 
 /// Says why a text is no XML that is read here.

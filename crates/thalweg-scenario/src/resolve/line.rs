@@ -14,7 +14,7 @@ use super::scheme::PendingScheme;
 use super::{LinkOrigin, Resolver};
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{DisciplineSpec, Limit, OnsetSpec, RhythmSpec, SpecError};
+use thalweg_queue::{DisciplineSpec, Limit, PeriodicVariationSpec, SpecError, StartDelaySpec};
 use thalweg_sim::spec::{Change, DirectionSpec, JitterChange, Spec};
 
 /// The line of the scenario that a queue belongs to.
@@ -223,7 +223,7 @@ impl Resolver<'_> {
         if line.delay.is_none() && !line.broken {
             let help = self.where_to_say("delay = \"10 ms\"", span, place);
             let why = self.topology.as_ref().filter(|topology| topology.source == span.source);
-            let why = why.map_or_else(String::new, |topology| format!(": {}", topology.why_no_delay));
+            let why = why.map_or_else(String::new, |topology| format!(": {}", topology.missing_delay_reason));
             self.report.error("scenario.missing", span, format!("{what} needs `delay`{why}")).help(help);
         }
         let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
@@ -272,11 +272,17 @@ impl Resolver<'_> {
 
     /// Complains of shapers, sleep, batches and rhythms that make no sense, each at its key.
     fn medium(&mut self, line: &Line, spec: &DirectionSpec) {
-        let onset = |part: OnsetSpec| part.check().err();
+        let onset = |part: StartDelaySpec| part.check().err();
         let (shaper, sleep) = (spec.onset.shaper, Arc::clone(&spec.onset.sleep));
         let faults = [
-            (line.shaper.as_ref().map(|at| at.span), onset(OnsetSpec { shaper, ..OnsetSpec::default() })),
-            (line.sleep.as_ref().map(|at| at.span), onset(OnsetSpec { sleep, ..OnsetSpec::default() })),
+            (
+                line.shaper.as_ref().map(|at| at.span),
+                onset(StartDelaySpec { shaper, ..StartDelaySpec::default() }),
+            ),
+            (
+                line.sleep.as_ref().map(|at| at.span),
+                onset(StartDelaySpec { sleep, ..StartDelaySpec::default() }),
+            ),
             (
                 line.aggregation.as_ref().map(|at| at.span),
                 spec.aggregation.and_then(|spec| spec.check().err()),
@@ -287,7 +293,7 @@ impl Resolver<'_> {
             if let (Some(span), Some(fault)) = (span, fault) {
                 let found = self.report.error("scenario.range", span, fault.to_string());
                 if matches!(fault, SpecError::TooSmall { .. }) {
-                    found.help(format!("the shortest is \"{}\"", RhythmSpec::SHORTEST));
+                    found.help(format!("the shortest is \"{}\"", PeriodicVariationSpec::SHORTEST));
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::At;
 use super::Resolver;
-use super::pattern::MOST_PAIRS;
+use super::pattern::MAX_PAIRS;
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::spec::{ArrivalList, NodeId};
@@ -98,8 +98,8 @@ impl Resolver<'_> {
             let next = pairs.len() as u32;
             let place = *places.entry(ends).or_insert(next);
             if place == next {
-                if pairs.len() == MOST_PAIRS {
-                    let message = format!("the transfers are between more than {MOST_PAIRS} pairs of nodes");
+                if pairs.len() == MAX_PAIRS {
+                    let message = format!("the transfers are between more than {MAX_PAIRS} pairs of nodes");
                     self.report.error("scenario.range", *span, message);
                     return None;
                 }

@@ -16,7 +16,7 @@ mod scheme;
 mod traffic;
 
 use super::diagnostic::Report;
-use super::instead::{FormerOption, Replaced};
+use super::instead::{Replaced, ReplacedOption};
 use super::keys::{
     Document, Link, Named, Network, NetworkTable, ProcessingTable, Queue, SchemeTable, Schemes,
 };
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// Maximum number of links of a scenario; routing covers all of them from every sending node.
-const MOST_LINKS: usize = 1 << 12;
+const MAX_LINKS: usize = 1 << 12;
 
 /// Source positions of a resolved scenario's elements, for diagnostics of later checks.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ pub struct GroupOrigin {
     /// The rates of the access lines.
     pub access: Span,
     /// An explicit host overhead in the scenario, even if zero.
-    pub says_overhead: bool,
+    pub has_explicit_overhead: bool,
 }
 
 /// The shared state of all resolution steps.
@@ -104,12 +104,12 @@ pub(super) struct Resolver<'a> {
     schemes_in_use: BTreeMap<usize, Arc<SchemeInUse>>,
     /// The replaced schemes, and the outcome of their options.
     pub replaced: Replaced,
-    former: BTreeSet<FormerOption>,
+    former: BTreeSet<ReplacedOption>,
     pub nodes: BTreeMap<String, NodeId>,
     /// The scheme of the current group, if it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
     /// The load of the current group, if it depends on the path.
-    unsettled_load: Option<load::PendingLoad>,
+    pending_load: Option<load::PendingLoad>,
     /// Reads files beside the scenario.
     reader: Reader,
     /// Files beside the scenario, by path; none where one could not be read.
@@ -125,7 +125,7 @@ struct TopologyText {
     source: u32,
     name: String,
     /// The reason for which a link of it has no delay.
-    why_no_delay: &'static str,
+    missing_delay_reason: &'static str,
 }
 
 /// A document's surroundings.
@@ -149,7 +149,7 @@ pub struct Resolved {
     /// Routes, round-trip times and bandwidth-delay products.
     pub paths: Paths,
     /// Options of schemes that were replaced.
-    pub former: Vec<FormerOption>,
+    pub former: Vec<ReplacedOption>,
     /// The schemes of groups, by position.
     pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
 }
@@ -177,7 +177,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         former: BTreeSet::new(),
         nodes: BTreeMap::new(),
         unsettled: None,
-        unsettled_load: None,
+        pending_load: None,
         reader: Reader::default(),
         files: BTreeMap::new(),
         topology: None,
@@ -259,10 +259,10 @@ impl Resolver<'_> {
     fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Pending {
         let mut pending = Pending::default();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
-        if links.len() > MOST_LINKS {
+        if links.len() > MAX_LINKS {
             self.nodes_incomplete = true;
-            let span = links[MOST_LINKS].span;
-            self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
+            let span = links[MAX_LINKS].span;
+            self.report.error("scenario.range", span, format!("there are more than {MAX_LINKS} links"));
             return pending;
         }
         let made = self.network(document);
@@ -321,7 +321,11 @@ impl Resolver<'_> {
         let network = At { value: network.clone(), span: *span };
         if let NetworkTable::File(table) = &network.value {
             let text = |file: &At<String>| {
-                Some(TopologyText { source: self.text(file)?, name: file.value.clone(), why_no_delay: "" })
+                Some(TopologyText {
+                    source: self.text(file)?,
+                    name: file.value.clone(),
+                    missing_delay_reason: "",
+                })
             };
             self.topology = table.file.as_ref().and_then(text);
         }
@@ -333,8 +337,8 @@ impl Resolver<'_> {
         let made = network::links(&network, given, self.report);
         self.nodes_incomplete |= made.is_none();
         let Some(made) = made else { return Vec::new() };
-        if let (Some(topology), Some(why)) = (&mut self.topology, made.why_no_delay) {
-            topology.why_no_delay = why;
+        if let (Some(topology), Some(why)) = (&mut self.topology, made.missing_delay_reason) {
+            topology.missing_delay_reason = why;
         }
         made.links
     }

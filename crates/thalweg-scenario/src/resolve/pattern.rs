@@ -8,7 +8,7 @@ use thalweg_proto::random::Stream;
 use thalweg_sim::spec::NodeId;
 
 /// The most pairs of nodes between which the flows of a group go: the ways of each are known.
-pub(super) const MOST_PAIRS: usize = 1 << 16;
+pub(super) const MAX_PAIRS: usize = 1 << 16;
 
 impl Resolver<'_> {
     /// The ends of a group's flows, each pair once; of what is drawn another with another `seed`. `None` where there are none, which
@@ -38,11 +38,11 @@ impl Resolver<'_> {
             Pattern::Incast => sinks.len().saturating_mul(degree(sources.len())),
             Pattern::Random => sources.len().saturating_mul(degree(1)),
         };
-        if most > MOST_PAIRS {
+        if most > MAX_PAIRS {
             let message = format!("the flows of `{name}` are between {most} pairs of nodes");
             self.report
                 .error("scenario.range", flow.span, message)
-                .help(format!("a group has {MOST_PAIRS} pairs at most; \"random\" draws some"));
+                .help(format!("a group has {MAX_PAIRS} pairs at most; \"random\" draws some"));
             return None;
         }
         let pairs = match pattern {

@@ -7,7 +7,7 @@ use thalweg_proto::units::Time;
 use thalweg_sim::spec::{FailureSpec, Multipath, Spec};
 
 /// The most failures: routes are found anew after each.
-const MOST_FAILURES: usize = 1000;
+const MAX_FAILURES: usize = 1000;
 
 impl Resolver<'_> {
     /// The ways of packets, where links and flows are known.
@@ -17,8 +17,8 @@ impl Resolver<'_> {
         }
         for failure in document.failure.as_deref().map_or(&[][..], Vec::as_slice) {
             self.failure(failure, spec);
-            if spec.routing.failures.len() > MOST_FAILURES {
-                let message = format!("there are more than {MOST_FAILURES} failures of links");
+            if spec.routing.failures.len() > MAX_FAILURES {
+                let message = format!("there are more than {MAX_FAILURES} failures of links");
                 self.report.error("scenario.range", failure.span, message);
                 return;
             }

@@ -59,7 +59,7 @@ impl Resolver<'_> {
         let is_named = former.is_none() && matches!(scheme.value, SchemeRef::Name(_));
         if let Some(former) = former {
             let is_same = former.description.name == table.description.name;
-            self.former.extend(table.given.take_over(former.description.name, &former.given, is_same));
+            self.former.extend(table.given.inherit_options(former.description.name, &former.given, is_same));
         }
         self.build(name, is_named, table, shared.map(|at| &at.value), span)
     }

@@ -10,7 +10,7 @@ use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{Pending, Place};
 use super::load::PendingLoad;
-use super::pattern::MOST_PAIRS;
+use super::pattern::MAX_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// The most groups of flows.
-const MOST_GROUPS: usize = 1 << 13;
+const MAX_GROUPS: usize = 1 << 13;
 
 /// The most flows of a scenario.
-const MOST_FLOWS: u64 = 1 << 26;
+const MAX_FLOWS: u64 = 1 << 26;
 
 impl Resolver<'_> {
     /// All groups of flows.
@@ -33,10 +33,10 @@ impl Resolver<'_> {
         pending: &mut Pending,
     ) {
         let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
-        if flows.len() > MOST_GROUPS {
-            let message = format!("there are more than {MOST_GROUPS} groups of flows");
+        if flows.len() > MAX_GROUPS {
+            let message = format!("there are more than {MAX_GROUPS} groups of flows");
             self.report
-                .error("scenario.range", flows[MOST_GROUPS].span, message)
+                .error("scenario.range", flows[MAX_GROUPS].span, message)
                 .help("a group may have a `count`");
             return;
         }
@@ -68,16 +68,16 @@ impl Resolver<'_> {
             }
             total += u64::from(group.count);
             pairs += group.ends().len();
-            if pairs > 2 * MOST_GROUPS.max(MOST_PAIRS) {
+            if pairs > 2 * MAX_GROUPS.max(MAX_PAIRS) {
                 let message = "the flows are between too many pairs of nodes";
                 self.report.error("scenario.range", origin.count, message);
                 return;
             }
-            if total > MOST_FLOWS {
+            if total > MAX_FLOWS {
                 self.report.error(
                     "scenario.range",
                     origin.count,
-                    format!("there are more than {MOST_FLOWS} flows"),
+                    format!("there are more than {MAX_FLOWS} flows"),
                 );
                 return;
             }
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
         self.schemes_in_use.extend(self.in_use.take().map(|scheme| (number, scheme)));
         let workload = listed.or_else(|| self.workload(keys.workload.as_ref()?));
-        pending.loads.extend(self.unsettled_load.take().map(|load| PendingLoad { group: number, ..load }));
+        pending.loads.extend(self.pending_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
             self.bounded(transport, workload, own(span, flow.span));
@@ -144,7 +144,7 @@ impl Resolver<'_> {
             reading: own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
             host: own(keys.host.as_ref().map_or(flow.span, |at| at.span), flow.span),
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
-            says_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
+            has_explicit_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };
         let pairs = pairs?;
         let mut group = GroupSpec::new(name, pairs[0], transport?, workload?);
@@ -343,7 +343,7 @@ impl Resolver<'_> {
                     self.report.error("scenario.range", *span, "a source at this rate never sends");
                     return None;
                 }
-                self.unsettled_load = Some(PendingLoad { share: share.0, span: *span, group: 0 });
+                self.pending_load = Some(PendingLoad { share: share.0, span: *span, group: 0 });
                 // Until the path is known.
                 (Duration::from_secs(1), *span)
             }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The most replications of a run: each needs its place in memory.
-pub const MOST_REPS: u32 = 100_000;
+pub const MAX_REPS: u32 = 100_000;
 
 table! {
     /// A sweep: a scenario, and what is varied in it.
@@ -37,7 +37,7 @@ table! {
         /// Runs of each point until the 95 % interval of a metric is that narrow, a share of its mean ("goodput 2 %").
         until: String = "until";
         /// But not more than this.
-        most_reps: u32 = "most-reps";
+        max_reps: u32 = "max-reps";
         /// Every combination of these values.
         grid: Tree = "grid";
         /// Points one by one.
@@ -102,7 +102,7 @@ pub struct SweepFile {
     /// The metric and the interval that end the runs of a point.
     pub until: Option<Placed>,
     /// The most runs of a point where an interval ends them.
-    pub most_replications: Option<u32>,
+    pub max_replications: Option<u32>,
     /// The keys that are varied: every combination of these.
     pub varied: Vec<Varied>,
 }
@@ -167,16 +167,16 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
             .error("sweep.value", reps.span, "`reps` and `until` do not go together")
             .help("say one of them");
     }
-    if let (Some(most), None) = (&keys.most_reps, &keys.until) {
+    if let (Some(most), None) = (&keys.max_reps, &keys.until) {
         report
-            .error("sweep.value", most.span, "`most-reps` is for `until`")
+            .error("sweep.value", most.span, "`max-reps` is for `until`")
             .help("`reps` is a fixed number of runs");
     }
-    for count in [&keys.reps, &keys.most_reps].into_iter().flatten() {
+    for count in [&keys.reps, &keys.max_reps].into_iter().flatten() {
         if count.value == 0 {
             report.error("sweep.value", count.span, "there must be a run at least");
-        } else if count.value > MOST_REPS {
-            report.error("sweep.value", count.span, format!("{MOST_REPS} replications are the most"));
+        } else if count.value > MAX_REPS {
+            report.error("sweep.value", count.span, format!("{MAX_REPS} replications are the most"));
         }
     }
     let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: bytes(span) };
@@ -215,7 +215,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         seed: keys.seed.map(|seed| seed.value),
         replications: keys.reps.map(|reps| reps.value),
         until: keys.until.map(|until| placed(until.span, &until.value)),
-        most_replications: keys.most_reps.map(|most| most.value),
+        max_replications: keys.max_reps.map(|most| most.value),
         varied,
     })
 }
@@ -233,7 +233,7 @@ scenario = "dumbbell"
 set = ["duration=2 s"]
 schemes = ["cubic", "vegas"]
 until = "goodput 2 %"
-most-reps = 30
+max-reps = 30
 
 [grid]
 link.core.rate = ["10 Mbit/s", "100 Mbit/s"]
@@ -256,7 +256,7 @@ warmup = "0 s"
     #[test]
     fn a_file_says_what_is_varied() {
         let sweep = read_sweep_text("s.toml", WHOLE).unwrap();
-        assert_eq!((sweep.scenario.text.as_str(), sweep.most_replications), ("dumbbell", Some(30)));
+        assert_eq!((sweep.scenario.text.as_str(), sweep.max_replications), ("dumbbell", Some(30)));
         let [Varied::Grid(grid), Varied::Drawn(drawn), Varied::List(list)] = sweep.varied.as_slice() else {
             panic!("{:?}", sweep.varied)
         };

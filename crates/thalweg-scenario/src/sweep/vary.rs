@@ -6,7 +6,7 @@ use crate::source::{Source, Span};
 use crate::tree::{Key, Kind, Table, Value};
 
 /// The most points of a table of random ones.
-const MOST_POINTS: u32 = 1_000_000;
+const MAX_POINTS: u32 = 1_000_000;
 
 /// The ways of choosing points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub(super) fn varied(
     }
     let number = |name: &str| table.entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value);
     let points = match number("points") {
-        Some(value) => whole(value, 1, u64::from(MOST_POINTS), report),
+        Some(value) => whole(value, 1, u64::from(MAX_POINTS), report),
         None => {
             report
                 .error("sweep.value", span, "it needs `points`")

@@ -1,6 +1,6 @@
 //! Assignment of cells to partitions.
 
-use super::{Cells, Cut, Edge, MOST_PARTS};
+use super::{Cells, Cut, Edge, MAX_PARTS};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -21,13 +21,13 @@ pub(super) struct Grouping {
 impl Cells<'_> {
     /// Returns the best assignment, if at least two partitions have work.
     pub fn best(&self, threads: usize) -> Option<Grouping> {
-        let threads = threads.min(MOST_PARTS);
+        let threads = threads.min(MAX_PARTS);
         let mut lookaheads: Vec<u64> =
             self.edges.iter().map(|edge| edge.lookahead).filter(|&of| of > 0).collect();
         lookaheads.sort_unstable();
         lookaheads.dedup();
         // Tries only some of many different delays.
-        let step = lookaheads.len().div_ceil(MOST_TRIED).max(1);
+        let step = lookaheads.len().div_ceil(MAX_TRIED).max(1);
         let tried = lookaheads.iter().step_by(step).chain(lookaheads.is_empty().then_some(&u64::MAX));
         let of = |&lookahead: &u64| self.group(threads, lookahead);
         let parts = tried.filter_map(of);
@@ -263,4 +263,4 @@ const OF_BORDER: f64 = 0.5;
 /// partition needs on average.
 pub(super) const UNEVEN: f64 = 1.3;
 /// Maximum number of lookaheads tried.
-const MOST_TRIED: usize = 6;
+const MAX_TRIED: usize = 6;

@@ -8,16 +8,16 @@
 mod grouping;
 
 use self::grouping::{Grouping, UNEVEN};
-use crate::messages::{MessageWay, Telling, message_ways};
+use crate::messages::{FeedbackSource, MessagePath, message_paths};
 use crate::parts::numbers::{has_ends_apart, opens};
-use crate::route::{DirectionId, Routes, Ways, all_ways};
+use crate::route::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::Ends;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// Maximum number of partitions.
-pub const MOST_PARTS: usize = 64;
+pub const MAX_PARTS: usize = 64;
 
 /// A partitioned run.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Cut {
 
 /// Speed-up estimate for several threads in one run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outlook {
+pub struct SpeedupEstimate {
     /// Number of partitions of the run.
     pub parts: usize,
     /// Speed-up over one thread, from the estimated packets of each partition.
@@ -56,7 +56,7 @@ pub enum Bound {
     Threads,
     /// This scheme or discipline is a third-party component: its state may be shared among flows, but is used in one
     /// thread only.
-    Foreign(String),
+    External(String),
     /// Transfers of this group arrive at random, on connections whose endpoints open and close together.
     Transfers(String),
     /// The heaviest cell has this share of the work: a link direction with everything attached to it without delay.
@@ -93,8 +93,11 @@ pub enum Bound {
 }
 
 /// Returns the speed-up estimates of a run of `spec`, which must be valid, for each of these numbers of threads.
-pub fn outlook<const COUNT: usize>(spec: &Spec, threads: [usize; COUNT]) -> [Outlook; COUNT] {
-    let alone = |bound| Outlook { parts: 1, speedup: 1.0, bound };
+pub fn estimate_speedup<const COUNT: usize>(
+    spec: &Spec,
+    threads: [usize; COUNT],
+) -> [SpeedupEstimate; COUNT] {
+    let alone = |bound| SpeedupEstimate { parts: 1, speedup: 1.0, bound };
     if let Some(bound) = whole(spec) {
         return threads.map(|_| alone(bound.clone()));
     }
@@ -105,14 +108,14 @@ pub fn outlook<const COUNT: usize>(spec: &Spec, threads: [usize; COUNT]) -> [Out
         if best.speedup < WORTH {
             alone(bound)
         } else {
-            Outlook { parts: best.parts, speedup: best.speedup, bound }
+            SpeedupEstimate { parts: best.parts, speedup: best.speedup, bound }
         }
     })
 }
 
 /// Returns the default number of threads for a run of `spec`, which must be valid, with `idle` idle processors: several
 /// only if the run is long enough for users to wait and clearly gains.
-pub fn usual_threads(spec: &Spec, idle: usize) -> usize {
+pub fn default_threads(spec: &Spec, idle: usize) -> usize {
     if idle < 2 || most_work(spec) < LARGE || whole(spec).is_some() {
         return 1;
     }
@@ -144,7 +147,7 @@ fn most_work(spec: &Spec) -> f64 {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let fastest = lines().map(|line| line.rate.as_f64()).fold(0.0, f64::max);
     let of = |group: &GroupSpec| {
-        let rate = own_rate(group).min(wanted(group, spec.duration)).min(fastest).min(MOST_RATE);
+        let rate = own_rate(group).min(wanted(group, spec.duration)).min(fastest).min(MAX_RATE);
         let hops = (2 * spec.links.len().min(64)) as f64 + OF_SOURCE + OF_SINK + 4.0;
         f64::from(group.count) * rate / packet_bits(group) * hops
     };
@@ -170,9 +173,9 @@ fn whole(spec: &Spec) -> Option<Bound> {
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
-    let discipline = lines().chain(own).find(|line| line.queue.is_foreign());
-    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.foreign_name());
-    scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::Foreign(name.to_owned()))
+    let discipline = lines().chain(own).find(|line| line.queue.is_external());
+    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.external_name());
+    scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::External(name.to_owned()))
 }
 
 /// Returns the minimum time of a packet on a link direction.
@@ -265,11 +268,11 @@ impl<'a> Cells<'a> {
             total: 0.0,
             telling: BTreeSet::new(),
         };
-        let (ways, none) = (all_ways(spec), Ways::default());
+        let (ways, none) = (all_paths(spec), FlowPaths::default());
         let of = |from, to| ways.get(&(from, to)).unwrap_or(&none);
         let ways_of =
             |group: &'a GroupSpec| group.ends().map(|[from, to]| [of(from, to), of(to, from)]).collect();
-        let ways: Vec<Vec<[&Ways; 2]>> = spec.groups.iter().map(ways_of).collect();
+        let ways: Vec<Vec<[&FlowPaths; 2]>> = spec.groups.iter().map(ways_of).collect();
         cells.join(&ways);
         cells.weigh(&ways);
         cells
@@ -281,7 +284,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Merges cells that must stay together, and finds the edges between the others.
-    fn join(&mut self, ways: &[Vec<[&Ways; 2]>]) {
+    fn join(&mut self, ways: &[Vec<[&FlowPaths; 2]>]) {
         let mut node_ends: BTreeMap<u32, u32> = BTreeMap::new();
         let mut first = self.directions;
         for (group, ways) in self.spec.groups.iter().zip(ways) {
@@ -331,7 +334,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Adds the edges by which packets leave and reach the endpoints of a flow.
-    fn join_ends(&mut self, group: &GroupSpec, ways: &[&Ways; 2], [source, sink]: [u32; 2]) {
+    fn join_ends(&mut self, group: &GroupSpec, ways: &[&FlowPaths; 2], [source, sink]: [u32; 2]) {
         if let Some(delay) = group.control_channel {
             self.edge(sink, source, delay.as_picos());
         }
@@ -359,11 +362,11 @@ impl<'a> Cells<'a> {
     /// Adds the edges of feedback messages from queues to sources.
     fn join_messages(&mut self) {
         let spec = self.spec;
-        for MessageWay { path, of, .. } in message_ways(spec, &mut Routes::new(spec)) {
+        for MessagePath { path, of, .. } in message_paths(spec, &mut Routes::new(spec)) {
             for pair in path.windows(2) {
                 self.edge(pair[0], pair[1], lookahead(self.direction(pair[0])));
             }
-            for Telling { queue, group, reply } in of {
+            for FeedbackSource { queue, group, reply } in of {
                 self.telling.insert(queue);
                 path.first().into_iter().for_each(|&first| self.sets.unite(queue, first));
                 let before = spec.groups[..group as usize].iter().map(|group| group.count).sum::<u32>();
@@ -414,7 +417,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Estimates the work: each flow sends at its share of its bottleneck, up to its demand.
-    fn weigh(&mut self, ways: &[Vec<[&Ways; 2]>]) {
+    fn weigh(&mut self, ways: &[Vec<[&FlowPaths; 2]>]) {
         let mut crossing = vec![0.0; self.directions as usize];
         for (group, ways) in self.spec.groups.iter().zip(ways) {
             for (pair, [there, _]) in ways.iter().enumerate() {
@@ -424,7 +427,7 @@ impl<'a> Cells<'a> {
         }
         let mut flow = self.directions as usize;
         for (group, ways) in self.spec.groups.iter().zip(ways) {
-            let most = own_rate(group).min(wanted(group, self.spec.duration)).min(MOST_RATE);
+            let most = own_rate(group).min(wanted(group, self.spec.duration)).min(MAX_RATE);
             let packet = packet_bits(group);
             let lines = if group.access.is_some() { 2.0 } else { 0.0 };
             for (pair, ways) in ways.iter().enumerate() {
@@ -554,7 +557,7 @@ fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
 }
 
 /// Upper bound of sending rates, for links without a rate limit.
-const MOST_RATE: f64 = 1e11;
+const MAX_RATE: f64 = 1e11;
 /// Work of a hop of an answer, in packet hops: not every packet is answered.
 const OF_ANSWER: f64 = 0.7;
 /// Work of a source for a packet and its acknowledgement, in hops.

@@ -2,9 +2,9 @@
 
 use super::EventLoop;
 use crate::event::Kind;
-use crate::parts::border::{Ended, Outbox, Told};
+use crate::parts::border::{Ended, EndedTransfer, Outbox};
 use crate::parts::flow::Role;
-use crate::parts::forks::FORK;
+use crate::parts::forks::FIRST_ECMP_GROUP;
 use crate::parts::network::{END, EXIT};
 use crate::parts::packet::{Flags, NONE};
 use crate::prefetch::prefetch;
@@ -84,7 +84,7 @@ impl<T: Tracing> EventLoop<T> {
         let network = &mut self.network;
         let header = network.packets.get_mut(packet);
         let to = match network.routes[header.hop as usize] {
-            next if next < FORK => border.owners.links[next as usize],
+            next if next < FIRST_ECMP_GROUP => border.owners.links[next as usize],
             END => border.owners.of_end(header.destination()),
             EXIT => border.owners.links[header.exit as usize],
             fork => border.owners.links[network.forks.choose(header, fork).link as usize],
@@ -94,7 +94,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         (header.next, header.arrives_at) = (link, arrives);
         if is_stray {
-            header.flags.set(Flags::STRAY);
+            header.flags.set(Flags::OUT_OF_ORDER);
         }
         border.outboxes[usize::from(to)].put(&mut network.packets, packet, number);
         true
@@ -104,15 +104,15 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn admit(&mut self, from: usize, outbox: &mut Outbox) {
         self.hear(from, &mut outbox.transfers);
         let Self { network, wheel, border, .. } = self;
-        let (transmitters, strays) = (&mut network.transmitters, &mut network.strays);
+        let (transmitters, out_of_order) = (&mut network.transmitters, &mut network.out_of_order);
         outbox.links().for_each(|link| prefetch(&transmitters[link as usize]));
         outbox.empty(&mut network.packets, |packets, packet, number| {
             let header = packets.get_mut(packet);
             let (link, arrives) = (header.next, header.arrives_at);
-            if header.flags.clear(Flags::STRAY) {
+            if header.flags.clear(Flags::OUT_OF_ORDER) {
                 // Only the partition of the transmitter numbers the packets of a link.
-                strays.insert((link, arrives, number), packet);
-                wheel.push(arrives, Kind::Stray.key(link));
+                out_of_order.insert((link, arrives, number), packet);
+                wheel.push(arrives, Kind::OutOfOrder.key(link));
                 return;
             }
             header.next = NONE;
@@ -144,7 +144,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns true if both endpoints of the flow are in other partitions.
-    pub(crate) fn is_foreign(&self, flow: u32) -> bool {
+    pub(crate) fn is_external(&self, flow: u32) -> bool {
         !self.has_source(flow) && !self.has_sink(flow)
     }
 
@@ -173,12 +173,12 @@ impl<T: Tracing> EventLoop<T> {
         let Some(border) = self.border.as_deref_mut() else { return };
         let moment = border.moment(self.now, self.wheel.origin());
         let to = border.owners.sinks[transfer.flow as usize];
-        border.outboxes[usize::from(to)].transfers.push(Told { connection, moment, transfer });
+        border.outboxes[usize::from(to)].transfers.push(EndedTransfer { connection, moment, transfer });
     }
 
     /// Receives notices of ended transfers whose sinks are here.
-    fn hear(&mut self, from: usize, told: &mut Vec<Told>) {
-        for Told { connection, moment, mut transfer } in told.drain(..) {
+    fn hear(&mut self, from: usize, told: &mut Vec<EndedTransfer>) {
+        for EndedTransfer { connection, moment, mut transfer } in told.drain(..) {
             let Some(place) = self.numbers.place(connection) else { continue };
             let end = self.connections[place as usize].delivered_at;
             transfer.end = Some(end);

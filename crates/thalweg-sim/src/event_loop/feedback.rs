@@ -49,7 +49,7 @@ impl<T: Tracing> EventLoop<T> {
         // Paths exist only to sources that receive feedback.
         let (_, hops) = *self.network.messages.ways.get(&(link, group, reply))?;
         let flow = FlowId(u64::from(header.incarnation) << 32 | u64::from(header.connection));
-        Some(Source { flow, hops, told: header.flags.has(Flags::TOLD) })
+        Some(Source { flow, hops, told: header.flags.has(Flags::NOTIFIED) })
     }
 
     /// Returns a connection's flow and group, and true if its data comes from the sink.
@@ -73,7 +73,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn view(&self, link: u32) -> View {
-        let queue = self.network.station(link).and_then(|station| station.queue.as_ref());
+        let queue = self.network.port_state(link).and_then(|port_state| port_state.queue.as_ref());
         let (packets, bytes) = queue.map_or((0, 0), |waiting| (waiting.packets(), waiting.bytes()));
         let busy_until = self.network.transmitters[link as usize].busy_until;
         View { now: self.now, packets, bytes, rate: self.network.rate(link), busy_until }
@@ -167,7 +167,7 @@ impl<T: Tracing> EventLoop<T> {
         let header = self.network.packets.get_mut(packet);
         match spec.policy.kind() {
             FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations => {
-                header.flags.set(Flags::TOLD);
+                header.flags.set(Flags::NOTIFIED);
             }
             FeedbackKind::DecBit => {
                 header.flags.set_ecn(Ecn::Ce);

@@ -31,13 +31,13 @@ impl<T: Tracing> EventLoop<T> {
         self.count_shared();
         let now = self.now;
         for (number, transmitter) in (0..).zip(&self.network.transmitters) {
-            let Some(station) = transmitter.station() else { continue };
-            let station = &mut self.network.stations[station];
+            let Some(port_state) = transmitter.port_state() else { continue };
+            let port_state = &mut self.network.port_states[port_state];
             if transmitter.busy_until > now && transmitter.busy_until < Time::MAX {
                 self.network.in_service.insert(number, transmitter.busy_until.since(now));
             }
-            (station.packets, station.bytes) = (0, 0);
-            if let Some(waiting) = &mut station.queue {
+            (port_state.packets, port_state.bytes) = (0, 0);
+            if let Some(waiting) = &mut port_state.queue {
                 if let Some(occupancy) = &mut waiting.occupancy {
                     occupancy.restart(now);
                 }
@@ -47,16 +47,16 @@ impl<T: Tracing> EventLoop<T> {
                     (feedback.messages, feedback.bytes) = (0, 0);
                 }
             }
-            if let Some(extra) = &mut station.extra {
+            if let Some(extra) = &mut port_state.extra {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
         self.segment_times.values_mut().for_each(SegmentTimes::restart);
         for flow in 0..self.flows.len() {
-            if self.is_foreign(flow as u32) {
+            if self.is_external(flow as u32) {
                 continue;
             }
-            self.forget_media(flow);
+            self.reset_media(flow);
             let special = self.flows[flow].special.as_deref_mut();
             if let Some(ended) = special.and_then(|special| special.ended.as_deref_mut()) {
                 ended.longest_segment_delay = Duration::ZERO;
@@ -74,7 +74,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Resets the counts of a flow's frames.
-    fn forget_media(&mut self, flow: usize) {
+    fn reset_media(&mut self, flow: usize) {
         let group = &self.groups[self.flows[flow].group as usize];
         if !self.transports[group.transport as usize].properties().draws() {
             return;
@@ -82,7 +82,7 @@ impl<T: Tracing> EventLoop<T> {
         // Only a flow's own connection carries frames.
         for id in self.flows[flow].own_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
-                end.forget_media(self.now);
+                end.reset_media(self.now);
             }
         }
     }
@@ -411,28 +411,28 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the measurements of a transmitter. Plain access links, most links of a large network, are not measured.
     fn link_result(&self, number: u32, counted: Duration) -> Option<LinkResult> {
         let transmitter = self.network.transmitters.get(number as usize)?;
-        let station = self.network.station(number)?;
+        let port_state = self.network.port_state(number)?;
         let (name, from, to) = self.network.names.links.get(number as usize).cloned().unwrap_or_default();
-        let waiting = station.queue.as_deref();
+        let waiting = port_state.queue.as_deref();
         let feedback = waiting.and_then(|waiting| waiting.feedback.as_deref());
-        let extra = station.extra.as_deref();
+        let extra = port_state.extra.as_deref();
         let spec = self.network.direction(number);
         let before = self.network.in_service.get(&number).copied().unwrap_or_default();
-        let busy = station.busy(before, self.now, transmitter.busy_until, spec).as_secs_f64();
+        let busy = port_state.busy(before, self.now, transmitter.busy_until, spec).as_secs_f64();
         let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
         let policer = spec.queue.policer().map(|bucket| {
             let let_in = bucket.rate.as_f64() * counted.as_secs_f64() / 8.0;
-            (bucket.rate, if let_in > 0.0 { station.bytes as f64 / let_in } else { 0.0 })
+            (bucket.rate, if let_in > 0.0 { port_state.bytes as f64 / let_in } else { 0.0 })
         });
         Some(LinkResult {
             name,
             from,
             to,
             rate: spec.rate,
-            packets: station.packets,
-            bytes: Bytes::new(station.bytes),
+            packets: port_state.packets,
+            bytes: Bytes::new(port_state.bytes),
             utilisation,
             policer,
             queue: waiting

@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::error::SpecError;
 use crate::event::Kind;
-use crate::parts::endpoint::{Command, Endpoint, Engine, Way};
+use crate::parts::endpoint::{Command, Endpoint, EndpointPath, Engine};
 use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::parts::gate::NO_GATE;
 use crate::parts::packet::{Class, EndpointId, NONE};
@@ -198,7 +198,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the paths of packets from the sender and the receiver of a flow's connection.
-    pub(crate) fn ways(&self, flow: u32, role: Role) -> [Way; 2] {
+    pub(crate) fn ways(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
         let state = &self.flows[flow as usize];
         let group = &self.groups[state.group as usize];
         let [mut there, mut back] = group.ways(state, flow);
@@ -210,13 +210,18 @@ impl<T: Tracing> EventLoop<T> {
         }
         if let Some(route) = group.control {
             let own = state.links + if group.has_access { 4 } else { 0 };
-            back = Way { first: own + u32::from(role == Role::Reply), route, exit: NONE, host: back.host };
+            back = EndpointPath {
+                first: own + u32::from(role == Role::Reply),
+                route,
+                exit: NONE,
+                host: back.host,
+            };
         }
         [there, back]
     }
 
     /// Initialises an endpoint of a flow's connection.
-    pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, way: Way) {
+    pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, way: EndpointPath) {
         let group = &self.groups[self.flows[flow as usize].group as usize];
         let transport = &self.transports[group.transport as usize];
         // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).

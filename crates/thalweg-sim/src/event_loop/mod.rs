@@ -22,7 +22,7 @@ use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::measure::Recorder;
-use crate::parts::border::Border;
+use crate::parts::border::Boundary;
 use crate::parts::endpoint::{self, Command, Endpoint, Prefetch};
 use crate::parts::flow::{Connection, Flow, Group, Role};
 use crate::parts::gate::{NO_GATE, NodeGate};
@@ -100,7 +100,7 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     /// Boundary of this partition, in a partitioned run.
-    pub(crate) border: Option<Box<Border>>,
+    pub(crate) border: Option<Box<Boundary>>,
     /// Real hosts, if any.
     pub(crate) outside: Option<Box<Outside>>,
     pub(crate) tracing: T,
@@ -203,7 +203,7 @@ impl<T: Tracing> EventLoop<T> {
             Kind::Arrive => self.on_arrival(entity, packet),
             Kind::Service => self.on_service(entity),
             Kind::Timer => self.on_timer(entity),
-            Kind::Stray => self.on_stray(entity),
+            Kind::OutOfOrder => self.on_out_of_order(entity),
             Kind::Host => self.on_host(entity),
             Kind::Gate => self.on_gate(entity),
             Kind::Start => self.on_start(entity),

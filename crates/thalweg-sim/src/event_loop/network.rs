@@ -4,10 +4,10 @@ use super::EventLoop;
 use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::Kind;
-use crate::parts::forks::FORK;
+use crate::parts::forks::FIRST_ECMP_GROUP;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
-use crate::parts::transmitter::{Extra, OnWire, Queue, Speed, Varying, Wait};
+use crate::parts::transmitter::{Extra, OnWire, Queue, QueueMode, Speed, Varying};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
@@ -65,7 +65,7 @@ impl<T: Tracing> EventLoop<T> {
         let header = self.network.packets.get_mut(packet);
         let size = header.size;
         let link = match self.network.routes[header.hop as usize] {
-            link if link < FORK => {
+            link if link < FIRST_ECMP_GROUP => {
                 header.hop += 1;
                 link
             }
@@ -103,7 +103,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(never)]
     fn enqueue(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
-            Wait::Queue => {
+            QueueMode::Queue => {
                 let transmitter = &self.network.transmitters[link as usize];
                 let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
                 if is_free && self.network.can_send(link) {
@@ -113,12 +113,12 @@ impl<T: Tracing> EventLoop<T> {
                     self.settle(link);
                 }
             }
-            Wait::Line => {
+            QueueMode::UnboundedFifo => {
                 self.trace(Step::Queued, link, packet);
                 self.network.line_up(link, packet);
                 self.await_service(link);
             }
-            Wait::Watched => self.offer_watched(link, packet),
+            QueueMode::Watched => self.offer_watched(link, packet),
         }
     }
 
@@ -137,11 +137,11 @@ impl<T: Tracing> EventLoop<T> {
         let mut entry = entry_of(&self.network.packets, packet);
         let network = &mut self.network;
         let transmitter = &network.transmitters[link as usize];
-        let Some(station) = transmitter.station() else { return };
+        let Some(port_state) = transmitter.port_state() else { return };
         let (spec, names) = (&network.directions[transmitter.spec as usize], &network.names);
         entry.ecn = spec.ecn.seen(entry.ecn);
         let stream = |purpose| names.stream(purpose, link);
-        let waiting = network.stations[station].waiting(spec, names.is_link(link), stream);
+        let waiting = network.port_states[port_state].waiting(spec, names.is_link(link), stream);
         let dropped = &mut network.dropped;
         let breach = match &mut waiting.queue {
             Queue::DropTail(line) => {
@@ -210,15 +210,15 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         match self.network.transmitters[link as usize].wait {
-            Wait::Queue => {
+            QueueMode::Queue => {
                 let (entry, left) = self.dequeue(link);
                 // Packets dropped on this occasion precede the departing one.
                 self.discard_dropped(link);
                 self.serve(link, entry, left);
                 self.notify_change(link);
             }
-            Wait::Line => self.serve_line(link),
-            Wait::Watched => self.serve_watched(link),
+            QueueMode::UnboundedFifo => self.serve_line(link),
+            QueueMode::Watched => self.serve_watched(link),
         }
     }
 
@@ -227,9 +227,9 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
         let now = self.now;
         let transmitter = &self.network.transmitters[link as usize];
-        let Some(station) = transmitter.station() else { return (None, 0) };
+        let Some(port_state) = transmitter.port_state() else { return (None, 0) };
         let treatment = self.network.directions[transmitter.spec as usize].ecn;
-        let Some(waiting) = self.network.stations[station].queue.as_mut() else { return (None, 0) };
+        let Some(waiting) = self.network.port_states[port_state].queue.as_mut() else { return (None, 0) };
         let discipline = match &mut waiting.queue {
             Queue::DropTail(line) => {
                 let packets = &self.network.packets;
@@ -301,7 +301,9 @@ impl<T: Tracing> EventLoop<T> {
         let mut dropped = core::mem::take(&mut self.network.dropped);
         let is_loss = dropped.iter().any(|victim| victim.reason != DropReason::Filtered);
         for victim in dropped.drain(..) {
-            if let Some(waiting) = self.network.station_mut(link).and_then(|station| station.queue.as_mut()) {
+            if let Some(waiting) =
+                self.network.station_mut(link).and_then(|port_state| port_state.queue.as_mut())
+            {
                 match victim.reason {
                     DropReason::Full => waiting.drops_full += 1,
                     DropReason::Early => waiting.drops_early += 1,
@@ -333,12 +335,12 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(always)]
     fn transmit_at(&mut self, link: u32, packet: u32, size: u32, speed: Speed) {
         self.trace(Step::Transmitted, link, packet);
-        let Network { hops, transmitters, stations, .. } = &mut self.network;
+        let Network { hops, transmitters, port_states, .. } = &mut self.network;
         *hops += 1;
         let transmitter = &mut transmitters[link as usize];
         let arrives = transmitter.serve(self.now, size, speed);
-        if let Some(number) = transmitter.station() {
-            stations[number].count(size);
+        if let Some(number) = transmitter.port_state() {
+            port_states[number].count(size);
         }
         if self.border.is_some() && self.leave(link, packet, arrives) {
             return;
@@ -358,12 +360,12 @@ impl<T: Tracing> EventLoop<T> {
         network.hops += 1;
         let transmitter = &mut network.transmitters[link as usize];
         let spec = &network.directions[transmitter.spec as usize];
-        let mut station = transmitter.station().map(|number| &mut network.stations[number]);
-        let extra = station.as_deref_mut().and_then(|station| station.extra.as_deref_mut());
+        let mut port_state = transmitter.port_state().map(|number| &mut network.port_states[number]);
+        let extra = port_state.as_deref_mut().and_then(|port_state| port_state.extra.as_deref_mut());
         let arrives = transmitter.serve_in_general(self.now, size, spec, extra);
-        let may_impair = station.is_some_and(|station| {
-            station.count(size);
-            station.may_impair()
+        let may_impair = port_state.is_some_and(|port_state| {
+            port_state.count(size);
+            port_state.may_impair()
         });
         if may_impair {
             self.impair(link, packet, size, arrives);
@@ -394,22 +396,23 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
-        if self.pass_on(link, packet, arrives, self.network.strayed, true) {
-            self.network.strayed += 1;
+        if self.pass_on(link, packet, arrives, self.network.out_of_order_count, true) {
+            self.network.out_of_order_count += 1;
             return;
         }
         self.network.put_off_order(link, packet, arrives);
-        self.wheel.push(arrives, Kind::Stray.key(link));
+        self.wheel.push(arrives, Kind::OutOfOrder.key(link));
     }
 
     /// Applies impairments: loses, damages, duplicates or delays a packet.
     fn impair(&mut self, link: u32, packet: u32, size: u32, arrives: Time) {
-        let station = self.network.station_mut(link);
-        let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };
+        let port_state = self.network.station_mut(link);
+        let Some(extra) = port_state.and_then(|port_state| port_state.extra.as_deref_mut()) else { return };
         let fate = extra.impairment.fate(size);
-        let arrives = extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.put_off(arrives));
+        let arrives =
+            extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.delayed_arrival(arrives));
         // Drawn for every packet: losses do not change the jitter of others.
-        let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.put_off(arrives));
+        let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.delayed_arrival(arrives));
         let Extra { losses, corrupted, duplicated, variation, ecn, .. } = extra;
         let (treatment, varies) = (*ecn, variation.is_some());
         *losses += u64::from(fate.lost);
@@ -449,12 +452,12 @@ impl<T: Tracing> EventLoop<T> {
         let flow = self.flow_of(self.network.packets.get(packet).connection);
         let (of_flow, group) = (&self.flows[flow as usize], self.flows[flow as usize].group as usize);
         let group = &self.groups[group];
-        let Network { transmitters, stations, names, .. } = &mut self.network;
+        let Network { transmitters, port_states, names, .. } = &mut self.network;
         let transmitter = &transmitters[link as usize];
-        let extra = transmitter.station().and_then(|number| stations[number].extra.as_deref_mut());
+        let extra = transmitter.port_state().and_then(|number| port_states[number].extra.as_deref_mut());
         let varying = extra.and_then(|extra| extra.variation.as_deref_mut());
         let Some(Varying { spec, state }) = varying else { return arrives };
-        state.put_off(spec, arrives, flow, || {
+        state.delayed_arrival(spec, arrives, flow, || {
             let side = link.saturating_sub(of_flow.links) / 2;
             spec.distribution.draw(&mut names.flow_stream(link, side, &group.name, flow - group.first_flow))
         })
@@ -495,8 +498,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles the arrival of an out-of-order packet.
     #[cold]
     #[inline(never)]
-    pub(crate) fn on_stray(&mut self, link: u32) {
-        let Some((number, packet)) = self.network.take_stray(link, self.now) else { return };
+    pub(crate) fn on_out_of_order(&mut self, link: u32) {
+        let Some((number, packet)) = self.network.take_out_of_order(link, self.now) else { return };
         if T::KEEPS {
             self.wheel.set_tie(number as u32);
         }
@@ -507,9 +510,9 @@ impl<T: Tracing> EventLoop<T> {
     /// Applies a new limit to a queue.
     #[cold]
     fn resize(&mut self, link: u32, limit: Limit) {
-        let Some(station) = self.network.transmitters[link as usize].station() else { return };
-        let Network { stations, packets, dropped, .. } = &mut self.network;
-        let Some(waiting) = &mut stations[station].queue else { return };
+        let Some(port_state) = self.network.transmitters[link as usize].port_state() else { return };
+        let Network { port_states, packets, dropped, .. } = &mut self.network;
+        let Some(waiting) = &mut port_states[port_state].queue else { return };
         match &mut waiting.queue {
             Queue::DropTail(line) => line.set_limit(packets, limit, entry_of, dropped),
             Queue::Discipline(discipline) => discipline.set_limit(self.now, limit, dropped),
@@ -521,9 +524,9 @@ impl<T: Tracing> EventLoop<T> {
     /// Applies a scheduled change.
     pub(crate) fn on_change(&mut self, index: u32) {
         let (link, change) = self.network.changes[index as usize].clone();
-        let Some(station) = self.network.transmitters[link as usize].station() else { return };
-        let station = &mut self.network.stations[station];
-        if let Some(extra) = &mut station.extra {
+        let Some(port_state) = self.network.transmitters[link as usize].port_state() else { return };
+        let port_state = &mut self.network.port_states[port_state];
+        if let Some(extra) = &mut port_state.extra {
             extra.rate = change.rate.unwrap_or(extra.rate);
             extra.delay = change.delay.unwrap_or(extra.delay);
             if let Some(impairment) = &change.impairment {
@@ -539,8 +542,8 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(limit) = change.queue {
             self.resize(link, limit);
         }
-        let Some(station) = self.network.station_mut(link) else { return };
-        if let Some(waiting) = &mut station.queue {
+        let Some(port_state) = self.network.station_mut(link) else { return };
+        if let Some(waiting) = &mut port_state.queue {
             if let Some(rate) = change.rate {
                 waiting.set_rate(rate);
             }

@@ -5,17 +5,17 @@
 use super::EventLoop;
 use crate::Pdu;
 use crate::measure::{Histogram, Recorder};
-use crate::parts::endpoint::{Endpoint, Way};
+use crate::parts::endpoint::{Endpoint, EndpointPath};
 use crate::parts::flow::{Connection, Delays, Flow, Group, Role};
 use crate::parts::gate::NO_GATE;
 use crate::parts::host::Host;
 use crate::parts::network::END;
-use crate::parts::outside::{Arrival, Held, LineNow, Message, Outside, SCHEME};
+use crate::parts::outside::{Arrival, Held, LinkStatus, Message, Outside, SCHEME};
 use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
 use crate::parts::rounds::Rounds;
 use crate::parts::series::{FLOW_SERIES, WatchedFlow};
 use crate::parts::transfer::Completions;
-use crate::parts::transmitter::Waiting;
+use crate::parts::transmitter::TransmitQueue;
 use crate::spec::TransportSpec;
 use crate::trace::Step;
 use crate::tracing::Tracing;
@@ -24,7 +24,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
 
 /// Maximum bytes held at all gates together.
-const MOST_HELD: u64 = 256 << 20;
+const MAX_HELD: u64 = 256 << 20;
 
 impl<T: Tracing> EventLoop<T> {
     /// Initialises the state of real hosts, for nodes with these gates.
@@ -102,7 +102,7 @@ impl<T: Tracing> EventLoop<T> {
         self.connections[number as usize] = connection;
         let state = &self.flows[flow as usize];
         let route = self.groups[state.group as usize].routes[0][0];
-        let way = Way { first: NONE, route, exit: NONE, host: state.hosts[0] };
+        let way = EndpointPath { first: NONE, route, exit: NONE, host: state.hosts[0] };
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];
             let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
@@ -181,7 +181,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(outside) = &mut self.outside else { return false };
         let Some(held) = outside.paused.get_mut(&connection) else { return false };
         let size = bytes.len() as u64;
-        if outside.held_bytes + size > MOST_HELD {
+        if outside.held_bytes + size > MAX_HELD {
             return false;
         }
         outside.held_bytes += size;
@@ -234,15 +234,15 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the state of one direction of a link.
-    pub(crate) fn line_now(&self, number: u32) -> Option<LineNow> {
-        let station = self.network.station(number)?;
-        let waiting = station.queue.as_deref();
+    pub(crate) fn link_status(&self, number: u32) -> Option<LinkStatus> {
+        let port_state = self.network.port_state(number)?;
+        let waiting = port_state.queue.as_deref();
         let dropped = waiting.map_or(0, |waiting| waiting.drops_full + waiting.drops_early);
-        Some(LineNow {
-            rate: station.rate(self.network.direction(number)),
-            bytes: station.bytes,
-            waiting: waiting.map_or(0, Waiting::packets),
-            lost: dropped + station.extra.as_deref().map_or(0, |extra| extra.losses),
+        Some(LinkStatus {
+            rate: port_state.rate(self.network.direction(number)),
+            bytes: port_state.bytes,
+            waiting: waiting.map_or(0, TransmitQueue::packets),
+            lost: dropped + port_state.extra.as_deref().map_or(0, |extra| extra.losses),
             marks: waiting.map_or(0, |waiting| waiting.marks),
         })
     }

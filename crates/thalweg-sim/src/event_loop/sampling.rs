@@ -43,7 +43,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn sample_link(&mut self, watched: &mut WatchedLink, interval: Duration) {
         let now = self.now;
-        let bytes = self.network.station(watched.link).map_or(0, |station| station.bytes);
+        let bytes = self.network.port_state(watched.link).map_or(0, |port_state| port_state.bytes);
         let rate = Rate::from_transfer(Bytes::new(bytes - watched.bytes), interval);
         watched.bytes = bytes;
         if !self.measure.every_event {
@@ -126,7 +126,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn offer_link(&mut self, link: u32, recorders: usize) {
         let now = self.now;
-        let waiting = self.network.station(link).and_then(|station| station.queue.as_ref());
+        let waiting = self.network.port_state(link).and_then(|port_state| port_state.queue.as_ref());
         let (packets, bytes, drops, marks) = waiting.map_or((0, 0, 0, 0), |waiting| {
             let (packets, bytes) = (waiting.packets(), waiting.bytes());
             (packets, bytes, waiting.drops_full + waiting.drops_early, waiting.marks)

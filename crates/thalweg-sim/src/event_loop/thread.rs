@@ -5,7 +5,7 @@ use crate::event::Kind;
 use crate::parts::host::Host;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::thread::{Placed, Thread};
-use crate::thread::MOST_SENT;
+use crate::thread::MAX_SENT;
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Output;
@@ -65,7 +65,7 @@ impl<T: Tracing> EventLoop<T> {
             cost += host.cost(size);
             self.put_in_order(number, endpoint, packet);
         }
-        let mut left = MOST_SENT;
+        let mut left = MAX_SENT;
         while left > 0
             && let Some(id) = self.thread(number).and_then(|thread| thread.ready.pop_front())
         {

@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::event::Kind;
-use crate::parts::endpoint::{Engine, Way};
+use crate::parts::endpoint::{EndpointPath, Engine};
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
 use crate::parts::network::EXIT;
 use crate::parts::packet::NONE;
@@ -166,7 +166,14 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the stages of a path for a packet of `size` bytes: the source's host, each link, and the host at `end`.
-    fn stages(&self, flow: u32, way: Way, end: u32, size: u32, stages: &mut Vec<Stage>) -> Option<()> {
+    fn stages(
+        &self,
+        flow: u32,
+        way: EndpointPath,
+        end: u32,
+        size: u32,
+        stages: &mut Vec<Stage>,
+    ) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
             host.map(|host| Stage { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 2] })

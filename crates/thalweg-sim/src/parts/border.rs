@@ -2,7 +2,7 @@
 
 use crate::parts::numbers::Numbers;
 use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
-use crate::parts::transfer::MOST_TRANSFERS;
+use crate::parts::transfer::MAX_TRANSFERS;
 use crate::result::{FlowCounts, Transfer};
 use crate::wheel::Origin;
 use std::collections::{BTreeMap, VecDeque};
@@ -58,7 +58,7 @@ pub(crate) struct Outbox {
     /// Sequence numbers of the packets that have one.
     numbers: VecDeque<u64>,
     /// Ended transfers whose sinks are in the other partition.
-    pub transfers: Vec<Told>,
+    pub transfers: Vec<EndedTransfer>,
 }
 
 impl Outbox {
@@ -98,7 +98,7 @@ impl Outbox {
 
 /// Returns true for a packet with a sequence number among simultaneous arrivals.
 fn is_numbered(packet: &Packet) -> bool {
-    packet.flags.has(Flags::STRAY) || packet.flags.has(Flags::TIED)
+    packet.flags.has(Flags::OUT_OF_ORDER) || packet.flags.has(Flags::TIED)
 }
 
 /// Sort key of an item in the merge of partitions: time, origin and position.
@@ -113,7 +113,7 @@ pub(crate) struct Moment {
 /// One of many transfers, ended at its source. The sink knows when the last byte arrived. It receives this notice
 /// before a packet of the next transfer in the same slot can reach it, as packets take longer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct EndedTransfer {
     /// Id of its connection.
     pub connection: u32,
     pub moment: Moment,
@@ -123,16 +123,16 @@ pub(crate) struct Told {
 
 /// Transfers that ended here with their sources in one other partition.
 #[derive(Debug, Default)]
-pub(crate) struct Far {
+pub(crate) struct RemoteTransfers {
     pub kept: Vec<(Moment, Transfer)>,
     /// Number of transfers only counted.
     pub left_out: u64,
 }
 
-impl Far {
+impl RemoteTransfers {
     /// Adds a transfer that ended after all previous ones.
     pub fn push(&mut self, moment: Moment, transfer: Transfer) {
-        if self.kept.len() < MOST_TRANSFERS {
+        if self.kept.len() < MAX_TRANSFERS {
             self.kept.push((moment, transfer));
         } else {
             self.left_out += 1;
@@ -151,7 +151,7 @@ pub(crate) struct Ended {
 
 /// The boundary of one partition.
 #[derive(Debug)]
-pub(crate) struct Border {
+pub(crate) struct Boundary {
     pub part: u16,
     pub owners: Arc<Owners>,
     /// Outbox for each partition.
@@ -170,7 +170,7 @@ pub(crate) struct Border {
     /// Number of sort keys issued.
     pub moments: u64,
     /// Transfers with sources in other partitions, by partition.
-    pub far: Vec<Far>,
+    pub far: Vec<RemoteTransfers>,
     /// Ended flows with their source here and their sink elsewhere.
     pub ended: Vec<Ended>,
     /// Number of events also counted by another partition: samples, ends of the warm-up and of the run, starts of flows
@@ -178,7 +178,7 @@ pub(crate) struct Border {
     pub doubled: u64,
 }
 
-impl Border {
+impl Boundary {
     /// Returns the initial boundary of `part` among `parts` partitions, in a run that is recorded or not.
     pub fn new(part: u16, parts: usize, owners: Arc<Owners>, is_recorded: bool) -> Self {
         Self {
@@ -191,7 +191,7 @@ impl Border {
             fates: (Vec::new(), BTreeMap::new()),
             transfers: Vec::new(),
             moments: 0,
-            far: (0..parts).map(|_| Far::default()).collect(),
+            far: (0..parts).map(|_| RemoteTransfers::default()).collect(),
             ended: Vec::new(),
             doubled: 0,
         }

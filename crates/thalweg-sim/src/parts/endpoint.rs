@@ -134,7 +134,7 @@ pub(crate) struct Endpoint {
     pub engine: Engine,
     /// Time of its pending timer event; [`Time::MAX`] if none is queued.
     pub armed: Time,
-    pub way: Way,
+    pub way: EndpointPath,
     /// Number of packets sent.
     pub serial: u32,
     /// Its flow.
@@ -158,7 +158,7 @@ pub(crate) struct Endpoint {
 
 /// The path of packets from an endpoint of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct EndpointPath {
     /// The access link; [`NONE`] for a flow without one.
     pub first: u32,
     /// Start position of the route.
@@ -173,7 +173,7 @@ impl Endpoint {
     pub const VACANT: Self = Self {
         engine: Engine::Vacant,
         armed: Time::MAX,
-        way: Way { first: NONE, route: 0, exit: NONE, host: NONE },
+        way: EndpointPath { first: NONE, route: 0, exit: NONE, host: NONE },
         serial: 0,
         flow: 0,
         header: 0,

@@ -19,14 +19,14 @@ pub(crate) struct Watched {
 
 /// Paths of messages from queues to sources.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MessageWays {
+pub(crate) struct MessageRoutes {
     /// Start of the route and number of its links, by queue, group, and true for the flow's responses.
     pub ways: BTreeMap<(u32, u32, bool), (u32, u32)>,
     /// Output buffer of policies; empty between two events.
     pub outbox: Vec<Message>,
 }
 
-impl MessageWays {
+impl MessageRoutes {
     /// Registers the route of messages from the queue `link` to the sources of `group`: it starts at `start` and
     /// crosses this number of links.
     pub fn add(&mut self, link: u32, group: u32, reply: bool, start: u32, hops: u32) {

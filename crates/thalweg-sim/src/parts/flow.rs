@@ -1,7 +1,7 @@
 //! Flows: applications, connections and counts.
 
 use crate::measure::Histogram;
-use crate::parts::endpoint::{Counts, Way};
+use crate::parts::endpoint::{Counts, EndpointPath};
 use crate::parts::packet::NONE;
 use crate::parts::reader::Reader;
 use crate::parts::rounds::Rounds;
@@ -234,7 +234,7 @@ impl Flow {
     }
 
     /// Returns the placeholder for a flow of another partition.
-    pub fn stand_in(&self) -> Self {
+    pub fn placeholder(&self) -> Self {
         Self::idle(self.group, self.links, self.hosts, self.start)
     }
 
@@ -295,14 +295,14 @@ impl Group {
     }
 
     /// Returns the paths of packets from the source and from the sink of its flow of that number.
-    pub fn ways(&self, flow: &Flow, number: u32) -> [Way; 2] {
+    pub fn ways(&self, flow: &Flow, number: u32) -> [EndpointPath; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
         let [source, sink] = flow.hosts;
         let pair = (number - self.first_flow) % self.pairs;
         let [forward, backward] = self.routes[(self.epoch * self.pairs + pair) as usize];
         [
-            Way { first: link(0), route: forward, exit: link(2), host: source },
-            Way { first: link(3), route: backward, exit: link(1), host: sink },
+            EndpointPath { first: link(0), route: forward, exit: link(2), host: source },
+            EndpointPath { first: link(3), route: backward, exit: link(1), host: sink },
         ]
     }
 }

@@ -5,7 +5,7 @@ use crate::parts::packet::{Flags, Packet};
 use std::sync::Arc;
 
 /// Smallest entry of the route table that is not a link: ECMP groups, up to the two end markers of a route.
-pub(crate) const FORK: u32 = MAX_ENTITIES;
+pub(crate) const FIRST_ECMP_GROUP: u32 = MAX_ENTITIES;
 
 /// A next hop: a link, and the position after it in the route table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Branch {
 /// All ECMP groups of a run. The choice is a function of the packet and of the group's node alone, hence the same in
 /// every partition.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Forks {
+pub(crate) struct EcmpGroups {
     pub seed: u64,
     /// True if each packet is hashed; otherwise the connection is.
     pub by_packet: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Forks {
     branches: Arc<[Branch]>,
 }
 
-impl Forks {
+impl EcmpGroups {
     /// Builds ECMP groups, each from its node and the end of its branches.
     pub fn new(seed: u64, by_packet: bool, forks: Vec<(u32, u32)>, branches: Vec<Branch>) -> Self {
         Self { seed, by_packet, forks: forks.into(), branches: branches.into() }
@@ -34,7 +34,7 @@ impl Forks {
 
     /// Returns the branches of the group at an entry of the route table.
     pub fn branches(&self, entry: u32) -> &[Branch] {
-        let fork = (entry - FORK) as usize;
+        let fork = (entry - FIRST_ECMP_GROUP) as usize;
         let first = fork.checked_sub(1).map_or(0, |before| self.forks[before].1);
         &self.branches[first as usize..self.forks[fork].1 as usize]
     }
@@ -44,7 +44,7 @@ impl Forks {
     #[inline(never)]
     pub fn choose(&self, packet: &Packet, entry: u32) -> Branch {
         let branches = self.branches(entry);
-        let node = self.forks[(entry - FORK) as usize].0;
+        let node = self.forks[(entry - FIRST_ECMP_GROUP) as usize].0;
         let side = u64::from(packet.flags.has(Flags::BACKWARD));
         let connection = u64::from(packet.connection) << 17 | u64::from(packet.incarnation) << 1 | side;
         let of_packet = if self.by_packet { u64::from(packet.serial) } else { 0 };
@@ -66,19 +66,19 @@ fn mix(mut number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Connections spread evenly over branches: of n connections each of m branches gets n / m, with variance n / m (1
-    /// - 1 / m). The sum of squares is chi-squared with m - 1 degrees of freedom: for m = 9, 99.99 % of values are
-    /// below 35.
+    /// Connections spread evenly over branches: of n connections each of m branches gets n / m, with variance
+    /// n (m - 1) / m². The sum of squares is chi-squared with m - 1 degrees of freedom: for m = 9, 99.99 % of values
+    /// are below 35.
     #[test]
     fn branches_are_taken_evenly() {
         let branches: Vec<Branch> = (0..9).map(|link| Branch { link, next: 0 }).collect();
         for (by_packet, seed) in [(false, 1), (true, 1), (true, 2)] {
-            let forks = Forks::new(seed, by_packet, vec![(7, 9)], branches.clone());
+            let forks = EcmpGroups::new(seed, by_packet, vec![(7, 9)], branches.clone());
             let mut taken = [0_u32; 9];
             for number in 0..90_000 {
                 let (connection, serial) = if by_packet { (3, number) } else { (number, 5) };
                 let packet = Packet { connection, serial, ..Packet::EMPTY };
-                taken[forks.choose(&packet, FORK).link as usize] += 1;
+                taken[forks.choose(&packet, FIRST_ECMP_GROUP).link as usize] += 1;
             }
             let chi: f64 = taken.iter().map(|&of| (f64::from(of) - 10_000.0).powi(2) / 10_000.0).sum();
             assert!(chi < 35.0, "{taken:?}");
@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn connections_stay_together() {
         let branches: Vec<Branch> = (0..64).map(|link| Branch { link, next: 0 }).collect();
-        let forks = Forks::new(1, false, vec![(0, 64)], branches);
+        let forks = EcmpGroups::new(1, false, vec![(0, 64)], branches);
         let of = |connection, serial| Packet { connection, serial, ..Packet::EMPTY };
-        let first = forks.choose(&of(9, 0), FORK);
-        assert!((1..100).all(|serial| forks.choose(&of(9, serial), FORK) == first));
+        let first = forks.choose(&of(9, 0), FIRST_ECMP_GROUP);
+        assert!((1..100).all(|serial| forks.choose(&of(9, serial), FIRST_ECMP_GROUP) == first));
         let mut back = of(9, 0);
         back.flags.set(Flags::BACKWARD);
-        assert_ne!(forks.choose(&back, FORK), first);
+        assert_ne!(forks.choose(&back, FIRST_ECMP_GROUP), first);
     }
 }

@@ -30,10 +30,10 @@ pub(crate) enum Host {
 
 impl Host {
     /// Returns the placeholder for a host of another partition: idle, at the same cost.
-    pub fn stand_in(&self) -> Self {
+    pub fn placeholder(&self) -> Self {
         match self {
             Self::Processor(processor) => Self::Processor(Processor::new(processor.processing)),
-            Self::Thread(thread) => Self::Thread(Box::new(thread.stand_in())),
+            Self::Thread(thread) => Self::Thread(Box::new(thread.placeholder())),
             Self::Outside => Self::Outside,
         }
     }

@@ -1,10 +1,10 @@
 //! Forwarding state: transmitters, queues, and packets in propagation.
 
-use crate::parts::feedback::MessageWays;
-use crate::parts::forks::{Branch, FORK, Forks};
+use crate::parts::feedback::MessageRoutes;
+use crate::parts::forks::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
 use crate::parts::names::Names;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packets};
-use crate::parts::transmitter::{Speed, Station, Transmitter, Wait, Waiting};
+use crate::parts::transmitter::{PortState, QueueMode, Speed, TransmitQueue, Transmitter};
 use crate::spec::{Change, DirectionSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -22,14 +22,14 @@ pub(crate) struct Network {
     pub packets: Packets,
     pub transmitters: Vec<Transmitter>,
     /// Extended state of transmitters other than plain access links.
-    pub stations: Vec<Station>,
+    pub port_states: Vec<PortState>,
     /// Descriptions of transmitters; those of access links are shared.
     pub directions: Vec<DirectionSpec>,
     /// Speed for each description.
     pub speeds: Vec<Speed>,
     /// Routes: transmitters, ECMP groups, and possibly [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
-    pub forks: Forks,
+    pub forks: EcmpGroups,
     /// The names of transmitters.
     pub names: Names,
     /// Scheduled changes and their transmitters.
@@ -37,28 +37,28 @@ pub(crate) struct Network {
     /// Remaining service time of the packet in service at the start of counting, by transmitter.
     pub in_service: BTreeMap<u32, Duration>,
     /// Packets that arrive out of order, by transmitter, arrival time and sequence number.
-    pub strays: BTreeMap<(u32, Time, u64), u32>,
+    pub out_of_order: BTreeMap<(u32, Time, u64), u32>,
     /// Number of out-of-order packets so far.
-    pub strayed: u64,
+    pub out_of_order_count: u64,
     /// Number of packets transmitted.
     pub hops: u64,
     /// Output buffer for packets dropped by queues; empty between two events.
     pub dropped: Vec<Dropped>,
     /// Paths of routers' messages to sources.
-    pub messages: MessageWays,
+    pub messages: MessageRoutes,
 }
 
 impl Network {
     /// Returns the extended state of a transmitter, if any.
     #[inline]
-    pub fn station(&self, link: u32) -> Option<&Station> {
-        Some(&self.stations[self.transmitters[link as usize].station()?])
+    pub fn port_state(&self, link: u32) -> Option<&PortState> {
+        Some(&self.port_states[self.transmitters[link as usize].port_state()?])
     }
 
     /// Returns the mutable extended state of a transmitter, if any.
     #[inline]
-    pub fn station_mut(&mut self, link: u32) -> Option<&mut Station> {
-        Some(&mut self.stations[self.transmitters[link as usize].station()?])
+    pub fn station_mut(&mut self, link: u32) -> Option<&mut PortState> {
+        Some(&mut self.port_states[self.transmitters[link as usize].port_state()?])
     }
 
     /// Returns the description of a transmitter.
@@ -70,7 +70,7 @@ impl Network {
     /// Returns a transmitter's current rate; zero in an outage.
     pub fn rate(&self, link: u32) -> Rate {
         let spec = self.direction(link);
-        self.station(link).map_or(spec.rate, |station| station.rate(spec))
+        self.port_state(link).map_or(spec.rate, |port_state| port_state.rate(spec))
     }
 
     /// Returns false for a transmitter in an outage or without a rate.
@@ -91,19 +91,19 @@ impl Network {
 
     #[inline(never)]
     fn can_pass_in_general(&self, link: u32) -> bool {
-        self.transmitters[link as usize].wait != Wait::Watched
+        self.transmitters[link as usize].wait != QueueMode::Watched
             && !self.direction(link).queue.sees_all()
             && !self.rate(link).is_zero()
     }
 
     /// Returns the queue of a transmitter with extended state, created on first use.
     #[inline]
-    pub fn waiting(&mut self, link: u32) -> Option<&mut Waiting> {
+    pub fn waiting(&mut self, link: u32) -> Option<&mut TransmitQueue> {
         let transmitter = &self.transmitters[link as usize];
         let spec = &self.directions[transmitter.spec as usize];
         let names = &self.names;
-        let station = &mut self.stations[transmitter.station()?];
-        Some(station.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link)))
+        let port_state = &mut self.port_states[transmitter.port_state()?];
+        Some(port_state.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link)))
     }
 
     /// Returns the hops of the route at `start`, with [`EXIT`] for the packet's own hop, and the first branch of ECMP
@@ -115,7 +115,7 @@ impl Network {
             let branch = match entry {
                 END => return None,
                 EXIT => Branch { link: EXIT, next: at + 1 },
-                link if link < FORK => Branch { link, next: at + 1 },
+                link if link < FIRST_ECMP_GROUP => Branch { link, next: at + 1 },
                 fork => self.forks.branches(fork)[0],
             };
             at = branch.next;
@@ -130,7 +130,7 @@ impl Network {
         while let Some(mut at) = left.pop() {
             while seen.insert(at) {
                 match self.routes[at as usize] {
-                    link if link < FORK => links.push(link),
+                    link if link < FIRST_ECMP_GROUP => links.push(link),
                     END | EXIT => break,
                     fork => {
                         let branches = self.forks.branches(fork);
@@ -152,7 +152,7 @@ impl Network {
             return Destination::Unknown;
         };
         match self.routes[packet.hop as usize] {
-            next if next < FORK => Destination::Link(next),
+            next if next < FIRST_ECMP_GROUP => Destination::Link(next),
             END => Destination::Endpoint(packet.destination()),
             EXIT => Destination::Link(packet.exit),
             _ => Destination::Unknown,
@@ -162,14 +162,14 @@ impl Network {
     /// Registers a packet that arrives from `link` out of order.
     pub fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
         self.packets.get_mut(packet).arrives_at = arrives;
-        self.strays.insert((link, arrives, self.strayed), packet);
-        self.strayed += 1;
+        self.out_of_order.insert((link, arrives, self.out_of_order_count), packet);
+        self.out_of_order_count += 1;
     }
 
     /// Takes the first sent of the out-of-order packets that arrive now from `link`, with its sequence number.
-    pub fn take_stray(&mut self, link: u32, now: Time) -> Option<(u64, u32)> {
-        let (&key, &packet) = self.strays.range((link, now, 0)..=(link, now, u64::MAX)).next()?;
-        self.strays.remove(&key);
+    pub fn take_out_of_order(&mut self, link: u32, now: Time) -> Option<(u64, u32)> {
+        let (&key, &packet) = self.out_of_order.range((link, now, 0)..=(link, now, u64::MAX)).next()?;
+        self.out_of_order.remove(&key);
         Some((key.2, packet))
     }
 

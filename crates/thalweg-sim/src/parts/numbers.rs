@@ -24,7 +24,7 @@ pub(crate) fn has_ends_apart(transport: &TransportSpec) -> bool {
 }
 
 /// Upper bound of connection ids: their endpoints are entities of events.
-const MOST_CONNECTIONS: u32 = 1 << (ENTITY_BITS - 1);
+const MAX_CONNECTIONS: u32 = 1 << (ENTITY_BITS - 1);
 
 /// The connections of one flow that opens them during the run.
 #[derive(Clone, Debug, Default)]
@@ -149,7 +149,7 @@ impl Numbers {
 
     /// Returns the maximum number of simultaneous connections of one such flow.
     pub fn most(&self) -> u32 {
-        (MOST_CONNECTIONS - self.fixed()) / self.flows.len().max(1) as u32
+        (MAX_CONNECTIONS - self.fixed()) / self.flows.len().max(1) as u32
     }
 
     /// Returns true if such a flow may have one more connection.

@@ -36,7 +36,7 @@ pub struct Message {
 
 /// State of one direction of a link during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineNow {
+pub struct LinkStatus {
     /// Current rate; the mean rate with a capacity trace, zero in an outage.
     pub rate: Rate,
     /// Bytes transmitted since the start.

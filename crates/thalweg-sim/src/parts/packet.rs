@@ -90,9 +90,9 @@ impl Flags {
     /// A router's message.
     pub const ROUTER: Self = Self(32);
     /// Caused a router's message to its source.
-    pub const TOLD: Self = Self(64);
+    pub const NOTIFIED: Self = Self(64);
     /// Arrives out of order; only between partitions.
-    pub const STRAY: Self = Self(128);
+    pub const OUT_OF_ORDER: Self = Self(128);
     /// Arrives at the same time as an earlier packet of the same link; only in partitions of a recorded run.
     pub const TIED: Self = Self(4);
 

@@ -66,7 +66,7 @@ impl Thread {
     }
 
     /// Returns a placeholder thread of the same cost that is never woken.
-    pub fn stand_in(&self) -> Self {
+    pub fn placeholder(&self) -> Self {
         Self::new(self.spec, self.stream.clone())
     }
 

@@ -9,7 +9,7 @@ use thalweg_queue::TokenBucketSpec;
 pub(crate) const CLASS_ENDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Maximum number of listed transfers of a run; more are only counted.
-pub(crate) const MOST_TRANSFERS: usize = 1 << 20;
+pub(crate) const MAX_TRANSFERS: usize = 1 << 20;
 
 /// The ended transfers of a group, or of all groups, since the start of counting.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +105,7 @@ pub(crate) struct TransferList {
 impl TransferList {
     /// Adds a transfer; returns false if it was only counted.
     pub fn push(&mut self, transfer: Transfer) -> bool {
-        let is_kept = self.kept.len() < MOST_TRANSFERS;
+        let is_kept = self.kept.len() < MAX_TRANSFERS;
         if is_kept {
             self.kept.push(transfer);
         } else {

@@ -12,7 +12,7 @@ use thalweg_queue::delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{
     AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
-    Onset,
+    StartDelay,
 };
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
@@ -50,7 +50,7 @@ impl Speed {
 }
 
 /// Frequently used state of a direction, in half a cache line. A simulation may have millions of them, mostly plain
-/// access links; other directions have further state in their [`Station`].
+/// access links; other directions have further state in their [`PortState`].
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Transmitter {
@@ -59,7 +59,7 @@ pub(crate) struct Transmitter {
     /// Packets in propagation, in order of arrival.
     pub first: u32,
     pub last: u32,
-    /// Packets waiting in an unbounded FIFO; otherwise the first field is the number of the [`station`](Self::station).
+    /// Packets waiting in an unbounded FIFO; otherwise the first field is the number of the [`port_state`](Self::station).
     pub line_first: u32,
     pub line_last: u32,
     /// Index of its description.
@@ -69,17 +69,17 @@ pub(crate) struct Transmitter {
     /// True if every change of its queue is recorded.
     pub watched: bool,
     /// Queueing mode.
-    pub wait: Wait,
+    pub wait: QueueMode,
 }
 
 /// Queueing modes of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub(crate) enum QueueMode {
     /// A queue.
     Queue,
     /// An unbounded FIFO without limit, discipline or measurement, the default of access links: a linked list of
     /// packets.
-    Line,
+    UnboundedFifo,
     /// A queue with a feedback policy, which sees every packet, even without waiting.
     Watched,
 }
@@ -97,16 +97,16 @@ pub(crate) enum OnWire {
 
 /// Extended state of a transmitter that is not plain with an unbounded FIFO: counts, and state created on demand.
 #[derive(Debug, Default)]
-pub(crate) struct Station {
+pub(crate) struct PortState {
     pub packets: u64,
     pub bytes: u64,
-    pub queue: Option<Box<Waiting>>,
+    pub queue: Option<Box<TransmitQueue>>,
     pub extra: Option<Box<Extra>>,
 }
 
 /// The queue of a transmitter, created when a packet first finds it busy.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct TransmitQueue {
     pub queue: Queue,
     /// Occupancy, for links of the specification but not for access links.
     pub occupancy: Option<Box<Occupancy>>,
@@ -137,7 +137,7 @@ pub(crate) struct Extra {
     /// Limit of the queue, if changed from the specification.
     pub limit: Option<Limit>,
     pub capacity: Option<CapacityClock>,
-    pub onset: Option<Onset>,
+    pub onset: Option<StartDelay>,
     pub aggregation: Option<Aggregation>,
     pub ecn: EcnTreatment,
     pub losses: u64,
@@ -195,7 +195,7 @@ impl Extra {
 
 impl Jitter {
     /// Returns the arrival time with jitter of a packet that would arrive at `arrives` without it.
-    pub fn put_off(&mut self, arrives: Time) -> Time {
+    pub fn delayed_arrival(&mut self, arrives: Time) -> Time {
         // If the delay has decreased by more than the maximum jitter, a packet may still overtake earlier ones.
         let behind = self.last.min(arrives + self.span);
         self.last = behind.max(arrives + self.stream.uniform_duration(self.span));
@@ -205,21 +205,21 @@ impl Jitter {
 
 impl Transmitter {
     /// Returns an idle transmitter as described by `spec`, number `index`, with a `measured` queue or not. Extended
-    /// state, if needed, has number `station`.
-    pub fn new(spec: &DirectionSpec, index: u32, measured: bool, station: u32) -> Self {
+    /// state, if needed, has number `port_state`.
+    pub fn new(spec: &DirectionSpec, index: u32, measured: bool, port_state: u32) -> Self {
         let unlimited = spec.queue.limit() == Limit::Unlimited && spec.queue.config::<FcfsConfig>().is_some();
         let wait = if spec.feedback.is_some() {
-            Wait::Watched
+            QueueMode::Watched
         } else if !measured && unlimited && is_plain(spec) {
-            Wait::Line
+            QueueMode::UnboundedFifo
         } else {
-            Wait::Queue
+            QueueMode::Queue
         };
         Self {
             busy_until: Time::ZERO,
             first: NONE,
             last: NONE,
-            line_first: if wait == Wait::Line { NONE } else { station },
+            line_first: if wait == QueueMode::UnboundedFifo { NONE } else { port_state },
             line_last: NONE,
             spec: index,
             service_due: false,
@@ -229,7 +229,7 @@ impl Transmitter {
     }
 
     /// Returns the placeholder for a transmitter of another partition, whose link may lead to this one.
-    pub fn stand_in(&self) -> Self {
+    pub fn placeholder(&self) -> Self {
         Self {
             busy_until: Time::ZERO,
             first: NONE,
@@ -239,14 +239,14 @@ impl Transmitter {
             spec: self.spec,
             service_due: false,
             watched: false,
-            wait: Wait::Line,
+            wait: QueueMode::UnboundedFifo,
         }
     }
 
     /// Returns the number of its extended state, if any.
     #[inline]
-    pub fn station(&self) -> Option<usize> {
-        (self.wait != Wait::Line).then_some(self.line_first as usize)
+    pub fn port_state(&self) -> Option<usize> {
+        (self.wait != QueueMode::UnboundedFifo).then_some(self.line_first as usize)
     }
 
     /// Puts a packet of `size` bytes into service at `now`; returns its arrival time at the far end.
@@ -314,7 +314,7 @@ fn service(
     (leaves, extra.delay)
 }
 
-impl Station {
+impl PortState {
     /// Returns the state of an idle transmitter; `stream` creates random streams by purpose.
     pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
         let extra = (!is_plain(spec)).then(|| {
@@ -332,7 +332,7 @@ impl Station {
                 impairment: Impairment::new(&spec.impairment, stream),
                 // Invalid traces were rejected by the check of the specification.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
-                onset: (!spec.onset.is_none()).then(|| Onset::new(&spec.onset)),
+                onset: (!spec.onset.is_none()).then(|| StartDelay::new(&spec.onset)),
                 aggregation: spec.aggregation.map(Aggregation::new),
                 ecn: spec.ecn,
                 losses: 0,
@@ -385,17 +385,17 @@ impl Station {
         spec: &DirectionSpec,
         measured: bool,
         stream: impl FnMut(&'static str) -> Stream,
-    ) -> &mut Waiting {
+    ) -> &mut TransmitQueue {
         let extra = &self.extra;
         self.queue.get_or_insert_with(|| {
             let rate = extra.as_ref().map_or(spec.rate, |extra| extra.rate);
             let limit = extra.as_ref().and_then(|extra| extra.limit);
-            Box::new(Waiting::new(spec, (rate, limit), measured, stream))
+            Box::new(TransmitQueue::new(spec, (rate, limit), measured, stream))
         })
     }
 }
 
-impl Waiting {
+impl TransmitQueue {
     // Runs once per queue: kept out of line.
     #[cold]
     #[inline(never)]

@@ -67,7 +67,7 @@ impl fmt::Display for PaperError {
             }
             Self::Seeds => write!(f, "the last seeds are too large"),
             Self::Replications(wanted) => {
-                write!(f, "{wanted} runs of everything are too many; at most {MOST_REPLICATIONS}")
+                write!(f, "{wanted} runs of everything are too many; at most {MAX_REPLICATIONS}")
             }
             Self::Plan(message) => write!(f, "{message}"),
             Self::Scenario { case, diagnostics } => {
@@ -126,7 +126,7 @@ impl fmt::Debug for Prepared {
 /// # Errors
 /// An experiment that does not exist, or a fault in the paper's own files.
 pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
-    if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MOST_REPLICATIONS) {
+    if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MAX_REPLICATIONS) {
         return Err(PaperError::Replications(wanted));
     }
     let published = Published::read(paper.files.published).map_err(PaperError::Plan)?;
@@ -317,6 +317,6 @@ impl Prepared {
     }
 }
 
-const MOST_REPLICATIONS: u32 = 10_000;
+const MAX_REPLICATIONS: u32 = 10_000;
 /// The beginning of the ids of what was not published.
 pub(super) const OURS: &str = "ours/";

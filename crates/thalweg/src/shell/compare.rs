@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
-use thalweg_live::plan::{Wishes, plan};
+use thalweg_live::plan::{PlanOptions, plan};
 use thalweg_report::output::{Align, Table, counted, rate, seconds};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::NoTrace;
@@ -53,7 +53,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     if let Some(note) = of_schemes.note {
         console.say(&note);
     }
-    plan(loaded.spec(), &Wishes::default()).map_err(|error| Error::Usage(error.to_string()))?;
+    plan(loaded.spec(), &PlanOptions::default()).map_err(|error| Error::Usage(error.to_string()))?;
     for name in &names {
         name.strip_prefix(KERNEL).map_or(Ok(()), |name| known(name).map(|_| ()))?;
     }

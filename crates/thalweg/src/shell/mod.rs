@@ -21,7 +21,7 @@ use crate::values::{bytes, seconds};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use thalweg_live::plan::{Plan, Wishes, plan};
+use thalweg_live::plan::{Plan, PlanOptions, plan};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::Loaded;
 use traffic::Traffic;
@@ -165,7 +165,7 @@ impl Network {
         let length = arguments.traffic.as_ref().map(|_| arguments.duration.unwrap_or(spec.duration));
         let named = arguments.at.iter().chain(arguments.run.iter().map(|(node, _)| node));
         let size = |size: &Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
-        let wishes = Wishes {
+        let wishes = PlanOptions {
             hosts: named.cloned().collect(),
             outside: arguments.outside.clone(),
             mtus: arguments.mtu.iter().map(|(link, mtu)| (link.clone(), size(mtu))).collect(),

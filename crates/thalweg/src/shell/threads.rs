@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
-use thalweg_live::{Device, Driven, Emulator, FileCapture, Onlookers, Watch, drive};
+use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, drive};
 
 /// All of them.
 pub struct Threads {
@@ -32,7 +32,8 @@ impl Threads {
         for (emulator, devices) in emulators.into_iter().zip(devices) {
             let watch = is_watched.then(Arc::<Watch>::default);
             threads.watches.extend(watch.clone());
-            let (onlookers, stopped) = (Onlookers { capture: capture.cloned(), watch }, Arc::clone(&stopped));
+            let (onlookers, stopped) =
+                (NetworkObservers { capture: capture.cloned(), watch }, Arc::clone(&stopped));
             let run = move || drive(emulator, &devices, stopped.as_fd(), began, &onlookers);
             let started = Builder::new().name("network".to_owned()).spawn(run);
             let started =

@@ -28,7 +28,7 @@ use thalweg_sim::spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
 /// The first of the ports of flows.
 const FIRST_PORT: u16 = 20_000;
 /// Flows at a time.
-const MOST_FLOWS: usize = 256;
+const MAX_FLOWS: usize = 256;
 /// The time between two looks at what goes on.
 const LOOK: Duration = Duration::from_millis(100);
 /// A call that waits for the network looks after this whether all is over.
@@ -126,9 +126,9 @@ impl Traffic {
         let mut rules = Vec::new();
         for group in &spec.groups {
             for number in 0..group.count {
-                if flows.len() >= MOST_FLOWS {
+                if flows.len() >= MAX_FLOWS {
                     return Err(Error::Usage(format!(
-                        "--traffic carries at most {MOST_FLOWS} flows: make it fewer (`--set flow.1.count=...`)"
+                        "--traffic carries at most {MAX_FLOWS} flows: make it fewer (`--set flow.1.count=...`)"
                     )));
                 }
                 let flow = flow(group, number, plan, flows.len(), length)?;

@@ -20,7 +20,7 @@ const QUIET: Duration = Duration::from_millis(900);
 /// A smaller terminal has no room for it.
 const FEWEST_ROWS: u16 = 12;
 /// Links that are shown at most: the busiest.
-const MOST_LINES: usize = 10;
+const MAX_LINES: usize = 10;
 
 /// Takes the view away that another process has left, as one that was killed does.
 pub const AWAY: &str = "\u{1b}7\u{1b}[r\u{1b}8";
@@ -66,7 +66,7 @@ impl LiveView {
         let text = match size {
             Some((rows, columns)) if is_free => {
                 let view = View::of_threads(self.watches.iter().map(|watch| watch.view()));
-                let most = MOST_LINES.min(usize::from(rows) / 3);
+                let most = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
                 let lines = lines(&self.before, &view, most, Style { columns, ..self.style });
                 if view.at > self.before.at {
@@ -196,14 +196,14 @@ mod tests {
     use thalweg_live::Line;
     use thalweg_net::transfer::is_hidden;
     use thalweg_proto::units::{Duration, Rate, Time};
-    use thalweg_sim::live::LineNow;
+    use thalweg_sim::live::LinkStatus;
 
     fn view(millis: u64, lines: &[(&str, u64, u64)]) -> View {
         let rate = Rate::from_bits_per_sec(10_000_000);
         let line = |&(name, bytes, waiting): &(&str, u64, u64)| Line {
             name: name.to_owned(),
             at: Time::ZERO + Duration::from_millis(millis),
-            now: LineNow { rate, bytes, waiting, lost: 3, marks: 0 },
+            now: LinkStatus { rate, bytes, waiting, lost: 3, marks: 0 },
         };
         View {
             at: Time::ZERO + Duration::from_millis(millis),

@@ -3,8 +3,8 @@
 //! slowest first. A finished transfer frees its slot even if its connection stays open.
 
 use super::arguments::ServeArguments;
-use super::guest::Guest;
-use super::newcomer::{Newcomer, Turn};
+use super::guest::AdmittedSender;
+use super::newcomer::{DuplicateSender, Turn};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
@@ -16,27 +16,27 @@ use thalweg_net::transfer::Progress;
 pub(super) const REMOVED: &str = "the receiver does not take files from this key any more";
 
 /// Maximum number of concurrent transfers per key.
-const MOST_OF_ONE: usize = 2;
+const MAX_OF_ONE: usize = 2;
 /// Maximum number of senders that wait until a duplicate of their key is resolved.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 /// Minimum average rate over the idle timeout, in bytes per second. A transfer below it counts as idle if only `--trust
 /// new` admitted it.
 const MIN_RATE: f64 = 1024.0;
 /// Measurement period of a transfer's rate.
-const MEASURED: Duration = Duration::from_secs(5);
+const RATE_PERIOD: Duration = Duration::from_secs(5);
 /// Time for a sender to close its connection after the notification that all is stored.
-const LINGER: Duration = Duration::from_secs(5);
+const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All transfer slots.
-pub struct Crowd {
+pub struct TransferSlots {
     most: usize,
     idle: Duration,
     transfers: Vec<Transfer>,
     /// Finished transfers without a slot, until their threads end; at most as many as there are slots.
     lingering: Vec<Lingering>,
-    newcomers: Vec<Newcomer>,
+    newcomers: Vec<DuplicateSender>,
     /// A sender that may be admitted.
-    free: Option<Guest>,
+    free: Option<AdmittedSender>,
 }
 
 struct Transfer {
@@ -81,7 +81,7 @@ impl Pace {
     fn see(&mut self, now: Instant, bytes: u64) {
         let (since, before) = self.mark;
         let span = now.saturating_duration_since(since);
-        if span >= MEASURED {
+        if span >= RATE_PERIOD {
             self.rate = Some(bytes.saturating_sub(before) as f64 / span.as_secs_f64());
             self.mark = (now, bytes);
         }
@@ -106,7 +106,7 @@ impl Pace {
     }
 }
 
-impl Crowd {
+impl TransferSlots {
     /// Creates the configured number of slots.
     pub fn new(arguments: &ServeArguments) -> Self {
         Self {
@@ -121,28 +121,28 @@ impl Crowd {
 
     /// Admits or queues an incoming sender. Senders that the user wants have precedence over those admitted only by
     /// `--trust new`.
-    pub fn meet(&mut self, now: Instant, guest: Guest, is_wanted: bool) {
+    pub fn meet(&mut self, now: Instant, guest: AdmittedSender, is_wanted: bool) {
         let key = guest.key;
         self.look(now);
         let mut of_one = self.transfers.iter().filter(|transfer| transfer.key == key);
-        if of_one.clone().count() >= MOST_OF_ONE
+        if of_one.clone().count() >= MAX_OF_ONE
             && let Some(oldest) = of_one.next()
         {
             let is_waiting = self.newcomers.iter().any(|newcomer| newcomer.key() == key);
-            let is_full = self.newcomers.len() >= MOST_WAITING;
+            let is_full = self.newcomers.len() >= MAX_WAITING;
             if is_full && !is_waiting && is_wanted {
                 // Dropping the newcomer asks the sender to retry later.
                 let unwanted = self.newcomers.iter().rposition(|newcomer| !self.wants(&newcomer.key()));
                 unwanted.map(|at| self.newcomers.remove(at));
             }
-            if is_waiting || self.newcomers.len() >= MOST_WAITING {
+            if is_waiting || self.newcomers.len() >= MAX_WAITING {
                 guest
                     .connection
                     .close(code::BUSY, "transfers of the same sender are going on; try again later");
                 return;
             }
             let earlier = oldest.connection.another();
-            self.newcomers.push(Newcomer::new(now, guest, earlier));
+            self.newcomers.push(DuplicateSender::new(now, guest, earlier));
             return;
         }
         if self.transfers.len() >= self.most && !self.make_room(now, is_wanted) {
@@ -153,7 +153,7 @@ impl Crowd {
     }
 
     /// Returns the next sender that may begin a transfer.
-    pub fn next(&mut self, now: Instant) -> Option<Guest> {
+    pub fn next(&mut self, now: Instant) -> Option<AdmittedSender> {
         self.look(now);
         if let Some(free) = self.free.take() {
             return Some(free);
@@ -210,7 +210,7 @@ impl Crowd {
     fn look(&mut self, now: Instant) {
         let Self { transfers, lingering, most, .. } = self;
         lingering.retain(|lingering| {
-            if now.saturating_duration_since(lingering.since) >= LINGER {
+            if now.saturating_duration_since(lingering.since) >= LINGER_TIMEOUT {
                 lingering.connection.close(code::DONE, "");
             }
             lingering.progress.strong_count() > 0
@@ -252,7 +252,9 @@ impl Crowd {
             idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
         });
         let candidates: Vec<_> = candidates.collect();
-        let Some((at, reason)) = first_to_go(now, is_wanted, self.idle, &candidates) else { return false };
+        let Some((at, reason)) = transfer_to_evict(now, is_wanted, self.idle, &candidates) else {
+            return false;
+        };
         self.transfers.swap_remove(at).connection.close(code::BUSY, reason);
         true
     }
@@ -271,7 +273,7 @@ const SLOW: &str = "it brought nothing, or next to nothing, while others waited;
 const UNWANTED: &str = "its place is for a sender that the receiver knows; try again later";
 
 /// Returns the transfer to end in favour of a sender, and its close reason.
-fn first_to_go(
+fn transfer_to_evict(
     now: Instant,
     is_wanted: bool,
     idle: Duration,
@@ -316,29 +318,33 @@ mod tests {
             let (now, transfers) =
                 run(Instant::now(), seconds, &[(true, 0), (false, 9), (false, 5), (true, 3), (false, 7)]);
             let expected = if seconds == 0 { 1 } else { 2 };
-            assert_eq!(first_to_go(now, true, IDLE, &transfers), Some((expected, UNWANTED)), "{seconds} s");
+            assert_eq!(
+                transfer_to_evict(now, true, IDLE, &transfers),
+                Some((expected, UNWANTED)),
+                "{seconds} s"
+            );
         }
     }
 
     #[test]
     fn wanted_ones_make_room_for_each_other_when_they_are_idle_alone() {
         let (now, mut transfers) = run(Instant::now(), 10, &[(true, 1_000_000), (true, 1_000_000)]);
-        assert_eq!(first_to_go(now, true, IDLE, &transfers), None);
-        assert_eq!(first_to_go(now, false, IDLE, &transfers), None);
+        assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), None);
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None);
         transfers[1].idle_since = now - IDLE;
-        assert_eq!(first_to_go(now, true, IDLE, &transfers), Some((1, SLOW)));
-        assert_eq!(first_to_go(now, false, IDLE, &transfers), Some((1, SLOW)));
+        assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), Some((1, SLOW)));
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, SLOW)));
     }
 
     /// One byte per second, or a message without contents, does not keep a slot.
     #[test]
     fn a_trickle_is_no_progress() {
         let (now, transfers) = run(Instant::now(), 59, &[(false, 1), (false, 2000)]);
-        assert_eq!(first_to_go(now, false, IDLE, &transfers), None, "not yet");
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None, "not yet");
         let (now, transfers) = run(Instant::now(), 61, &[(false, 2000), (false, 1), (false, 3000)]);
-        assert_eq!(first_to_go(now, false, IDLE, &transfers), Some((1, SLOW)));
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, SLOW)));
         let (now, transfers) = run(Instant::now(), 600, &[(false, 2000), (false, 3000)]);
-        assert_eq!(first_to_go(now, false, IDLE, &transfers), None, "slow, but it gets on");
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None, "slow, but it gets on");
     }
 
     #[test]

@@ -6,12 +6,12 @@ use super::bind;
 use super::confine::confine;
 use super::crowd::REMOVED;
 use super::denials::{Denial, Denials};
-use super::guest::Guest;
+use super::guest::AdmittedSender;
 use super::metrics::Metrics;
-use super::pairing::{Invitation, PAIRING, PairingEvent};
+use super::pairing::{PAIRING, PairingEvent, PairingOffer};
 use super::peers::{self, Keys, Peers, name_for};
-use super::questions::{Answer, Questions};
-use super::strangers::Strangers;
+use super::questions::{Answer, ApprovalQueue};
+use super::strangers::UnknownSenders;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use std::collections::HashSet;
@@ -30,29 +30,29 @@ use thalweg_report::output::counted;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Polling interval for changes of `known-senders`.
-const LOOK: Duration = Duration::from_millis(500);
+const KNOWN_SENDERS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Timeout for the last message of a pairing.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PAIRING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Listener that admits senders.
-pub struct Door<'a> {
+pub struct SenderListener<'a> {
     socket: Socket,
     senders: Peers,
     trust: &'a [Trusted],
     /// Unknown senders need a pairing code.
     pairs: bool,
-    invitation: Option<Invitation>,
+    invitation: Option<PairingOffer>,
     /// Reason the pairing code expired unused, if it did.
-    pub closed_for: Option<&'static str>,
+    pub close_reason: Option<&'static str>,
     /// The only admitted sender, once there is one.
     owner: Option<PublicKey>,
     /// Senders that wait for approval at the terminal.
-    questions: Questions,
+    questions: ApprovalQueue,
     /// Senders admitted for one transfer.
     once: HashSet<PublicKey>,
     /// Senders admitted by `--trust new`.
-    strangers: Strangers,
+    strangers: UnknownSenders,
     denials: Denials,
     /// Unknown keys pass the handshake and are decided here; otherwise the socket rejects them.
     is_open: bool,
@@ -68,7 +68,7 @@ pub struct Door<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-impl<'a> Door<'a> {
+impl<'a> SenderListener<'a> {
     /// Listens, with the configured number of threads. Files go to `folder`, if given. From now on the process can
     /// write only there and to the list of known peers.
     pub fn open(
@@ -123,7 +123,7 @@ impl<'a> Door<'a> {
             }
         };
         console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
-        let invitation = arguments.pair.then(|| Invitation::new(Instant::now(), identity.public()));
+        let invitation = arguments.pair.then(|| PairingOffer::new(Instant::now(), identity.public()));
         if let Some(invitation) = &invitation {
             let code = invitation.code();
             console.say(&format!(
@@ -136,11 +136,11 @@ impl<'a> Door<'a> {
             trust: &arguments.trust,
             pairs: arguments.pair,
             invitation,
-            closed_for: None,
+            close_reason: None,
             owner: None,
-            questions: Questions::default(),
+            questions: ApprovalQueue::default(),
             once: HashSet::new(),
-            strangers: Strangers::new(usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX)),
+            strangers: UnknownSenders::new(usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX)),
             denials: Denials::new(Instant::now()),
             is_open,
             looked: Instant::now(),
@@ -153,13 +153,13 @@ impl<'a> Door<'a> {
     }
 
     /// Returns the next admitted sender, if one arrives soon.
-    pub fn next(&mut self) -> Result<Option<Guest>, Error> {
+    pub fn next(&mut self) -> Result<Option<AdmittedSender>, Error> {
         if self.is_stopped() {
             std::thread::sleep(TICK);
             return Ok(None);
         }
         self.look_at_invitation()?;
-        self.look_at_list();
+        self.reload_known_senders();
         let now = Instant::now();
         let (refused, more) = self.socket.refused();
         for refusal in refused {
@@ -190,30 +190,30 @@ impl<'a> Door<'a> {
         };
         let key = connection.peer();
         if self.owner.is_some_and(|owner| owner != key) {
-            connection.close(code::BUSY, ANOTHER);
+            connection.close(code::BUSY, BUSY_WITH_OTHER);
             return Ok(None);
         }
         if connection.service() == PAIRING {
             match &mut self.invitation {
                 Some(invitation) => invitation.meet(Instant::now(), connection),
-                None => connection.close(code::UNAUTHORIZED, WORTHLESS),
+                None => connection.close(code::UNAUTHORIZED, CODE_INVALID),
             }
             return Ok(None);
         }
         // A paired peer reconnects at once, possibly before the end of the pairing connection is known.
         let begun = Instant::now();
         while self.invitation.as_ref().is_some_and(|invitation| invitation.meets(&key))
-            && begun.elapsed() < PATIENCE
+            && begun.elapsed() < PAIRING_TIMEOUT
         {
             std::thread::sleep(Duration::from_millis(2));
             self.look_at_invitation()?;
         }
-        if self.lets_in(&key) {
-            return Ok(Some(Guest::new(connection)));
+        if self.is_admitted(&key) {
+            return Ok(Some(AdmittedSender::new(connection)));
         }
         if self.trust.contains(&Trusted::New) {
-            let guest = Guest::new(connection);
-            return Ok(self.has_place_for(&guest).then_some(guest));
+            let guest = AdmittedSender::new(connection);
+            return Ok(self.has_capacity_for(&guest).then_some(guest));
         }
         if !self.pairs && peers::may_ask(self.console) {
             self.questions.ask(now, &connection);
@@ -226,7 +226,7 @@ impl<'a> Door<'a> {
     }
 
     /// Returns true if the sender with this key is admitted.
-    pub fn lets_in(&self, key: &PublicKey) -> bool {
+    pub fn is_admitted(&self, key: &PublicKey) -> bool {
         let is_known = self.trust.contains(&Trusted::Key(*key)) || self.senders.name_of(key).is_some();
         is_known || self.once.contains(key) || self.strangers.contains(key)
     }
@@ -237,11 +237,11 @@ impl<'a> Door<'a> {
     }
 
     /// Returns true if `--trust new` has room for this sender; rejects the sender otherwise.
-    fn has_place_for(&mut self, guest: &Guest) -> bool {
+    fn has_capacity_for(&mut self, guest: &AdmittedSender) -> bool {
         let has_room = self.strangers.have_room(self.senders.unnamed());
         if !has_room {
             let connection = &guest.connection;
-            self.deny(Instant::now(), connection.remote(), &guest.key, CROWDED);
+            self.deny(Instant::now(), connection.remote(), &guest.key, UNNAMED_LIMIT_REACHED);
             connection.close(code::UNAUTHORIZED, "the receiver takes no more senders that it does not know");
         }
         has_room
@@ -249,17 +249,17 @@ impl<'a> Door<'a> {
 
     /// Registers the start of a transfer. Returns false if the sender was rejected: since its admission it may have
     /// been removed from the list, or other unknown senders may have used up the limit.
-    pub fn begin(&mut self, guest: &Guest) -> bool {
+    pub fn begin(&mut self, guest: &AdmittedSender) -> bool {
         let key = guest.key;
         if !self.strangers.contains(&key) {
-            if self.lets_in(&key) {
+            if self.is_admitted(&key) {
                 return true;
             }
             if !self.trust.contains(&Trusted::New) {
                 guest.connection.close(code::UNAUTHORIZED, REMOVED);
                 return false;
             }
-            if !self.has_place_for(guest) {
+            if !self.has_capacity_for(guest) {
                 return false;
             }
             let remote = guest.connection.remote();
@@ -278,7 +278,7 @@ impl<'a> Door<'a> {
         if self.strangers.end(key)
             && self.senders.name_of(key).is_none()
             && something()
-            && let Err(error) = self.senders.remember_new(*key)
+            && let Err(error) = self.senders.remember_unconfirmed(*key)
         {
             self.console.complain(&format!("{error}; a sender of which there are files is not known"));
         }
@@ -293,7 +293,7 @@ impl<'a> Door<'a> {
     pub fn own(&mut self, key: Option<PublicKey>) {
         self.owner = key;
         if key.is_some() {
-            self.questions.withdraw(self.console, ANOTHER);
+            self.questions.withdraw(self.console, BUSY_WITH_OTHER);
         }
     }
 
@@ -307,9 +307,9 @@ impl<'a> Door<'a> {
     }
 
     /// Re-reads the known senders when the file has changed or on request.
-    fn look_at_list(&mut self) {
+    fn reload_known_senders(&mut self) {
         let is_wanted = self.reload.swap(false, Ordering::Relaxed);
-        if !is_wanted && self.looked.elapsed() < LOOK {
+        if !is_wanted && self.looked.elapsed() < KNOWN_SENDERS_INTERVAL {
             return;
         }
         self.looked = Instant::now();
@@ -350,7 +350,7 @@ impl<'a> Door<'a> {
             }
             PairingEvent::Over(why) => {
                 self.invitation = None;
-                self.closed_for = Some(why);
+                self.close_reason = Some(why);
                 self.console.say(why);
             }
         }
@@ -378,13 +378,13 @@ impl<'a> Door<'a> {
 }
 
 /// Close reason from a receiver that is busy with another sender.
-const ANOTHER: &str = "it receives from another sender; `thalweg serve` takes several";
+const BUSY_WITH_OTHER: &str = "it receives from another sender; `thalweg serve` takes several";
 
 /// Log message when the limit of `--trust new` is reached.
-const CROWDED: &str = "there are as many senders without a name as --strangers allows; known-senders is where to name or remove some";
+const UNNAMED_LIMIT_REACHED: &str = "there are as many senders without a name as --strangers allows; known-senders is where to name or remove some";
 
 /// The message does not reveal which of the causes applies.
-const WORTHLESS: &str =
+const CODE_INVALID: &str =
     "its code is not valid any more: it was used, guessed wrong three times or is older than ten minutes";
 
 /// Returns the keys trusted by the command line and the list.
@@ -396,7 +396,7 @@ fn known(trust: &[Trusted], senders: &Peers) -> Trust {
     Trust::Keys(given.chain(senders.keys()).collect())
 }
 
-impl Drop for Door<'_> {
+impl Drop for SenderListener<'_> {
     /// Notifies late senders that the receiver has ended.
     fn drop(&mut self) {
         while let Ok(Some(connection)) = self.socket.accept_within(Duration::ZERO) {

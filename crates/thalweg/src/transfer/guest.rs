@@ -5,25 +5,25 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, RecvStream, SendStream};
 
 /// An admitted sender.
-pub struct Guest {
+pub struct AdmittedSender {
     /// Its connection.
     pub connection: Connection,
     /// Its key.
     pub key: PublicKey,
-    begun: Option<Begun>,
+    begun: Option<OpenedStreams>,
 }
 
 /// The streams of a sender that awaited approval, and the bytes read from them meanwhile.
-pub type Begun = (SendStream, RecvStream, Vec<u8>);
+pub type OpenedStreams = (SendStream, RecvStream, Vec<u8>);
 
-impl Guest {
+impl AdmittedSender {
     /// Creates a sender without bytes read.
     pub fn new(connection: Connection) -> Self {
         Self { key: connection.peer(), connection, begun: None }
     }
 
     /// Creates a sender that was approved at the terminal.
-    pub fn asked(connection: Connection, begun: Begun) -> Self {
+    pub fn asked(connection: Connection, begun: OpenedStreams) -> Self {
         Self { key: connection.peer(), connection, begun: Some(begun) }
     }
 

@@ -37,7 +37,7 @@ pub struct Meter {
 }
 
 /// The handles through which a transfer is monitored.
-pub struct Watched {
+pub struct MeterInputs {
     /// The progress of the transfer.
     pub progress: Arc<Progress>,
     /// Connection of the transfer.
@@ -53,11 +53,11 @@ pub struct Watched {
 }
 
 /// Number of updates between two evaluations of faster settings.
-const THOUGHTS: u32 = 25;
+const UPDATES_PER_ADVICE: u32 = 25;
 
 impl Meter {
     /// Monitors in a thread of its own; shows nothing if `console` is quiet or `is_shown` is false.
-    pub fn begin(watched: Watched, console: &Console, is_shown: bool) -> Self {
+    pub fn begin(watched: MeterInputs, console: &Console, is_shown: bool) -> Self {
         let is_drawn = is_shown && !console.is_quiet();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -81,7 +81,7 @@ impl Drop for Meter {
     }
 }
 
-impl Watched {
+impl MeterInputs {
     fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
         let begun = Instant::now();
         let clock = Clock::new();
@@ -107,7 +107,7 @@ impl Watched {
                 advisor.observe(clock.now(), &self.connection.stats());
                 looks += 1;
                 if !is_told
-                    && looks % THOUGHTS == 0
+                    && looks % UPDATES_PER_ADVICE == 0
                     && let Some(words) = advice::words(&advisor, scheme)
                 {
                     is_told = true;

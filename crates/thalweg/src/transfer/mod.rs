@@ -42,7 +42,7 @@ const SERVICE: &str = "transfer";
 const ENDED: u16 = code::APPLICATION;
 
 /// Timeout for closing a connection.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
 pub fn key(console: &Console) -> Done {
@@ -64,7 +64,7 @@ pub fn close(connection: &Connection, code: u16, reason: &str) {
 /// Waits until the peer closes a connection, for a second at most.
 pub fn await_close(connection: &Connection) {
     let begun = Instant::now();
-    while connection.closed().is_none() && begun.elapsed() < CLOSING {
+    while connection.closed().is_none() && begun.elapsed() < CLOSE_TIMEOUT {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -87,7 +87,7 @@ fn lend<S>(stream: S) -> (Lent<S>, Return) {
 impl Return {
     /// Waits until the stream is released, up to a timeout.
     fn wait(&self) {
-        let _ = self.0.recv_timeout(CLOSING);
+        let _ = self.0.recv_timeout(CLOSE_TIMEOUT);
     }
 }
 

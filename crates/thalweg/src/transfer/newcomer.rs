@@ -4,24 +4,24 @@
 //! the old transfer's slot. The old connection shows which: a live peer acknowledges the receiver's messages at least
 //! twice a second.
 
-use super::guest::Guest;
+use super::guest::AdmittedSender;
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::code;
 
 /// Time after which packets in flight from a dead sender have arrived, on most paths.
-const SETTLED: Duration = Duration::from_secs(1);
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Silence after which an earlier sender counts as gone.
-const SILENT: Duration = Duration::from_millis(2500);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// A sender that waits for a transfer slot.
-pub struct Newcomer {
-    guest: Option<Guest>,
+pub struct DuplicateSender {
+    guest: Option<AdmittedSender>,
     key: PublicKey,
     earlier: Connection,
     since: Instant,
-    /// Packets received on the earlier connection when [`SETTLED`] had passed.
+    /// Packets received on the earlier connection when [`DRAIN_TIME`] had passed.
     heard: Option<u64>,
 }
 
@@ -30,14 +30,14 @@ pub enum Turn {
     /// Keep waiting.
     Wait,
     /// Take over the earlier sender's slot.
-    Enter(Guest),
+    Enter(AdmittedSender),
     /// Turned away with a request to retry later, or disconnected.
     Gone,
 }
 
-impl Newcomer {
+impl DuplicateSender {
     /// Creates an entry at `now` for a sender that arrived during the transfer of `earlier`.
-    pub fn new(now: Instant, guest: Guest, earlier: Connection) -> Self {
+    pub fn new(now: Instant, guest: AdmittedSender, earlier: Connection) -> Self {
         Self { key: guest.key, guest: Some(guest), earlier, since: now, heard: None }
     }
 
@@ -55,14 +55,14 @@ impl Newcomer {
         }
         let packets = self.earlier.stats().packets_received;
         if self.earlier.closed().is_none() {
-            if now.saturating_duration_since(self.since) < SETTLED {
+            if now.saturating_duration_since(self.since) < DRAIN_TIME {
                 return Turn::Wait;
             }
             if packets > *self.heard.get_or_insert(packets) {
                 // Dropping the guest notifies the sender.
                 return Turn::Gone;
             }
-            if now.saturating_duration_since(self.since) < SILENT {
+            if now.saturating_duration_since(self.since) < SILENCE_TIMEOUT {
                 return Turn::Wait;
             }
             self.earlier.close(super::ENDED, "the same sender has begun another transfer");
@@ -71,7 +71,7 @@ impl Newcomer {
     }
 }
 
-impl Drop for Newcomer {
+impl Drop for DuplicateSender {
     fn drop(&mut self) {
         if let Some(guest) = &self.guest {
             guest.connection.close(code::BUSY, "transfers of the same sender are going on; try again later");

@@ -20,7 +20,7 @@ const LIFE: Duration = Duration::from_secs(600);
 const ATTEMPT: Duration = Duration::from_secs(15);
 
 /// A code that awaits a sender.
-pub struct Invitation {
+pub struct PairingOffer {
     code: Code,
     own: PublicKey,
     guesses: Guesses,
@@ -46,7 +46,7 @@ pub enum PairingEvent {
     Over(&'static str),
 }
 
-impl Invitation {
+impl PairingOffer {
     /// Creates a new code for the endpoint with this key.
     pub fn new(now: Instant, own: PublicKey) -> Self {
         let code = Code::generate(&mut SystemEntropy::new());
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_code_is_good_for_ten_minutes() {
         let begun = Instant::now();
-        let mut invitation = Invitation::new(begun, Identity::from_secret([1; 32]).public());
+        let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
         for seconds in [0, 599] {
             assert!(matches!(invitation.look(begun + Duration::from_secs(seconds)), PairingEvent::None));
         }
@@ -228,7 +228,7 @@ mod tests {
         };
         let quiet = client.connect(request).unwrap();
         let begun = Instant::now();
-        let mut invitation = Invitation::new(begun, Identity::from_secret([1; 32]).public());
+        let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
         let last = begun + LIFE - Duration::from_secs(1);
         invitation.meet(last, server.accept().unwrap());
         assert!(matches!(invitation.look(begun + LIFE), PairingEvent::None), "the attempt may go on");

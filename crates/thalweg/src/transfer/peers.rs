@@ -244,7 +244,7 @@ impl Peers {
     }
 
     /// Adds a sender that `--trust new` admitted.
-    pub fn remember_new(&mut self, key: PublicKey) -> Result<(), Error> {
+    pub fn remember_unconfirmed(&mut self, key: PublicKey) -> Result<(), Error> {
         self.add(&name_for(&key), key, true)
     }
 
@@ -353,7 +353,7 @@ mod tests {
         );
         // Who was let in by --trust new is chosen by nobody, until somebody says so.
         let mut senders = keys.senders().unwrap();
-        senders.remember_new(b).unwrap();
+        senders.remember_unconfirmed(b).unwrap();
         let is_chosen = || [&a, &b, &c].map(|key| keys.senders().unwrap().is_chosen(key));
         assert_eq!((is_chosen(), senders.is_chosen(&b)), ([true, false, true], false));
         assert_eq!(keys.senders().unwrap().unnamed(), 1);

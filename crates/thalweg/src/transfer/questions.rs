@@ -1,8 +1,8 @@
 //! Approval prompt for unknown senders: asks the user at the terminal about one at a time, without blocking anything
 //! else.
 
-use super::guest::{Begun, Guest};
-use super::turns::{Full, Turns};
+use super::guest::{AdmittedSender, OpenedStreams};
+use super::turns::{FairQueue, Full};
 use crate::console::{Console, one_line, prompt};
 use indicatif::DecimalBytes;
 use std::collections::HashSet;
@@ -20,16 +20,16 @@ use thalweg_net::transfer::{Preview, ThingKind, preview};
 use thalweg_report::output::counted;
 
 /// Timeout for an answer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time for a sender to announce the size of its transfer; afterwards the prompt appears without it.
-const COUNTING: Duration = Duration::from_secs(3);
+const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Minimum age of a prompt for an answer; earlier lines were typed before the user read it.
-const READING: Duration = Duration::from_millis(400);
+const MIN_PROMPT_AGE: Duration = Duration::from_millis(400);
 /// Polling interval of a reader thread for the decision.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Close reason when the approval queue is full.
-const OTHERS: &str = "others wait for approval; try again later";
+const APPROVAL_QUEUE_FULL: &str = "others wait for approval; try again later";
 
 /// The decision about a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub enum Answer {
 
 /// The senders that wait for approval, and the terminal.
 #[derive(Default)]
-pub struct Questions {
-    turns: Turns<Question>,
+pub struct ApprovalQueue {
+    turns: FairQueue<Question>,
     /// Typed lines, once a prompt was shown; the channel closes with the input.
     lines: Option<Receiver<String>>,
     /// Rejected senders, about whom the user is not asked again.
@@ -57,10 +57,10 @@ struct Question {
     seen: Arc<Mutex<Preview>>,
     is_decided: Arc<AtomicBool>,
     /// The sender's streams, returned when their reader stops.
-    begun: Receiver<Result<Begun, String>>,
+    begun: Receiver<Result<OpenedStreams, String>>,
 }
 
-impl Questions {
+impl ApprovalQueue {
     /// Queues an undecided sender for approval.
     pub fn ask(&mut self, now: Instant, connection: &Connection) {
         let key = connection.peer();
@@ -73,8 +73,8 @@ impl Questions {
         let host = Host::of(connection.remote());
         match self.turns.make_room(host) {
             Ok(None) => {}
-            Ok(Some(other)) => other.connection.close(code::BUSY, OTHERS),
-            Err(Full) => return connection.close(code::BUSY, OTHERS),
+            Ok(Some(other)) => other.connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
+            Err(Full) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
         }
         match Question::begin(now, connection) {
             Ok(question) => self.turns.add(host, question),
@@ -91,12 +91,12 @@ impl Questions {
     }
 
     /// Prompts for the next sender, and returns a decided one.
-    pub fn look(&mut self, now: Instant, console: &Console) -> Option<(Guest, Answer)> {
+    pub fn look(&mut self, now: Instant, console: &Console) -> Option<(AdmittedSender, Answer)> {
         self.tidy(now, console);
         let (at, next) = self.turns.next()?;
         if self.turns.shown().is_none() {
             let seen = next.seen();
-            if !seen.is_complete && now.saturating_duration_since(next.since) < COUNTING {
+            if !seen.is_complete && now.saturating_duration_since(next.since) < ANNOUNCEMENT_TIMEOUT {
                 return None;
             }
             let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
@@ -108,7 +108,10 @@ impl Questions {
         let line = self.lines.as_ref()?.try_recv();
         let line = match line {
             Ok(_)
-                if self.turns.shown().is_some_and(|shown| now.saturating_duration_since(shown) < READING) =>
+                if self
+                    .turns
+                    .shown()
+                    .is_some_and(|shown| now.saturating_duration_since(shown) < MIN_PROMPT_AGE) =>
             {
                 None
             }
@@ -126,7 +129,7 @@ impl Questions {
         }
     }
 
-    fn decide(&mut self, decision: Option<Answer>) -> Option<(Guest, Answer)> {
+    fn decide(&mut self, decision: Option<Answer>) -> Option<(AdmittedSender, Answer)> {
         let Some(answer) = decision else {
             let question = self.turns.remove(0)?;
             self.denied.insert(question.key);
@@ -137,7 +140,7 @@ impl Questions {
         question.is_decided.store(true, Ordering::Relaxed);
         // The reader polls the decision often, so that this wait is short.
         let begun = question.begun.recv().ok()?.ok()?;
-        Some((Guest::asked(question.connection, begun), answer))
+        Some((AdmittedSender::asked(question.connection, begun), answer))
     }
 
     /// Removes senders that disconnected or timed out.
@@ -149,7 +152,7 @@ impl Questions {
             } else if let Ok(Err(why)) = question.begun.try_recv() {
                 question.connection.close(code::PROTOCOL, &why);
                 Some(why)
-            } else if now.saturating_duration_since(question.since) >= PATIENCE {
+            } else if now.saturating_duration_since(question.since) >= ANSWER_TIMEOUT {
                 let why = "nobody answered for two minutes whether to take it";
                 question.connection.close(code::BUSY, why);
                 Some(why.to_owned())
@@ -185,7 +188,7 @@ impl Question {
         thread::Builder::new().name("transfer-asked".to_owned()).spawn(move || {
             let (mut to_peer, mut from_peer) = streams.split_untrusted();
             let mut kept = Vec::new();
-            let patient = Patient { stream: &mut from_peer, is_decided: &decided };
+            let patient = UndecidedStream { stream: &mut from_peer, is_decided: &decided };
             let result = preview(patient, &mut to_peer, &shared, &mut kept);
             let result = match result {
                 Err(error) if !is_over(&decided) => Err(error.to_string()),
@@ -277,12 +280,12 @@ fn words(seen: &Preview) -> String {
 }
 
 /// A stream that can be read until its sender is decided.
-struct Patient<'a> {
+struct UndecidedStream<'a> {
     stream: &'a mut RecvStream,
     is_decided: &'a Arc<AtomicBool>,
 }
 
-impl Read for Patient<'_> {
+impl Read for UndecidedStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while !self.stream.wait_within(TICK) {
             if is_over(self.is_decided) {

@@ -1,16 +1,16 @@
 //! `thalweg recv` and `thalweg serve`.
 
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
-use super::crowd::{Crowd, REMOVED};
-use super::door::Door;
-use super::guest::Guest;
-use super::meter::{Meter, Watched};
+use super::crowd::{REMOVED, TransferSlots};
+use super::door::SenderListener;
+use super::guest::AdmittedSender;
+use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
-use super::newcomer::{Newcomer, Turn};
+use super::newcomer::{DuplicateSender, Turn};
 use super::quotas::{Quotas, Total};
 use super::stopped::Stopped;
-use super::summary::{self, Facts, Summary};
-use super::troubles::Troubles;
+use super::summary::{self, Summary, SummaryInputs};
+use super::troubles::FailureLog;
 use super::{ENDED, await_close, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
@@ -39,18 +39,18 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
 }
 
 /// Waits for one sender, and returns the outcome of its transfer.
-fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stopped> {
+fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs, Stopped> {
     let is_output = arguments.folder.as_os_str() == "-";
     if !is_output {
         make_folder(&arguments.folder)?;
         warn_of_home(&arguments.folder, console);
     }
     let folder = (!is_output).then_some(&*arguments.folder);
-    let mut door = Door::open(&arguments.common, 1, folder, console, Arc::default())?;
+    let mut door = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let mut open: Option<Open> = None;
     let mut lost = None;
-    let mut newcomer: Option<Newcomer> = None;
+    let mut newcomer: Option<DuplicateSender> = None;
     loop {
         let mut arrived = door.next()?;
         if let Some(guest) = arrived.take_if(|_| open.is_some() || newcomer.is_some()) {
@@ -60,13 +60,13 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
                 Some(_) if is_output => connection.close(code::BUSY, "another transfer is being received"),
                 Some(open) if newcomer.is_none() => {
                     let earlier = open.connection.another();
-                    newcomer = Some(Newcomer::new(Instant::now(), guest, earlier));
+                    newcomer = Some(DuplicateSender::new(Instant::now(), guest, earlier));
                 }
                 _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
             }
         }
         if let Some(open) = open.as_ref().filter(|_| door.has_changed())
-            && !door.lets_in(&open.connection.peer())
+            && !door.is_admitted(&open.connection.peer())
         {
             open.connection.close(code::UNAUTHORIZED, REMOVED);
         }
@@ -129,7 +129,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
             }
             return Ok(end);
         }
-        if let Some(why) = door.closed_for.filter(|_| open.is_none()) {
+        if let Some(why) = door.close_reason.filter(|_| open.is_none()) {
             return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
         if door.is_stopped() {
@@ -145,12 +145,12 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
 /// Transfer of `recv`.
 struct Open {
     connection: Connection,
-    ends: Receiver<Facts>,
+    ends: Receiver<SummaryInputs>,
 }
 
 impl Open {
     /// Returns the outcome of the transfer if it has ended, and its close reason, if any.
-    fn end(&self) -> Option<(Facts, Option<Closed>)> {
+    fn end(&self) -> Option<(SummaryInputs, Option<Closed>)> {
         self.ends.try_recv().ok().map(|facts| (facts, self.connection.closed()))
     }
 }
@@ -160,22 +160,27 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     // The process is long-lived; its messages form a log.
     let console = &console.with_times();
     make_folder(&arguments.folder)?;
-    let mut door =
-        Door::open(&arguments.common, arguments.threads, Some(&arguments.folder), console, reloadable()?)?;
+    let mut door = SenderListener::open(
+        &arguments.common,
+        arguments.threads,
+        Some(&arguments.folder),
+        console,
+        reloadable()?,
+    )?;
     let (claims, turns) = (Claims::default(), Turns::default());
-    let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
+    let (ended, ends): (Sender<SummaryInputs>, Receiver<SummaryInputs>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas = Quotas::default();
     let mut total = total_quota(arguments)?;
-    let mut crowd = Crowd::new(arguments);
-    let mut troubles = Troubles::new(Instant::now());
+    let mut crowd = TransferSlots::new(arguments);
+    let mut troubles = FailureLog::new(Instant::now());
     loop {
         if let Some(guest) = door.next()? {
             let is_wanted = door.wants(&guest.key);
             crowd.meet(Instant::now(), guest, is_wanted);
         }
         if door.has_changed() {
-            crowd.end_those(|key| !door.lets_in(key));
+            crowd.end_those(|key| !door.is_admitted(key));
         }
         for denial in door.denied() {
             if arguments.json_lines {
@@ -196,7 +201,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
                 Err(error) => {
                     console.complain(&format!("{}: {error}", folder.display()));
                     guest.connection.close(ENDED, "the receiver cannot store anything");
-                    door.end(&key, false, || has_something(&folder));
+                    door.end(&key, false, || has_stored_data(&folder));
                     continue;
                 }
             };
@@ -216,7 +221,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
             if let Some(key) = end.key {
                 let folder = arguments.folder.join(door.folder_name(&key));
-                door.end(&key, is_final, || has_something(&folder));
+                door.end(&key, is_final, || has_stored_data(&folder));
             }
             if let Some(metrics) = &door.metrics {
                 metrics.end(&end.outcome);
@@ -276,7 +281,7 @@ fn sender_folder(
 }
 
 /// Returns true if data of a sender is stored in its folder; removes the folder otherwise.
-fn has_something(folder: &Path) -> bool {
+fn has_stored_data(folder: &Path) -> bool {
     fs::remove_dir(folder).is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
 }
 
@@ -324,7 +329,7 @@ fn reason(outcome: &Outcome) -> String {
 
 /// A transfer in progress.
 struct Session {
-    guest: Guest,
+    guest: AdmittedSender,
     target: Target,
     turns: Turns,
     peer: String,
@@ -335,12 +340,12 @@ struct Session {
 
 impl Session {
     /// Receives in a thread of its own, which reports the outcome. The returned handles stay valid until then.
-    fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) -> Arc<Progress> {
+    fn begin(self, console: &Console, ended: &Sender<SummaryInputs>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
         let given = Arc::clone(&progress);
         let Self { guest, target, turns, peer, command, counted, stop } = self;
         let (watch, key) = (guest.connection.another(), guest.key);
-        let watched = Watched {
+        let watched = MeterInputs {
             progress: Arc::clone(&progress),
             connection: watch.another(),
             counted,
@@ -356,7 +361,7 @@ impl Session {
             let (to_peer, mut from_peer) = guest.enter();
             let mut outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
             drop(meter);
-            summary::by_wish(&mut outcome, &stop);
+            summary::mark_user_stop(&mut outcome, &stop);
             let span = begun.elapsed();
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),
@@ -370,7 +375,7 @@ impl Session {
                 }
             }
             let stats = watch.stats();
-            let facts = Facts {
+            let facts = SummaryInputs {
                 command,
                 peer,
                 key: Some(key),
@@ -390,7 +395,7 @@ impl Session {
             let fault = Fault::new(FaultKind::Storage, error.to_string());
             let outcome = Outcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
             let span = begun.elapsed();
-            let facts = Facts {
+            let facts = SummaryInputs {
                 command,
                 peer: peer_at_end,
                 key: Some(key),

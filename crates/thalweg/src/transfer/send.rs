@@ -1,13 +1,13 @@
 //! `thalweg send`.
 
 use super::arguments::{SendArguments, Trusted};
-use super::meter::{Meter, Watched};
+use super::meter::{Meter, MeterInputs};
 use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
 use super::reach::{Unreached, reach};
 use super::stopped::Stopped;
-use super::summary::{self, Facts, Summary, add};
+use super::summary::{self, Summary, SummaryInputs, add};
 use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
 use crate::advice;
@@ -55,7 +55,11 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
     done.and(written)
 }
 
-fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>) -> Result<Facts, Stopped> {
+fn run(
+    arguments: &SendArguments,
+    console: &Console,
+    recorder: Option<Recorder>,
+) -> Result<SummaryInputs, Stopped> {
     let (host, paths) = words(arguments)?;
     if is_pairing_code(host) {
         return Err(Error::Usage(format!(
@@ -116,7 +120,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
                     let mut outcome = outcome;
                     add(&mut outcome.report, &earlier);
                     outcome.report.asked += sender.asked;
-                    let facts = Facts {
+                    let facts = SummaryInputs {
                         command: "send",
                         peer: sender.name,
                         key: None,
@@ -156,7 +160,7 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
     for (name, lost) in parts {
         console.complain(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
     }
-    let things = audit.failed + audit.passed_by;
+    let things = audit.failed + audit.omitted;
     let things = (things > 0).then(|| format!("{} not sent", summary::things(things)));
     let why: Vec<_> = things.into_iter().chain(summary::lost(&audit.lost)).collect();
     Err(Error::Failed(format!("--strict: nothing was sent, as {}", why.join(", and "))))
@@ -218,7 +222,7 @@ impl Sender<'_> {
         let progress = Arc::new(Progress::new());
         let pace = Pace::default();
         let advisor = Arc::new(Mutex::new(Advisor::default()));
-        let watched = Watched {
+        let watched = MeterInputs {
             counted: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
             connection: connection.another(),
@@ -233,7 +237,7 @@ impl Sender<'_> {
         let SendArguments { checksum, priority, .. } = *self.arguments;
         let options = Options { checksum, priority };
         let mut outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
-        summary::by_wish(&mut outcome, &self.stop);
+        summary::mark_user_stop(&mut outcome, &self.stop);
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -400,7 +404,7 @@ impl Sender<'_> {
                      changed, {remedy}"
                 ))
             }
-            NetError::Connect(ConnectError::Unspeakable) => Error::Failed(format!("{name}: {error}")).into(),
+            NetError::Connect(ConnectError::NameTooLong) => Error::Failed(format!("{name}: {error}")).into(),
             _ => Stopped::unreachable(format!("{name}: {error}")),
         }
     }

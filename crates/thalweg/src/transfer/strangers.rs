@@ -6,13 +6,13 @@ use thalweg_net::identity::PublicKey;
 
 /// Senders admitted by `--trust new` without stored data.
 #[derive(Debug)]
-pub struct Strangers {
+pub struct UnknownSenders {
     most: usize,
     /// Number of active transfers per key.
     here: HashMap<PublicKey, usize>,
 }
 
-impl Strangers {
+impl UnknownSenders {
     /// Creates an empty set with a limit, which also counts former members that are known by now.
     pub fn new(most: usize) -> Self {
         Self { most, here: HashMap::new() }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn places_are_for_keys_and_come_back_with_their_last_transfer() {
-        let mut strangers = Strangers::new(3);
+        let mut strangers = UnknownSenders::new(3);
         let [a, b] = [1, 2].map(|byte| PublicKey([byte; 32]));
         assert!(strangers.have_room(2) && !strangers.have_room(3));
         for key in [a, a, b] {

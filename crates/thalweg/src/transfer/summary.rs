@@ -37,7 +37,7 @@ pub struct Summary {
     folders: u64,
     unchanged: u64,
     links: u64,
-    passed_by: u64,
+    omitted: u64,
     failed: u64,
     /// Properties of the sender's files that were not carried.
     lost: Lost,
@@ -49,9 +49,9 @@ pub struct Summary {
     hole_bytes: u64,
     seconds: f64,
     /// Of these, time in which the receiver held the transfer back for more urgent ones.
-    held_seconds: f64,
+    queued_seconds: f64,
     /// Of these, time waiting for the receiver's approval; excluded from the rate.
-    asked_seconds: f64,
+    approval_seconds: f64,
     rate_bps: u64,
     connections: u32,
     /// Change that would have made the transfer faster, if the sender is sure.
@@ -110,7 +110,7 @@ struct Failure {
 }
 
 /// Input of a summary.
-pub struct Facts {
+pub struct SummaryInputs {
     /// `send`, `recv` or `serve`.
     pub command: &'static str,
     /// The peer at the other end.
@@ -142,7 +142,7 @@ pub fn add(report: &mut Report, earlier: &Report) {
 }
 
 /// Corrects the outcome: a connection that ended because a user requested a `stop` was not lost.
-pub fn by_wish(outcome: &mut Outcome, stop: &AtomicBool) {
+pub fn mark_user_stop(outcome: &mut Outcome, stop: &AtomicBool) {
     if stop.load(Ordering::Relaxed)
         && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
     {
@@ -153,10 +153,10 @@ pub fn by_wish(outcome: &mut Outcome, stop: &AtomicBool) {
 impl Summary {
     /// Summarises a transfer. With `accepts_loss`, losing file attributes other than contents, names, times and
     /// permissions is not a failure.
-    pub fn new(facts: Facts, accepts_loss: bool) -> Self {
-        let Facts { command, peer, key, outcome, span, connections, stats, scheme, advice } = facts;
+    pub fn new(facts: SummaryInputs, accepts_loss: bool) -> Self {
+        let SummaryInputs { command, peer, key, outcome, span, connections, stats, scheme, advice } = facts;
         let Outcome { report, result } = outcome;
-        let accepted = accepts_loss && report.failed + report.passed_by == 0;
+        let accepted = accepts_loss && report.failed + report.omitted == 0;
         let (result, reason) = match result {
             Ok(()) => (if report.is_whole() || accepted { COMPLETE } else { FAILURES }, None),
             Err(error) => (name(&error), Some(error.to_string())),
@@ -186,7 +186,7 @@ impl Summary {
             folders: report.folders,
             unchanged: report.unchanged,
             links: report.links,
-            passed_by: report.passed_by,
+            omitted: report.omitted,
             lost: Lost {
                 owners: report.lost.owners,
                 attributes: report.lost.attributes,
@@ -201,8 +201,8 @@ impl Summary {
             resumed_bytes: report.resumed.get(),
             skipped_bytes: report.skipped.get(),
             seconds: span.as_secs_f64(),
-            held_seconds: report.held.as_secs_f64(),
-            asked_seconds: report.asked.as_secs_f64(),
+            queued_seconds: report.held.as_secs_f64(),
+            approval_seconds: report.asked.as_secs_f64(),
             rate_bps: rate(report.moved.get(), span.saturating_sub(report.asked)).as_bits_per_sec(),
             connections,
             advice,
@@ -256,8 +256,8 @@ impl Summary {
                 let what = if self.failed == 1 { "file or folder" } else { "files or folders" };
                 let failed =
                     (self.failed > 0).then(|| format!("{} {what} did not come through", self.failed));
-                let passed_by = (self.passed_by > 0).then(|| format!("{} not sent", things(self.passed_by)));
-                let why = failed.into_iter().chain(passed_by).chain(self.lost_words.clone());
+                let omitted = (self.omitted > 0).then(|| format!("{} not sent", things(self.omitted)));
+                let why = failed.into_iter().chain(omitted).chain(self.lost_words.clone());
                 Err(Error::Failed(why.collect::<Vec<_>>().join("; ")))
             }
             "interrupted" => {
@@ -299,8 +299,11 @@ impl Summary {
             let rate = output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
         }
-        if self.asked_seconds >= 0.5 {
-            text.push_str(&format!("; {:.1} s of that were spent waiting for approval", self.asked_seconds));
+        if self.approval_seconds >= 0.5 {
+            text.push_str(&format!(
+                "; {:.1} s of that were spent waiting for approval",
+                self.approval_seconds
+            ));
         }
         if self.replaced > 0 {
             let (were, others) =
@@ -321,8 +324,11 @@ impl Summary {
         if self.resumed_bytes > 0 {
             text.push_str(&format!("; {} were left from before", bytes(self.resumed_bytes)));
         }
-        if self.held_seconds >= 0.1 {
-            text.push_str(&format!("; held back for {:.1} s, as others were more urgent", self.held_seconds));
+        if self.queued_seconds >= 0.1 {
+            text.push_str(&format!(
+                "; held back for {:.1} s, as others were more urgent",
+                self.queued_seconds
+            ));
         }
         if let Some(path) = self.path.as_ref().filter(|path| path.mark_cuts + path.packets_marked > 0) {
             let times = path.mark_cuts + path.packets_marked;
@@ -334,8 +340,8 @@ impl Summary {
         {
             text.push_str("; the path loses what may be marked (ECN), which was left off");
         }
-        if self.passed_by > 0 {
-            text.push_str(&format!("; {} not sent", things(self.passed_by)));
+        if self.omitted > 0 {
+            text.push_str(&format!("; {} not sent", things(self.omitted)));
         }
         text
     }
@@ -418,7 +424,7 @@ mod tests {
         let told = |command, result| {
             let mut report = Report::default();
             report.moved = Bytes::new(8_000_000);
-            let facts = Facts {
+            let facts = SummaryInputs {
                 command,
                 peer: "192.0.2.1:9".to_owned(),
                 key: None,

@@ -12,13 +12,13 @@ const LONGEST: usize = 400;
 
 /// Allowance of individual reports, and the number of suppressed ones.
 #[derive(Debug)]
-pub struct Troubles {
+pub struct FailureLog {
     left: u32,
     since: Instant,
     unreported: u64,
 }
 
-impl Troubles {
+impl FailureLog {
     /// Creates a full allowance.
     pub fn new(now: Instant) -> Self {
         Self { left: BURST, since: now, unreported: 0 }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_sender_cannot_fill_the_log() {
         let begun = Instant::now();
-        let mut troubles = Troubles::new(begun);
+        let mut troubles = FailureLog::new(begun);
         let long = vec!["\u{e9}".repeat(2048); 20];
         let told: Vec<String> = (0..1000).flat_map(|_| troubles.lines(begun, "192.0.2.1:9", &long)).collect();
         assert_eq!((told.len(), troubles.unreported), (20, 19_980));
@@ -75,7 +75,7 @@ mod tests {
         let later = troubles.lines(begun + 5 * EACH, "192.0.2.1:9", &long);
         assert_eq!((later.len(), troubles.unreported), (6, 15));
         assert_eq!(later[0], "19980 more failures are not told");
-        let few = Troubles::new(begun).lines(begun, "a", &["b: no room".to_owned()]);
+        let few = FailureLog::new(begun).lines(begun, "a", &["b: no room".to_owned()]);
         assert_eq!(few, ["a: b: no room"]);
     }
 }

@@ -7,27 +7,27 @@ use thalweg_net::endpoint::Host;
 /// Maximum number of waiting items.
 const MOST: usize = 4;
 /// Maximum number of remembered addresses; with more, fairness by address is lost anyway.
-const MOST_REMEMBERED: usize = 1024;
+const MAX_REMEMBERED: usize = 1024;
 
 /// Waiting items in order of arrival, except that the item in service comes first.
-pub struct Turns<T> {
+pub struct FairQueue<T> {
     waiting: VecDeque<(Host, T)>,
     shown: Option<Instant>,
     /// Number of unsuccessful turns per address.
-    in_vain: HashMap<Host, usize>,
+    failed_turns: HashMap<Host, usize>,
 }
 
 /// No waiting address has more places than the address of the new item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
-impl<T> Default for Turns<T> {
+impl<T> Default for FairQueue<T> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), shown: None, in_vain: HashMap::new() }
+        Self { waiting: VecDeque::new(), shown: None, failed_turns: HashMap::new() }
     }
 }
 
-impl<T> Turns<T> {
+impl<T> FairQueue<T> {
     /// Makes room for an item of this address. If the queue is full, evicts and returns the newest item of the address
     /// with the most places; unsuccessful turns of an address count as places.
     pub fn make_room(&mut self, host: Host) -> Result<Option<T>, Full> {
@@ -55,7 +55,7 @@ impl<T> Turns<T> {
         let mut candidates = self.waiting.iter().enumerate();
         let (at, (_, item)) = match self.shown {
             Some(_) => candidates.next(),
-            None => candidates.min_by_key(|(_, (host, _))| self.in_vain(*host)),
+            None => candidates.min_by_key(|(_, (host, _))| self.failed_turns(*host)),
         }?;
         Some((at, item))
     }
@@ -77,10 +77,10 @@ impl<T> Turns<T> {
     pub fn remove(&mut self, at: usize) -> Option<T> {
         let (host, item) = self.waiting.remove(at)?;
         if at == 0 && self.shown.take().is_some() {
-            if self.in_vain.len() >= MOST_REMEMBERED {
-                self.in_vain.clear();
+            if self.failed_turns.len() >= MAX_REMEMBERED {
+                self.failed_turns.clear();
             }
-            *self.in_vain.entry(host).or_default() += 1;
+            *self.failed_turns.entry(host).or_default() += 1;
         }
         Some(item)
     }
@@ -107,12 +107,12 @@ impl<T> Turns<T> {
         self.waiting.get(at).map(|(_, item)| item)
     }
 
-    fn in_vain(&self, host: Host) -> usize {
-        self.in_vain.get(&host).copied().unwrap_or(0)
+    fn failed_turns(&self, host: Host) -> usize {
+        self.failed_turns.get(&host).copied().unwrap_or(0)
     }
 
     fn weight(&self, host: Host) -> usize {
-        self.waiting.iter().filter(|(other, _)| *other == host).count() + self.in_vain(host)
+        self.waiting.iter().filter(|(other, _)| *other == host).count() + self.failed_turns(host)
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn come(
-        turns: &mut Turns<&'static str>,
+        turns: &mut FairQueue<&'static str>,
         number: u8,
         name: &'static str,
     ) -> Result<Option<&'static str>, Full> {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     /// Puts the next item in service and returns it.
-    fn show(turns: &mut Turns<&'static str>) -> &'static str {
+    fn show(turns: &mut FairQueue<&'static str>) -> &'static str {
         let (at, name) = turns.next().map(|(at, name)| (at, *name)).unwrap();
         turns.show(at, Instant::now());
         name
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn whoever_has_most_makes_room_but_for_what_is_shown() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         for name in ["a1", "a2", "a3", "a4"] {
             assert_eq!(come(&mut turns, 1, name), Ok(None));
         }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn an_address_whose_turn_was_in_vain_comes_after_others() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         for (number, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1")] {
             assert_eq!(come(&mut turns, number, name), Ok(None));
         }
@@ -188,13 +188,13 @@ mod tests {
 
     #[test]
     fn addresses_that_had_a_turn_are_remembered_up_to_a_number() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         for number in 0..5000_u32 {
             let host = Host::of(SocketAddr::from((number.to_be_bytes(), 1)));
             turns.add(host, ());
             turns.show(0, Instant::now());
             turns.remove(0);
-            assert!(turns.in_vain(host) == 1 && turns.in_vain.len() <= MOST_REMEMBERED);
+            assert!(turns.failed_turns(host) == 1 && turns.failed_turns.len() <= MAX_REMEMBERED);
         }
     }
 }

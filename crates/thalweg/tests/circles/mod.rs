@@ -144,7 +144,7 @@ impl Crate {
             if !self.modules.contains_key(&below) {
                 let handed_on = self.handed_on.get(&module).and_then(|names| names.get(part));
                 return match handed_on {
-                    Some((base, to)) if depth < MOST_STEPS => {
+                    Some((base, to)) if depth < MAX_STEPS => {
                         let path = [to.as_slice(), &path[at + 1..]].concat();
                         self.target((base.clone(), path), depth + 1)
                     }
@@ -158,7 +158,7 @@ impl Crate {
 }
 
 /// A name is not handed on more often.
-const MOST_STEPS: usize = 5;
+const MAX_STEPS: usize = 5;
 
 fn is_use(text: &str) -> bool {
     let text = text.trim_start();

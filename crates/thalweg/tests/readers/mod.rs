@@ -137,7 +137,7 @@ pub fn results(octets: &[u8]) {
                 .with(&format!("points/{start}/{end}.json"), octets);
             let store = Store::open(&folder.0, Purpose::SWEEP).unwrap();
             if store.get(&name).is_some_and(|run| run.complete && run.seed == 1) {
-                assert!(store.has_whole(&name, 1));
+                assert!(store.is_complete_run(&name, 1));
             }
         }
         3 => {

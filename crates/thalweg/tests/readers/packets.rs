@@ -2,7 +2,7 @@
 
 use super::selected;
 use std::net::IpAddr;
-use thalweg_live::plan::{Wishes, plan};
+use thalweg_live::plan::{PlanOptions, plan};
 use thalweg_live::{Emulator, readers};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -63,12 +63,12 @@ fn chain(nat: Option<NatKind>) -> Spec {
 /// its bytes. Lengths and addresses in headers are made right where the script asks for it, as few inputs of a fuzzer have them so.
 fn network(script: &[u8]) {
     let Some((first, mut script)) = script.split_first() else { return };
-    let wishes = Wishes {
+    let wishes = PlanOptions {
         marks_feedback: first & 0x20 != 0,
         holds_acks: (first & 0x40 != 0).then(|| Duration::from_millis(5)),
         mtus: vec![(None, if first & 0x80 != 0 { 1280 } else { 1500 })],
         duration: Some(Duration::from_secs(10)),
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
     let plan = plan(&chain(NATS[usize::from(first & 7) % NATS.len()]), &wishes).unwrap();
     let addresses: Vec<[IpAddr; 2]> = plan.nodes.iter().map(|node| node.addresses).collect();

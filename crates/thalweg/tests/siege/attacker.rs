@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use thalweg_net::handshake::{ClientParameters, Initiator};
 use thalweg_net::identity::Identity;
-use thalweg_net::keys::Sealer;
+use thalweg_net::keys::Encryptor;
 use thalweg_net::wire::frame::Frame;
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
 use thalweg_proto::aack;
@@ -54,7 +54,7 @@ pub struct Attacker {
 pub struct Stranger {
     socket: usize,
     server: ConnectionId,
-    sealer: Sealer,
+    sealer: Encryptor,
     /// The number of his next byte of the stream.
     next: u64,
 }
@@ -205,7 +205,7 @@ impl Attacker {
         write_confirm(&mut confirm, server.id, &message);
         self.send(socket, &confirm);
         self.counted.strangers += 1;
-        Some(Stranger { socket, server: server.id, sealer: Sealer::new(secrets.client), next: 0 })
+        Some(Stranger { socket, server: server.id, sealer: Encryptor::new(secrets.client), next: 0 })
     }
 
     /// Says these frames on a connection.

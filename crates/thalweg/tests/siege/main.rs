@@ -32,13 +32,13 @@ const CPU: Duration = Duration::from_micros(50);
 
 /// Memory of a socket under any attack, and of a stranger.
 const SOCKET_MEMORY: u64 = 256 << 20;
-const STRANGER_MEMORY: u64 = 4 << 20;
+const UNAUTHENTICATED_MEMORY: u64 = 4 << 20;
 
 /// Bytes to a stranger before he has sent anything after his handshake.
 const GREETING: u64 = 64;
 
 /// The bytes that an admitted peer may be sent a second beside twice what it sent, and for the search of the path's size.
-const EACH_SECOND: u64 = 64 << 10;
+const BUDGET_PER_SECOND: u64 = 64 << 10;
 const PROBES: u64 = 40 * 1500;
 
 /// The time of CPU is that of the best of so many rounds: the first brings pages and buffers.
@@ -144,13 +144,13 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
         }
         Server::Open => {
             let seconds = begun.elapsed().as_secs() + 1;
-            noise + 3 * counted.sent + counted.strangers * (seconds * EACH_SECOND + PROBES)
+            noise + 3 * counted.sent + counted.strangers * (seconds * BUDGET_PER_SECOND + PROBES)
         }
     };
     assert!(counted.heard <= most, "{what}: {counted:?}, at most {most} bytes");
     // The program itself has some while it serves an honest sender: his window, twice, and threads.
     let honest = 64 << 20;
-    let most = SOCKET_MEMORY.min(counted.strangers * STRANGER_MEMORY) + honest;
+    let most = SOCKET_MEMORY.min(counted.strangers * UNAUTHENTICATED_MEMORY) + honest;
     assert!(peak <= most, "{what}: {peak} bytes more, at most {most}");
     assert!(best <= CPU, "{what}: {best:?} of CPU time for a packet");
 }

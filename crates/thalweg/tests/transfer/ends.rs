@@ -64,7 +64,7 @@ fn what_is_not_sent_is_named_at_both_ends() {
         assert!(end.stderr.contains("set/film.thalweg.part is not sent: it is what"), "{}", end.stderr);
         assert!(end.stderr.contains("set/outside: it is a symbolic link that leads"), "{}", end.stderr);
         let document = json(&end.stdout);
-        assert_eq!((&document["result"], &document["passed_by"]), (&"failures".into(), &1.into()));
+        assert_eq!((&document["result"], &document["omitted"]), (&"failures".into(), &1.into()));
         assert_eq!((&document["links"], &document["failed"]), (&1.into(), &1.into()));
         assert_eq!(document["not_sent"][0]["kind"], "unfinished");
         assert_eq!(document["failures"][0]["kind"], "link");

@@ -41,8 +41,8 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     let summary = json(&patient.stdout);
     assert_eq!(summary["moved_bytes"], 60_000_000);
     // It was, for about as long as the other took.
-    assert!(summary["held_seconds"].as_f64().unwrap() > 3.0, "{summary}");
-    assert_eq!(json(&urgent.stdout)["held_seconds"], 0.0);
+    assert!(summary["queued_seconds"].as_f64().unwrap() > 3.0, "{summary}");
+    assert_eq!(json(&urgent.stdout)["queued_seconds"], 0.0);
     assert!(patient.stderr.contains("held back for"), "{}", patient.stderr);
     assert_eq!(summary["path"]["ecn"], "capable", "{summary}");
     assert_eq!(exit(&server.interrupt()), 0);
@@ -102,7 +102,7 @@ fn a_sender_that_is_not_known_is_not_urgent() {
     wait_until("contents come", || place.join("to").exists() && has_come());
     let known = end(spawn("sender", "known", "6"));
     assert_eq!(exit(&known), 0, "{}", known.stderr);
-    assert_eq!(json(&known.stdout)["held_seconds"], 0.0, "{}", known.stdout);
+    assert_eq!(json(&known.stdout)["queued_seconds"], 0.0, "{}", known.stdout);
     assert!(unknown.try_wait().unwrap().is_none(), "the other one had ended");
     unknown.kill().unwrap();
     unknown.wait().unwrap();

@@ -36,7 +36,8 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
     let document = json(&sent.stdout);
-    let (asked, all) = (document["asked_seconds"].as_f64().unwrap(), document["seconds"].as_f64().unwrap());
+    let (asked, all) =
+        (document["approval_seconds"].as_f64().unwrap(), document["seconds"].as_f64().unwrap());
     assert!(asked >= 0.6 && asked <= all, "{document}");
     // The rate is that of the time that was left.
     let rate = 3500.0 * 8.0 / (all - asked);

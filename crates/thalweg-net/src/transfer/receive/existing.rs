@@ -31,7 +31,7 @@ pub enum Existing {
 }
 
 /// Copies of a file that are kept.
-const MOST_BACKUPS: u32 = 9999;
+const MAX_BACKUPS: u32 = 9999;
 
 impl Existing {
     /// Looks whether the sender with this tag may put something of the kind `new` in the place of what is `here`.
@@ -134,7 +134,7 @@ impl Existing {
             dir.rename_new(&place.name, &name).map_err(failed)?;
             return Ok(Some(Displaced { name, is_kept: false }));
         }
-        for number in 1..=MOST_BACKUPS {
+        for number in 1..=MAX_BACKUPS {
             let mut name = place.name.clone().into_vec();
             name.extend_from_slice(format!(".~{number}~").as_bytes());
             let name = OsString::from_vec(name);
@@ -149,7 +149,7 @@ impl Existing {
                 Ok(()) => return Ok(is_displaced.then_some(Displaced { name, is_kept: true })),
             }
         }
-        Err(Fault::new(FaultKind::Kept, format!("{MOST_BACKUPS} older ones are kept already")))
+        Err(Fault::new(FaultKind::Kept, format!("{MAX_BACKUPS} older ones are kept already")))
     }
 }
 

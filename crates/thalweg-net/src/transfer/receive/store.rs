@@ -12,8 +12,7 @@ use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
-    DEEPEST, MOST_DIGESTS, MOST_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
-    WINDOW_WEIGHT,
+    DEEPEST, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW, WINDOW_WEIGHT,
 };
 use crate::transfer::names;
 use crate::transfer::progress::Cut;
@@ -27,7 +26,7 @@ use std::sync::Arc;
 use thalweg_proto::units::Bytes;
 
 /// Folders in each other that are held open.
-const MOST_OPEN: usize = 16;
+const MAX_OPEN: usize = 16;
 
 /// The state of a receiver.
 pub struct Store {
@@ -158,14 +157,14 @@ impl Store {
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
             let shown = printable(&offer.name);
             self.levels.push(Level { folder: made.ok(), name: shown, last: Vec::new() });
-            let outer = self.levels.len().checked_sub(MOST_OPEN + 1).map(|outer| &self.levels[outer]);
+            let outer = self.levels.len().checked_sub(MAX_OPEN + 1).map(|outer| &self.levels[outer]);
             outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.rest());
             result
         } else if let OfferKind::Name { .. } | OfferKind::Link { .. } = offer.kind {
             return self.offer_link(id, folder, offer, (name, weight), depth);
         } else {
             if let OfferKind::File { shared: true, .. } = offer.kind {
-                if self.results.shared.count() >= MOST_SHARED {
+                if self.results.shared.count() >= MAX_SHARED {
                     return protocol("too many of its files have further names");
                 }
                 self.results.shared.expect(id);
@@ -411,7 +410,7 @@ impl Store {
             return protocol("it asks for digests of what it has not begun");
         };
         let waiting = current.told.len() as u64;
-        if first != current.next || count == 0 || count > MOST_DIGESTS - waiting.min(MOST_DIGESTS) {
+        if first != current.next || count == 0 || count > MAX_DIGESTS - waiting.min(MAX_DIGESTS) {
             return protocol("it asks for digests out of order");
         }
         if first.saturating_add(count) > current.pieces.count() {

@@ -1,9 +1,9 @@
 //! The contents of one file: what the receiver has is checked, the rest is sent.
 
-use super::inbox::Told;
+use super::inbox::ReceivedDigests;
 use super::{Sending, broken_stream, given_up, size_of};
 use crate::transfer::fault::{Error, Fault};
-use crate::transfer::messages::{MOST_DIGESTS, MOST_HOLE, ToReceiver};
+use crate::transfer::messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use crate::transfer::walk::SourceFile;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use thalweg_proto::units::Bytes;
 /// The bytes that are read and sent at a time.
 const CHUNK: usize = 256 << 10;
 /// The number of digests that are asked for at a time.
-const ASK: u64 = MOST_DIGESTS / 4;
+const ASK: u64 = MAX_DIGESTS / 4;
 
 /// The end of sending a file.
 enum End {
@@ -106,7 +106,7 @@ impl<W: Write> Sending<'_, W> {
         }
         // The last block is always sent.
         let end = file.hole(position).unwrap_or(position).min(size - 1);
-        let length = ((end - position) / BLOCK * BLOCK).min(MOST_HOLE);
+        let length = ((end - position) / BLOCK * BLOCK).min(MAX_HOLE);
         if length > 0 {
             self.frame(&ToReceiver::Hole { length })?;
             hasher.push_hole(length / BLOCK);
@@ -210,14 +210,14 @@ struct Digests {
 impl Digests {
     /// The next one, or nothing if the receiver gives up on the file.
     fn next<W: Write>(&mut self, sending: &mut Sending<'_, W>) -> Result<Option<Digest>, Error> {
-        while self.asked < self.pieces && self.asked + ASK <= self.next + MOST_DIGESTS {
+        while self.asked < self.pieces && self.asked + ASK <= self.next + MAX_DIGESTS {
             let count = ASK.min(self.pieces - self.asked);
             sending.frame(&ToReceiver::Verify { id: self.id, first: self.asked, count })?;
             self.asked += count;
         }
         if self.came.is_empty() {
             sending.writer.flush().map_err(Error::Interrupted)?;
-            let Some(Told { first, digests }) = sending.inbox.wait_for_digests(self.id)? else {
+            let Some(ReceivedDigests { first, digests }) = sending.inbox.wait_for_digests(self.id)? else {
                 return Ok(None);
             };
             let end = first.saturating_add(digests.len() as u64);

@@ -3,7 +3,7 @@
 
 use crate::transfer::fault::{Error, Fault, FaultKind};
 use crate::transfer::frames::FrameReader;
-use crate::transfer::messages::{MOST_DIGESTS, ToSender, VERSION, WINDOW};
+use crate::transfer::messages::{MAX_DIGESTS, ToSender, VERSION, WINDOW};
 use crate::transfer::progress::Progress;
 use crate::transfer::tree::Digest;
 use std::collections::{HashSet, VecDeque};
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// Each outstanding offer causes at most one answer and one end; digests come on request. A receiver that queues more
 /// before the sender reads violates the protocol.
-const MOST_UNHEARD: usize = 2 * WINDOW + MOST_DIGESTS as usize + 16;
+const MAX_UNHEARD: usize = 2 * WINDOW + MAX_DIGESTS as usize + 16;
 
 /// Time for which a sender with a write error waits for the receiver's reason.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Digests of the receiver's blocks from `first` on.
-pub struct Told {
+pub struct ReceivedDigests {
     pub first: u64,
     pub digests: Vec<Digest>,
 }
@@ -34,13 +34,13 @@ pub struct Inbox {
     /// Offers that these messages give up.
     failed: HashSet<u64>,
     /// A wake-up arrived while nothing waited.
-    is_rung: bool,
+    is_woken: bool,
 }
 
 /// Waker of a sender that waits for the receiver.
-pub struct Bell(SyncSender<Result<Option<ToSender>, Error>>);
+pub struct InboxWaker(SyncSender<Result<Option<ToSender>, Error>>);
 
-impl Bell {
+impl InboxWaker {
     /// Wakes the sender for other work.
     pub fn ring(&self) {
         // A full inbox wakes the sender anyway.
@@ -50,21 +50,24 @@ impl Bell {
 
 impl Inbox {
     /// Reads `stream` until it ends. A live waker keeps the channel open, so the end is reported only once.
-    pub fn new<R: Read + Send + 'static>(stream: R, progress: Arc<Progress>) -> io::Result<(Self, Bell)> {
-        let (sender, frames) = sync_channel(MOST_UNHEARD);
-        let bell = Bell(sender.clone());
+    pub fn new<R: Read + Send + 'static>(
+        stream: R,
+        progress: Arc<Progress>,
+    ) -> io::Result<(Self, InboxWaker)> {
+        let (sender, frames) = sync_channel(MAX_UNHEARD);
+        let bell = InboxWaker(sender.clone());
         // The thread ends with the stream; nothing joins it.
         std::thread::Builder::new()
             .name("transfer-inbox".to_owned())
             .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
-        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_rung: false }, bell))
+        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false }, bell))
     }
 
     /// Waits for the next frame; `None` on a wake-up since the last wait.
     pub fn wait(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
-            None if std::mem::take(&mut self.is_rung) => Ok(None),
+            None if std::mem::take(&mut self.is_woken) => Ok(None),
             None => self.frames.recv().unwrap_or_else(|_| Err(ended())),
         }
     }
@@ -94,7 +97,7 @@ impl Inbox {
 
     /// Returns true if the receiver has given up an offer. Messages read on the way stay queued.
     pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
-        while self.later.len() < MOST_UNHEARD
+        while self.later.len() < MAX_UNHEARD
             && let Some(frame) = self.arrived()?
         {
             self.push(frame);
@@ -103,7 +106,7 @@ impl Inbox {
     }
 
     /// Waits for the next digests; other messages stay queued. Returns `None` if the receiver gives up the file first.
-    pub fn wait_for_digests(&mut self, id: u64) -> Result<Option<Told>, Error> {
+    pub fn wait_for_digests(&mut self, id: u64) -> Result<Option<ReceivedDigests>, Error> {
         loop {
             if self.has_failed(id)? {
                 return Ok(None);
@@ -113,13 +116,13 @@ impl Inbox {
             if let Some(at) = self.later.iter().position(is_digests)
                 && let Some(ToSender::Digests { first, digests, .. }) = self.later.remove(at)
             {
-                return Ok(Some(Told { first, digests }));
+                return Ok(Some(ReceivedDigests { first, digests }));
             }
             let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(ended()))? else {
-                self.is_rung = true;
+                self.is_woken = true;
                 continue;
             };
-            if self.later.len() >= MOST_UNHEARD {
+            if self.later.len() >= MAX_UNHEARD {
                 return Err(Error::Protocol("it says more than it was asked".to_owned()));
             }
             self.push(frame);
@@ -129,7 +132,7 @@ impl Inbox {
     /// Returns the receiver's refusal if it sent one, else `error`.
     pub fn reason(&mut self, error: Error) -> Error {
         loop {
-            match self.frames.recv_timeout(LAST_WORDS) {
+            match self.frames.recv_timeout(REASON_TIMEOUT) {
                 Ok(Ok(Some(ToSender::Refuse { fault }))) => return Error::Refused(fault),
                 Ok(Ok(_)) => {}
                 Ok(Err(Error::Interrupted(_)))
@@ -144,7 +147,7 @@ impl Inbox {
     fn arrived(&mut self) -> Result<Option<ToSender>, Error> {
         loop {
             match self.frames.try_recv() {
-                Ok(Ok(None)) => self.is_rung = true,
+                Ok(Ok(None)) => self.is_woken = true,
                 Ok(frame) => return frame,
                 Err(TryRecvError::Empty) => return Ok(None),
                 Err(TryRecvError::Disconnected) => return Err(ended()),

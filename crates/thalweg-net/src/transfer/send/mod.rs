@@ -6,12 +6,14 @@ mod inbox;
 use super::Outcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
-use super::messages::{Offer, OfferKind, ToReceiver, ToSender, UNGREETED, VERSION, WINDOW, WINDOW_WEIGHT};
+use super::messages::{
+    Offer, OfferKind, PRE_GREETING_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
+};
 use super::names;
 use super::priority::Priority;
 use super::progress::{Cut, Progress, Report};
-use super::walk::{Item, Met, Missing, Roots, Source, SourceFile, Walk};
-use inbox::{Bell, Inbox};
+use super::walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
+use inbox::{Inbox, InboxWaker};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -139,7 +141,7 @@ impl<W: Write> Sending<'_, W> {
             }
             // Send the end with the last contents; waiting for their result would cost a round trip.
             if is_all && self.sent == self.outstanding.len() {
-                self.tell_lost(&offers)?;
+                self.report_lost(&offers)?;
                 break;
             }
             if let Some(frame) = self.hear()? {
@@ -163,7 +165,7 @@ impl<W: Write> Sending<'_, W> {
 
     /// Returns true if the receiver accepts one more offer.
     fn has_room(&self) -> bool {
-        let is_heard = self.progress.is_greeted() || self.writer.written() < UNGREETED;
+        let is_heard = self.progress.is_greeted() || self.writer.written() < PRE_GREETING_BYTES;
         self.outstanding.len() < WINDOW && self.weight < WINDOW_WEIGHT && is_heard
     }
 
@@ -179,7 +181,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     /// Reports the file properties that the transfer does not carry.
-    fn tell_lost(&mut self, offers: &Offers) -> Result<(), Error> {
+    fn report_lost(&mut self, offers: &Offers) -> Result<(), Error> {
         let Offers::Walk(walk) = offers else { return Ok(()) };
         self.report.lost = walk.lost();
         if self.report.lost.is_none() { Ok(()) } else { self.frame(&ToReceiver::Lost(self.report.lost)) }
@@ -210,12 +212,12 @@ impl<W: Write> Sending<'_, W> {
         };
         match met {
             None => return Ok(false),
-            Some(Met::Missing(Missing { depth, name, fault })) => {
+            Some(WalkEntry::Missing(Missing { depth, name, fault })) => {
                 let shown = self.enter(depth, &name);
                 self.report.miss(&shown, fault.clone());
                 self.frame(&ToReceiver::Missing { depth, name, fault })?;
             }
-            Some(Met::Item(item)) => {
+            Some(WalkEntry::Item(item)) => {
                 let name = self.enter(item.depth, &item.name);
                 let offer = Offer {
                     depth: item.depth,
@@ -373,7 +375,7 @@ fn out_of_order(frame: &ToSender) -> Error {
 struct Counting(Arc<AtomicBool>);
 
 impl Counting {
-    fn begin(source: &Source, progress: &Arc<Progress>, bell: Bell) -> Option<Self> {
+    fn begin(source: &Source, progress: &Arc<Progress>, bell: InboxWaker) -> Option<Self> {
         let Source::Paths(roots) = source else { return None };
         let (roots, progress): (Roots, _) = (roots.clone(), Arc::clone(progress));
         let stop = Arc::new(AtomicBool::new(false));
@@ -384,7 +386,7 @@ impl Counting {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                if let Met::Item(item) = met
+                if let WalkEntry::Item(item) = met
                     && matches!(item.kind, OfferKind::File { .. })
                 {
                     files += 1;

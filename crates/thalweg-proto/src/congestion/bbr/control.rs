@@ -8,7 +8,7 @@ const PACING_MARGIN: f64 = 0.01;
 /// A quantum takes so many seconds ("Send Quantum").
 const QUANTUM_SECONDS: f64 = 1e-3;
 /// The largest quantum in bytes.
-const MOST_QUANTUM: f64 = 65_536.0;
+const MAX_QUANTUM: f64 = 65_536.0;
 /// The round-trip time before one is known, in seconds ("Pacing Rate").
 const UNKNOWN_RTT: f64 = 1e-3;
 /// The least window in segments, with which a receiver may acknowledge every other packet (MinPipeCwnd).
@@ -62,7 +62,7 @@ impl Bbr {
 
     /// SetSendQuantum().
     pub(super) fn set_send_quantum(&mut self) {
-        self.send_quantum = (self.pacing_rate * QUANTUM_SECONDS).min(MOST_QUANTUM).max(2.0 * self.smss);
+        self.send_quantum = (self.pacing_rate * QUANTUM_SECONDS).min(MAX_QUANTUM).max(2.0 * self.smss);
     }
 
     /// UpdateMaxInflight(), in bytes.

@@ -54,7 +54,7 @@ use super::{
     AckSample, CongestionState, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
 };
 use crate::units::{Duration, Rate, Time};
-use crate::window::MOST_WINDOW;
+use crate::window::MAX_WINDOW;
 
 /// BBR. Volumes are in bytes, rates in bytes a second, as the draft has them.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl Bbr {
     /// Starts as `config` says (OnInit), but with no window that no sender follows. What depends on the path is set when the first
     /// packet leaves.
     pub fn new(config: &BbrConfig) -> Self {
-        let initial_window = config.initial_window.clamp(1.0, MOST_WINDOW);
+        let initial_window = config.initial_window.clamp(1.0, MAX_WINDOW);
         Self {
             config: BbrConfig { initial_window, ..*config },
             sampler: Sampler::default(),
@@ -219,7 +219,7 @@ impl Bbr {
 
 impl crate::digest::Digest for Bbr {
     fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
-        crate::digest::feed_shown(now, self, into);
+        crate::digest::feed_debug(now, self, into);
     }
 }
 

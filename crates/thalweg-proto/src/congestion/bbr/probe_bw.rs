@@ -5,11 +5,11 @@ use crate::random::Stream;
 use crate::units::{Duration, Time};
 
 /// The shortest time between probes; up to one second more is drawn ("Time Scale for Bandwidth Probing").
-const LEAST_WAIT: f64 = 2.0;
+const MIN_WAIT: f64 = 2.0;
 /// A probe begins at the latest after so many round trips, so that CUBIC and Reno keep their share.
-const MOST_ROUNDS: f64 = 63.0;
+const MAX_ROUNDS: f64 = 63.0;
 /// The additive increase of the long-term bound is doubled so many times at most.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 /// The meaning of acknowledgements to probing for bandwidth (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Bbr {
     fn pick_probe_wait(&mut self, now: Time) {
         let mut stream = Stream::new(now.as_picos(), "bbr-probe-wait", self.sampler.delivered());
         self.cycle.rounds_since_up = stream.below(2) as u32;
-        self.cycle.wait = Duration::from_secs_f64(LEAST_WAIT + stream.unit());
+        self.cycle.wait = Duration::from_secs_f64(MIN_WAIT + stream.unit());
     }
 
     /// StartProbeBW_REFILL().
@@ -135,7 +135,7 @@ impl Bbr {
 
     /// IsTimeToProbeBW(): after the time that was drawn, or as many round trips as a Reno flow would take.
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = (self.target_inflight() / self.smss).min(MOST_ROUNDS);
+        let rounds = (self.target_inflight() / self.smss).min(MAX_ROUNDS);
         now.since(self.cycle.since) > self.cycle.wait || f64::from(self.cycle.rounds_since_up) >= rounds
     }
 
@@ -189,7 +189,7 @@ impl Bbr {
     /// RaiseInflightLongtermSlope(): in each round trip the bound grows by twice as many segments as in the one before.
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.cycle.up_rounds);
-        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_acked_per_inc = (self.cwnd / growth).max(self.smss);
     }
 

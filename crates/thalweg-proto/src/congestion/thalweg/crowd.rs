@@ -17,7 +17,7 @@ const SHORTEST: f64 = 0.0625;
 /// Share of the longest queue of these round trips below which the queue drains by itself.
 const SHRINKS: f64 = 0.8;
 /// Maximum packet-loss rate attributed to the path beside such a queue, as BBR's bound for congestion losses.
-pub(super) const BELIEVED: f64 = 0.02;
+pub(super) const MAX_PATH_LOSS: f64 = 0.02;
 /// Reduction after excess losses, as a share of the data arriving in a round trip; as CUBIC's (RFC 9438, section 4.6).
 const CUT: f64 = 0.3;
 /// Number of packets after which the loss counts are halved.
@@ -27,13 +27,13 @@ const LEAST: (f64, f64) = (4.0, 2.0);
 
 /// State of a persistent queue, and recent losses.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Crowd {
+pub(super) struct ManyFlows {
     rounds: u32,
     longest: f64,
     recent: Tally,
 }
 
-impl Crowd {
+impl ManyFlows {
     /// Records a round trip with this queueing delay in seconds; `is_long` marks a delay above the target.
     fn watch(&mut self, queueing: f64, is_long: bool) {
         if !is_long || queueing < SHRINKS * self.longest {
@@ -57,8 +57,8 @@ impl Crowd {
     }
 
     /// Returns the maximum loss rate attributed to the path, in addition to its known loss rate.
-    pub fn believes(self) -> f64 {
-        if self.is_there() { BELIEVED } else { f64::INFINITY }
+    pub fn max_path_loss(self) -> f64 {
+        if self.is_there() { MAX_PATH_LOSS } else { f64::INFINITY }
     }
 }
 
@@ -70,7 +70,7 @@ impl Thalweg {
 
     /// Evaluates a round trip with these losses: tests for a persistent queue against the long-term minimum delay, as
     /// the minimum of a few seconds soon includes a full queue.
-    pub(super) fn watch_crowd(&mut self, tally: Tally) {
+    pub(super) fn detect_many_flows(&mut self, tally: Tally) {
         self.crowd.recent.add_to_memory(tally, MEMORY);
         let queueing = self.delay.standing();
         let is_long = queueing > (LONG * self.target(self.rate())).max(SHORTEST * self.min_rtt);
@@ -78,7 +78,7 @@ impl Thalweg {
     }
 
     /// Responds to excess losses beside a persistent queue, in a round trip that took `useful` bytes without it.
-    pub(super) fn give_way(&mut self, useful: f64) {
+    pub(super) fn yield_to_losses(&mut self, useful: f64) {
         self.delay.remember();
         self.window = (self.window.min(useful) * (1.0 - CUT)).max(self.least());
         self.pace.slow_down();
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_goes_away_is_no_crowds() {
-        let mut crowd = Crowd::default();
+        let mut crowd = ManyFlows::default();
         let mut watch = |queueing: f64, is_long| {
             crowd.watch(queueing, is_long);
             crowd.is_there()
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn windows_of_two_are_for_crowds() {
-        let mut crowd = Crowd::default();
+        let mut crowd = ManyFlows::default();
         let mut lose = |lost| {
             crowd.recent.add_to_memory(Tally { sent: 100.0, lost, events: lost }, MEMORY);
             crowd.least()
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn little_is_believed_beside_it() {
-        let mut crowd = Crowd::default();
-        assert_eq!(crowd.believes(), f64::INFINITY);
+        let mut crowd = ManyFlows::default();
+        assert_eq!(crowd.max_path_loss(), f64::INFINITY);
         (0..3).for_each(|_| crowd.watch(10.0, true));
-        assert_eq!(crowd.believes(), BELIEVED);
+        assert_eq!(crowd.max_path_loss(), MAX_PATH_LOSS);
     }
 }

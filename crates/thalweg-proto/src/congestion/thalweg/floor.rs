@@ -4,7 +4,7 @@
 //! A queue of this flow's own would drain, one of competing flows would vary with their windows, and a full one would
 //! lose more than the path does. A flow among many attributes their common losses to the path; its window is small.
 
-use super::crowd::BELIEVED;
+use super::crowd::MAX_PATH_LOSS;
 use super::loss::Tally;
 
 /// Maximum variation of the queueing delay between round trips, as a share of it.
@@ -15,7 +15,7 @@ const LEFT: f64 = 0.5;
 
 /// Constant queueing delay.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Floor {
+pub(super) struct BaseDelayReset {
     queueing: f64,
     /// Largest window meanwhile, in initial windows.
     window: f64,
@@ -23,7 +23,7 @@ pub(super) struct Floor {
     tally: Tally,
 }
 
-impl Floor {
+impl BaseDelayReset {
     /// A round trip ended with this queueing delay in seconds, window in first windows, and packets, of which the path is held to lose this
     /// share. True if the delay is not that of a queue.
     pub fn has_moved(&mut self, queueing: f64, window: f64, tally: Tally, path_loss: f64) -> bool {
@@ -34,7 +34,7 @@ impl Floor {
         self.rounds += 1;
         self.window = self.window.max(window);
         self.tally.add(tally);
-        let believed = if self.window > 1.0 { path_loss + BELIEVED } else { BELIEVED };
+        let believed = if self.window > 1.0 { path_loss + MAX_PATH_LOSS } else { MAX_PATH_LOSS };
         let has_moved =
             self.rounds >= ROUNDS && window <= LEFT * self.window && self.tally.share() <= believed;
         if has_moved {
@@ -51,7 +51,7 @@ mod tests {
     /// Twenty round trips of these delays and windows, of which so many of a hundred packets are lost in each, where that is held to be the
     /// path's.
     fn moves(queueing: impl Fn(f64) -> f64, window: impl Fn(f64) -> f64, lost: f64, path_loss: f64) -> bool {
-        let mut floor = Floor::default();
+        let mut floor = BaseDelayReset::default();
         (0..20).map(f64::from).any(|round| {
             let tally = Tally { sent: 100.0, lost, events: lost };
             floor.has_moved(queueing(round), window(round), tally, path_loss)

@@ -24,11 +24,11 @@ const PAUSE: u32 = 10;
 /// Share of the former window that is reached again if no flow took the yield.
 const AGAIN: f64 = 0.95;
 /// Maximum uncertainty of delays, as a share of the target, at which queues can be distinguished.
-const DOUBTFUL: f64 = 0.5;
+const MAX_UNCERTAINTY: f64 = 0.5;
 
 /// State of the yield rule.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Giving {
+pub(super) struct Yielding {
     /// Round trips with too long a queue, and the largest excess in them.
     rounds: u32,
     most: f64,
@@ -39,13 +39,13 @@ pub(super) struct Giving {
     patience: u32,
 }
 
-impl Default for Giving {
+impl Default for Yielding {
     fn default() -> Self {
         Self { rounds: 0, most: 0.0, before: 0.0, pause: 0, patience: PATIENCE.0 }
     }
 }
 
-impl Giving {
+impl Yielding {
     /// Counts a finished round trip; returns true if the window must not grow.
     pub fn pauses(&mut self) -> bool {
         let pauses = self.pause > 0;
@@ -83,12 +83,12 @@ impl Thalweg {
     pub(super) fn give(&mut self, queueing: f64, target: f64) -> bool {
         let excess = queueing / target - 1.0;
         if excess < EXCESS.start {
-            self.rival.forget_given();
+            self.rival.forget_yielded();
         }
-        if self.delay.doubt() > DOUBTFUL * target || !self.giving.stays(self.window, excess) {
+        if self.delay.doubt() > MAX_UNCERTAINTY * target || !self.giving.stays(self.window, excess) {
             return false;
         }
-        self.rival.note_given(self.window / self.segment);
+        self.rival.note_yielded(self.window / self.segment);
         self.giving.give(self.window);
         let share = self.target_rule().share(target, queueing, self.min_rtt);
         self.window *= (1.0 - PART * (1.0 - share)).max(KEPT);
@@ -101,30 +101,33 @@ mod tests {
     use super::*;
 
     /// The round trips until something is given away, if the excess of one in 200 round trips is this.
-    fn until(giving: &mut Giving, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
+    fn until(giving: &mut Yielding, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
         (0..200).find(|&round| giving.stays(window, excess(round)))
     }
 
     /// The excess that a flow alone has is gone by the time, and that of rivals is no affair of this rule.
     #[test]
     fn only_a_queue_that_stays_is_shared() {
-        assert_eq!(until(&mut Giving::default(), 1e6, |_| 0.3), Some(7));
-        assert_eq!(until(&mut Giving::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)), None);
-        assert_eq!(until(&mut Giving::default(), 1e6, |_| 0.09), None);
-        assert_eq!(until(&mut Giving::default(), 1e6, |_| 1.5), None);
-        assert_eq!(until(&mut Giving::default(), 1e6, |round| if round % 5 == 0 { 0.0 } else { 0.3 }), None);
+        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.3), Some(7));
+        assert_eq!(until(&mut Yielding::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)), None);
+        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.09), None);
+        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 1.5), None);
+        assert_eq!(
+            until(&mut Yielding::default(), 1e6, |round| if round % 5 == 0 { 0.0 } else { 0.3 }),
+            None
+        );
     }
 
     /// A flow that begins makes the queue longer than it is going to stay.
     #[test]
     fn what_is_left_of_a_longer_queue_is_looked_at_anew() {
         let begins = |round| if round < 3 { 0.9 } else { 0.3 };
-        assert_eq!(until(&mut Giving::default(), 1e6, begins), Some(3 + 7));
+        assert_eq!(until(&mut Yielding::default(), 1e6, begins), Some(3 + 7));
     }
 
     #[test]
     fn who_is_alone_learns_to_wait() {
-        let mut giving = Giving::default();
+        let mut giving = Yielding::default();
         let mut waits = Vec::new();
         for _ in 0..5 {
             waits.push(until(&mut giving, 1e6, |_| 0.3).expect("stays") + 1);

@@ -33,7 +33,7 @@ const BEYOND: f64 = 1.5;
 /// window.
 const FASTEST: f64 = 0.0625;
 /// Round trips per doubling, and maximum number of doublings.
-const HASTE: (u32, u32) = (3, 3);
+const ACCELERATION: (u32, u32) = (3, 3);
 /// Share of the window that must have been in flight for it to grow.
 const USED: f64 = 0.8;
 /// Maximum window, as a multiple of the data arriving in a round trip.
@@ -41,8 +41,8 @@ const USEFUL: f64 = 2.0;
 /// Interval between searches for an empty queue.
 const REFRESH: Duration = Duration::from_secs(5);
 /// Reduction of the first drain, as a multiple of the flow's own queue, and its maximum as a share of the window.
-const DIP: f64 = 1.5;
-const DEEPEST: f64 = 0.25;
+const DRAIN_CUT: f64 = 1.5;
+const MAX_DRAIN: f64 = 0.25;
 /// Round trips after a drain in which delays do not reflect the window.
 const REST: u32 = 2;
 /// Minimum reduction of a drain on a lossy path, as a share of the window, to measure losses at a lower rate.
@@ -58,14 +58,14 @@ pub(super) struct Pace {
     /// Window at which the path was last full, in bytes.
     pub ceiling: f64,
     /// Reduction of the next drain, as a multiple of the flow's own queue.
-    dip: f64,
+    drain_cut: f64,
     /// Round trips until delays reflect the window again, after a temporary reduction.
     rest: u32,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { velocity: 1.0, haste: 0, ceiling: f64::INFINITY, dip: DIP, rest: 0 }
+        Self { velocity: 1.0, haste: 0, ceiling: f64::INFINITY, drain_cut: DRAIN_CUT, rest: 0 }
     }
 }
 
@@ -92,7 +92,7 @@ impl Pace {
         };
         let is_far = !(NEAR.start..=BEYOND).contains(&reached);
         self.haste = if is_far { self.haste.saturating_add(1) } else { 0 };
-        let most = FASTEST * f64::from(1u32 << (self.haste / HASTE.0).min(HASTE.1)) * window;
+        let most = FASTEST * f64::from(1u32 << (self.haste / ACCELERATION.0).min(ACCELERATION.1)) * window;
         if step * self.velocity > most {
             self.velocity = (most / step).max(1.0);
         }
@@ -117,7 +117,7 @@ impl Thalweg {
         if self.config.compete && self.rival.suspect(now, window, rate, queueing, is_long) {
             return;
         }
-        let target = self.told.asks_for(now) * target;
+        let target = self.told.target_share(now) * target;
         if self.told.is_quiet() && self.give(queueing, target) {
             return;
         }
@@ -150,26 +150,26 @@ impl Thalweg {
             return;
         }
         let least = if self.path_loss.share() > 0.0 { CONTROL * self.window } else { 2.0 * self.segment };
-        self.dip = (self.pace.dip * own).max(least).min(DEEPEST * self.window);
-        self.pace.dip = (2.0 * self.pace.dip).min(1.0 / DEEPEST);
+        self.drain_cut = (self.pace.drain_cut * own).max(least).min(MAX_DRAIN * self.window);
+        self.pace.drain_cut = (2.0 * self.pace.drain_cut).min(1.0 / MAX_DRAIN);
         self.delay.accept(now);
     }
 
     /// Ends the one-round reduction of [`refresh`](Self::refresh).
-    pub(super) fn end_dip(&mut self, queueing: f64) {
-        if self.dip <= 0.0 {
+    pub(super) fn end_drain(&mut self, queueing: f64) {
+        if self.drain_cut <= 0.0 {
             return;
         }
         if queueing < HARDLY * self.target(self.rate()) {
-            self.pace.dip = DIP;
+            self.pace.drain_cut = DRAIN_CUT;
         }
-        self.dip = 0.0;
+        self.drain_cut = 0.0;
         self.pace.rest();
     }
 
     /// Returns true if the reduction is large enough to show whether losses continue at a lower rate.
     pub(super) fn is_low(&self) -> bool {
-        self.trial.is_some() || self.dip >= CONTROL * self.window && self.dip > 0.0
+        self.trial.is_some() || self.drain_cut >= CONTROL * self.window && self.drain_cut > 0.0
     }
 }
 

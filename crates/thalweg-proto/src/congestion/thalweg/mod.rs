@@ -46,18 +46,18 @@ use super::{
     AckSample, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample,
 };
 use crate::units::{Duration, Rate, Time};
-use crate::window::MOST_WINDOW;
-use crowd::Crowd;
+use crate::window::MAX_WINDOW;
+use crowd::ManyFlows;
 use delay::Delay;
-use floor::Floor;
-use give::Giving;
+use floor::BaseDelayReset;
+use give::Yielding;
 use hold::Pace;
 use loss::{PathLoss, Tally};
 use outage::Outage;
-use rival::Rival;
+use rival::Competition;
 use target::Target;
-use told::Told;
-use trial::Trial;
+use told::RouterFeedback;
+use trial::LossProbe;
 
 /// Pacing rate as a multiple of one window per round trip: in slow start, and later. It does not limit the rate, it
 /// only spreads the window's transmissions.
@@ -75,7 +75,7 @@ const OVER: f64 = 2.0;
 /// Shares of the former window at which slow start ends after a time-out, and after an outage.
 const RETURNS: (f64, f64) = (0.5, 0.9);
 /// Share of the previous round's rate below which a delay is attributed to a host, not to the path.
-const ASLEEP: f64 = 0.5;
+const HOST_SLEEP_SHARE: f64 = 0.5;
 /// Maximum share of an overflowing queue that a flow targets.
 const FULL: f64 = 0.5;
 /// Tolerated variation of an empty path's delay, as a share of the smallest queue target.
@@ -92,17 +92,17 @@ pub struct Thalweg {
     phase: Phase,
     pace: Pace,
     delay: Delay,
-    floor: Floor,
+    floor: BaseDelayReset,
     path_loss: PathLoss,
-    trial: Option<Trial>,
-    crowd: Crowd,
-    giving: Giving,
-    rival: Rival,
-    told: Told,
+    trial: Option<LossProbe>,
+    crowd: ManyFlows,
+    giving: Yielding,
+    rival: Competition,
+    told: RouterFeedback,
     outage: Outage,
     round: Round,
     /// Reduction of the window for this round trip, to drain the queue.
-    dip: f64,
+    drain_cut: f64,
     min_rtt: f64,
     /// Smoothed round-trip time; 0 before the first sample.
     rtt: f64,
@@ -144,7 +144,7 @@ impl Round {
     /// Returns the arrival rate, given `rate` in this round trip. A sleeping host has few arrivals in one round trip,
     /// and the rest in the next.
     fn arrives(&self, rate: f64) -> f64 {
-        if rate < ASLEEP * self.before.rate { self.before.rate } else { rate }
+        if rate < HOST_SLEEP_SHARE * self.before.rate { self.before.rate } else { rate }
     }
 }
 
@@ -169,7 +169,7 @@ impl Thalweg {
     /// Creates the controller described by `config`. An initial window below one segment becomes one segment; one
     /// beyond any sender's limit becomes the largest.
     pub fn new(config: &ThalwegConfig) -> Self {
-        let initial_window = config.initial_window.clamp(1.0, MOST_WINDOW);
+        let initial_window = config.initial_window.clamp(1.0, MAX_WINDOW);
         Self {
             config: ThalwegConfig { initial_window, ..*config },
             sampler: Sampler::default(),
@@ -178,16 +178,16 @@ impl Thalweg {
             phase: Phase::Start { until: f64::INFINITY },
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
-            floor: Floor::default(),
+            floor: BaseDelayReset::default(),
             path_loss: PathLoss::default(),
             trial: None,
-            crowd: Crowd::default(),
-            giving: Giving::default(),
-            rival: Rival::default(),
-            told: Told::default(),
+            crowd: ManyFlows::default(),
+            giving: Yielding::default(),
+            rival: Competition::default(),
+            told: RouterFeedback::default(),
             outage: Outage::default(),
             round: Round::default(),
-            dip: 0.0,
+            drain_cut: 0.0,
             min_rtt: f64::INFINITY,
             rtt: 0.0,
             lost_until: u64::MAX,
@@ -233,7 +233,7 @@ impl Thalweg {
     /// Returns the allowed window, without the reduction of a one-round drain.
     fn usual(&self) -> f64 {
         let window = self.rival.window().map_or(self.window, |window| window * self.segment);
-        if self.rival.is_looking() { window * (1.0 - rival::LOOK) } else { window }
+        if self.rival.is_probing() { window * (1.0 - rival::PROBE_CUT) } else { window }
     }
 
     /// Returns the initial window of a flow.
@@ -285,7 +285,7 @@ impl Thalweg {
         let windows = self.usual() / self.first_window();
         let queueing = if self.floor.has_moved(self.delay.standing(), windows, last.tally, self.path_loss()) {
             self.delay.begin_anew();
-            self.rival = Rival::default();
+            self.rival = Competition::default();
             0.0
         } else {
             queueing
@@ -295,7 +295,7 @@ impl Thalweg {
         self.round.began = now;
         self.round.before = Before { rate, sent: last.tally.sent, in_flight: last.in_flight };
         self.path_loss.control(last.low);
-        self.end_dip(queueing);
+        self.end_drain(queueing);
         let rtt = if last.rtts.1 > 0.0 { last.rtts.0 / last.rtts.1 } else { self.rtt };
         if rtt <= 0.0 {
             return;
@@ -303,7 +303,7 @@ impl Thalweg {
         let empty = (rtt - queueing).max(0.0);
         if let Phase::Start { .. } = self.phase {
             self.end_round_of_start(now, &last, rate, empty);
-        } else if self.answer_losses(&last, path, last.arrives(rate) * empty) {
+        } else if self.respond_to_losses(&last, path, last.arrives(rate) * empty) {
             // The former queue estimate no longer matters.
         } else if let Some(window) = self.rival.window() {
             self.window = window * self.segment;
@@ -319,7 +319,7 @@ impl Thalweg {
 
 impl crate::digest::Digest for Thalweg {
     fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
-        crate::digest::feed_shown(now, self, into);
+        crate::digest::feed_debug(now, self, into);
     }
 }
 
@@ -404,12 +404,12 @@ impl Controller for Thalweg {
             self.epoch = sample.path.now + Duration::from_secs_f64(self.rtt);
             self.round.tally = Tally::default();
             self.trial = None;
-            (self.rival, self.giving) = (Rival::default(), Giving::default());
+            (self.rival, self.giving) = (Competition::default(), Yielding::default());
         }
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
-        self.on_told(sample);
+        self.on_router_feedback(sample);
     }
 
     fn retransmits_reported_drops(&self) -> bool {
@@ -436,7 +436,7 @@ impl Controller for Thalweg {
             return Decision::window(self.config.initial_window);
         }
         let usual = self.usual();
-        let window = ((usual - self.dip).max(self.least()) / self.segment).max(1.0);
+        let window = ((usual - self.drain_cut).max(self.least()) / self.segment).max(1.0);
         if self.rtt == 0.0 {
             return Decision::window(window);
         }

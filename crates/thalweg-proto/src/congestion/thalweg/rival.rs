@@ -10,17 +10,17 @@ const SHRINKS: f64 = 0.9;
 /// Minimum share of its window that this flow must have yielded meanwhile.
 const YIELDED: f64 = 0.1;
 /// Minimum drop of the rate, as a share of the yielded window; without competing traffic the queue keeps the rate up.
-const FELT: f64 = 0.4;
+const MIN_RATE_DROP: f64 = 0.4;
 /// Round trips without a queue after which competing traffic is assumed gone.
-const CALM: u32 = 60;
+const CALM_ROUNDS: u32 = 60;
 /// Round trips between two probes for competing traffic.
-const LOOKS: u32 = 12;
+const PROBE_INTERVAL: u32 = 12;
 /// Consecutive probes that must find no competing traffic.
 const ALONE: u32 = 3;
 /// Minimum drop of the rate beside competing traffic, as a share of a probe's window reduction.
 const ELASTIC: f64 = 0.25;
 /// Window reduction of a probe, as a share of the window.
-pub(super) const LOOK: f64 = 0.2;
+pub(super) const PROBE_CUT: f64 = 0.2;
 /// Growth of the rate for a window 1.5 times as large, below which the flow holds a third of the path's capacity.
 const FOLLOWS: f64 = 1.3;
 /// CUBIC's constants (RFC 9438, sections 4.1 and 4.6): scale in segments per second cubed, and decrease factor.
@@ -31,7 +31,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// State of the detection of competing traffic.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rival {
+pub(super) struct Competition {
     /// Round trips with too long a queue, and the window, the rate and the queue before the first of them.
     long: u32,
     before: (f64, f64, f64),
@@ -43,7 +43,7 @@ pub(super) struct Rival {
     /// Consecutive round trips without a queue.
     calm: u32,
     /// Round trips until the next probe.
-    until_look: u32,
+    until_probe: u32,
     looking: Option<f64>,
     alone: u32,
 }
@@ -62,7 +62,7 @@ struct Share {
     k: f64,
 }
 
-impl Rival {
+impl Competition {
     pub fn is_there(&self) -> bool {
         self.share.is_some()
     }
@@ -72,7 +72,7 @@ impl Rival {
         self.share.map(|share| share.window)
     }
 
-    pub fn is_looking(&self) -> bool {
+    pub fn is_probing(&self) -> bool {
         self.looking.is_some()
     }
 
@@ -82,12 +82,12 @@ impl Rival {
     }
 
     /// Records the window, in segments, before a part of it is yielded to other flows.
-    pub fn note_given(&mut self, window: f64) {
+    pub fn note_yielded(&mut self, window: f64) {
         self.given = self.given.max(window);
     }
 
     /// Clears the yielded window: the queue is at its target.
-    pub fn forget_given(&mut self) {
+    pub fn forget_yielded(&mut self) {
         self.given = 0.0;
     }
 
@@ -115,7 +115,7 @@ impl Rival {
         self.long += if grows { 2 } else { 1 };
         let yielded = 1.0 - window / self.before.0;
         let lost = 1.0 - rate / self.before.1;
-        let is_felt = yielded >= YIELDED && lost >= FELT * yielded;
+        let is_felt = yielded >= YIELDED && lost >= MIN_RATE_DROP * yielded;
         if self.long < PATIENCE || !is_felt && !is_least {
             return false;
         }
@@ -142,7 +142,7 @@ impl Rival {
         let window = window.max(self.given);
         let share =
             Share { window, starting: self.peak > 0.0, last_rate: 0.0, epoch: now, top: window, k: 0.0 };
-        *self = Self { share: Some(share), until_look: LOOKS, ..Self::default() };
+        *self = Self { share: Some(share), until_probe: PROBE_INTERVAL, ..Self::default() };
     }
 
     /// Handles the first loss or mark of an episode. Between two of them competing flows grow as far as CUBIC does in
@@ -166,13 +166,13 @@ impl Rival {
     pub fn watch(&mut self, now: Time, rate: f64, is_calm: bool) -> bool {
         self.calm = if is_calm { self.calm + 1 } else { 0 };
         if let Some(before) = self.looking.take() {
-            let is_alone = 1.0 - rate / before < ELASTIC * LOOK;
+            let is_alone = 1.0 - rate / before < ELASTIC * PROBE_CUT;
             self.alone = if is_alone { self.alone + 1 } else { 0 };
-            self.until_look = LOOKS;
-        } else if self.until_look == 0 {
+            self.until_probe = PROBE_INTERVAL;
+        } else if self.until_probe == 0 {
             self.looking = Some(rate);
         } else {
-            self.until_look -= 1;
+            self.until_probe -= 1;
         }
         if let Some(share) = self.share.as_mut().filter(|share| share.starting) {
             if share.last_rate > 0.0 && rate < FOLLOWS * share.last_rate {
@@ -180,7 +180,7 @@ impl Rival {
             }
             share.last_rate = rate;
         }
-        let over = self.calm >= CALM || self.alone >= ALONE;
+        let over = self.calm >= CALM_ROUNDS || self.alone >= ALONE;
         if over {
             *self = Self::default();
         }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_rate_that_falls_with_the_window_tells_of_others() {
         for (others, expected) in [(true, true), (false, false)] {
-            let mut rival = Rival::default();
+            let mut rival = Competition::default();
             let mut found = false;
             for round in 0..12u32 {
                 let window = 1000.0 * 0.93f64.powi(round as i32);
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_shrinks_is_nobodys() {
-        let mut rival = Rival::default();
+        let mut rival = Competition::default();
         for round in 0..40i32 {
             let part = 0.9f64.powi(round);
             assert!(!rival.suspect(
@@ -235,15 +235,15 @@ mod tests {
     #[test]
     fn who_has_nothing_to_give_does_not_fill_the_queue() {
         for is_least in [true, false] {
-            let mut rival = Rival::default();
+            let mut rival = Competition::default();
             let found = (0..8).any(|_| rival.suspect(at(100), (4.0, is_least), 1e6, 0.05, true));
             assert_eq!((found, rival.window()), (is_least, is_least.then_some(4.0)));
         }
     }
 
-    fn met(window: f64) -> Rival {
+    fn met(window: f64) -> Competition {
         let share = Share { window, starting: false, last_rate: 0.0, epoch: at(0), top: window, k: 0.0 };
-        Rival { share: Some(share), until_look: LOOKS, ..Rival::default() }
+        Competition { share: Some(share), until_probe: PROBE_INTERVAL, ..Competition::default() }
     }
 
     /// RFC 9438, section 4.2: between two losses CUBIC grows from 0.7 of a window to the full window, along a cubic
@@ -273,7 +273,7 @@ mod tests {
         for (share, rounds) in [(1.0, Some(45)), (0.5, None)] {
             let mut rival = met(400.0);
             let left = (0..200).find(|_| {
-                let rate = if rival.is_looking() { 1.0 - LOOK * (1.0 - share) } else { 1.0 };
+                let rate = if rival.is_probing() { 1.0 - PROBE_CUT * (1.0 - share) } else { 1.0 };
                 rival.watch(at(1000), rate, false)
             });
             assert_eq!(left.is_some(), rounds.is_some(), "{share}: {left:?}");

@@ -27,7 +27,7 @@ const FOLLOWS: f64 = 0.9;
 const UNKNOWN: f64 = 0.5;
 /// Packets of a round trip from which on that ends a start; below, first windows of many may be lost, and a crowd shares a queue worse where they
 /// end starts.
-const MOST_UNKNOWN: f64 = 8192.0;
+const MAX_UNKNOWN: f64 = 8192.0;
 
 impl Thalweg {
     /// An acknowledgement in slow start, until the window is `until` bytes large. What was lost makes room as what arrived does, since
@@ -68,7 +68,7 @@ impl Thalweg {
         if self.round.before.rate > 0.0 && self.path_loss.is_known() {
             return tally.events >= ENOUGH.1 && self.path_loss.exceeded_by(tally, f64::INFINITY);
         }
-        tally.share() > UNKNOWN && tally.sent > MOST_UNKNOWN
+        tally.share() > UNKNOWN && tally.sent > MAX_UNKNOWN
     }
 
     /// A round trip of slow start ends, in which `rate` was delivered and the round trip took `rtt` without its queue. Losses are the

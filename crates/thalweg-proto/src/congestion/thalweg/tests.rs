@@ -240,7 +240,7 @@ fn the_queue_is_emptied_now_and_then() {
     let mut flow = Flow::steady();
     let (mut dips, mut began, mut longest) = (0, None, Duration::ZERO);
     flow.run_until(60, |flow| {
-        match (began, flow.thalweg.dip > 0.0) {
+        match (began, flow.thalweg.drain_cut > 0.0) {
             (None, true) => (dips, began) = (dips + 1, Some(flow.now)),
             (Some(at), false) => (longest, began) = (longest.max(flow.now.since(at)), None),
             _ => {}
@@ -257,7 +257,7 @@ fn the_queue_is_emptied_now_and_then() {
 fn half_of_the_way_to_the_fair_rate_is_given_away() {
     let mut flow = Flow::steady().thalweg;
     flow.min_rtt = 0.1;
-    (flow.window, flow.giving) = (1e6, Giving::default());
+    (flow.window, flow.giving) = (1e6, Yielding::default());
     let at = |megabits: f64| Target { constant: 1e-3 }.at(megabits * 125e3, 1000.0, 0.1);
     // Five eighths of the rate are left to it, so that it gives three sixteenths.
     let gave: Vec<bool> = (0..8).map(|_| flow.give(at(50.0), at(80.0))).collect();
@@ -343,7 +343,7 @@ fn a_short_queue_on_a_long_way_is_no_crowds() {
         (flow.min_rtt, flow.rtt) = (1.0, 1.0);
         assert!(queueing > 4.0 * flow.target(flow.rate()));
         flow.delay.set_standing(queueing);
-        (0..3).for_each(|_| flow.watch_crowd(Tally::default()));
+        (0..3).for_each(|_| flow.detect_many_flows(Tally::default()));
         flow.crowd.is_there()
     };
     assert!(!is_crowd(0.06));
@@ -473,7 +473,7 @@ fn a_message_takes_half_of_the_queue() {
         assert!(
             flow.thalweg.trial.is_none() && flow.thalweg.path_loss() == 0.0 && !flow.thalweg.is_competing()
         );
-        assert_eq!(flow.thalweg.told.heeded, 1.0, "it is alone");
+        assert_eq!(flow.thalweg.told.response_ratio, 1.0, "it is alone");
     }
     // One with a rate, or of what was answered, says nothing.
     let mut flow = Flow::steady();
@@ -490,7 +490,7 @@ fn a_message_takes_half_of_the_queue() {
 #[test]
 fn warnings_that_others_do_not_react_to_are_passed_over() {
     let mut flow = Flow::steady();
-    flow.thalweg.told.heeded = 0.1;
+    flow.thalweg.told.response_ratio = 0.1;
     let before = flow.thalweg.window;
     tell(&mut flow, false);
     assert!(flow.thalweg.is_competing());

@@ -6,7 +6,7 @@
 //! predicts reveals such traffic.
 
 use super::marks::OF_START;
-use super::rival::Rival;
+use super::rival::Competition;
 use super::{Phase, Thalweg};
 use crate::congestion::{FeedbackSample, Path};
 use crate::units::{Duration, Time};
@@ -28,13 +28,13 @@ const ROUNDS: (u32, u32) = (1, 4);
 /// Weight of the last message in the mean ratio of observed to predicted queue decrease, and mean below which competing
 /// traffic is assumed.
 const WEIGHT: f64 = 0.25;
-const HEEDED: f64 = 0.3;
+const MIN_RESPONSE_RATIO: f64 = 0.3;
 /// The share that says of a flow that does as others do that there are none.
 const ALONE: f64 = 0.5;
 
 /// State kept about router messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct RouterFeedback {
     /// Share of the target queue in use, and the time it applied.
     part: f64,
     at: Time,
@@ -42,7 +42,7 @@ pub(super) struct Told {
     until: Time,
     answer: Option<Answer>,
     /// Recent mean ratio of the queue's decrease to the decrease expected if all flows reduce.
-    pub heeded: f64,
+    pub response_ratio: f64,
     /// That share was found out while the flow does as others do, and is again from then on.
     known: bool,
     again: Time,
@@ -63,14 +63,14 @@ struct Answer {
     shortest: f64,
 }
 
-impl Default for Told {
+impl Default for RouterFeedback {
     fn default() -> Self {
         Self {
             part: 1.0,
             at: Time::ZERO,
             until: Time::ZERO,
             answer: None,
-            heeded: 1.0,
+            response_ratio: 1.0,
             known: false,
             again: Time::ZERO,
             before: 0.0,
@@ -78,9 +78,9 @@ impl Default for Told {
     }
 }
 
-impl Told {
+impl RouterFeedback {
     /// Returns the share of the target queue that the flow uses.
-    pub fn asks_for(&mut self, now: Time) -> f64 {
+    pub fn target_share(&mut self, now: Time) -> f64 {
         let passed = now.since(self.at).as_secs_f64() / RECOVERY.as_secs_f64();
         (self.part, self.at) = ((self.part + passed).min(1.0), now);
         self.part
@@ -111,8 +111,9 @@ impl Told {
         // A queue that was never observed cannot have fallen.
         if answer.longest > 0.0 {
             let falls = answer.falls.min(answer.longest);
-            let heeded = ((answer.longest - answer.shortest) / falls).clamp(0.0, 1.0);
-            self.heeded += if answer.decides { 1.0 } else { WEIGHT } * (heeded - self.heeded);
+            let response_ratio = ((answer.longest - answer.shortest) / falls).clamp(0.0, 1.0);
+            self.response_ratio +=
+                if answer.decides { 1.0 } else { WEIGHT } * (response_ratio - self.response_ratio);
         }
         self.answer = None;
     }
@@ -120,7 +121,7 @@ impl Told {
 
 impl Thalweg {
     /// Handles a router's message. Messages with a rate are not supported by this scheme.
-    pub(super) fn on_told(&mut self, sample: &FeedbackSample) {
+    pub(super) fn on_router_feedback(&mut self, sample: &FeedbackSample) {
         let (path, is_warning) = (&sample.path, sample.feedback.dropped.is_none());
         let now = path.now;
         let is_answered = sample.known || now < self.told.until.max(self.epoch);
@@ -130,7 +131,7 @@ impl Thalweg {
         if !is_warning {
             // Other flows may have lost packets too, and reduced for that reason.
             self.told.answer = None;
-        } else if self.told.answer.is_some() || self.others_fill(now) {
+        } else if self.told.answer.is_some() || self.competing_traffic_ignores(now) {
             return;
         }
         self.told.until = now + path.smoothed_rtt;
@@ -140,22 +141,22 @@ impl Thalweg {
         }
         self.trial = None;
         self.epoch = now;
-        self.cut_as_told(path, is_warning);
+        self.reduce_on_feedback(path, is_warning);
     }
 
     /// Returns true if a warning is ignored because competing traffic does not respond to it.
-    fn others_fill(&mut self, now: Time) -> bool {
+    fn competing_traffic_ignores(&mut self, now: Time) -> bool {
         let told = &mut self.told;
         if self.rival.is_there() {
-            if told.known && told.heeded > ALONE {
+            if told.known && told.response_ratio > ALONE {
                 // The competing flows run the same scheme.
-                self.rival = Rival::default();
+                self.rival = Competition::default();
             } else if now < told.again {
                 return true;
             } else {
                 told.again = now + RECOVERY;
             }
-        } else if self.config.compete && told.heeded < HEEDED {
+        } else if self.config.compete && told.response_ratio < MIN_RESPONSE_RATIO {
             self.rival.meet(now, told.before.max(self.window) / self.segment);
             (told.part, told.known, told.again) = (1.0, true, now + RECOVERY);
             return true;
@@ -165,7 +166,7 @@ impl Thalweg {
         false
     }
 
-    fn cut_as_told(&mut self, path: &Path, is_warning: bool) {
+    fn reduce_on_feedback(&mut self, path: &Path, is_warning: bool) {
         let (now, before, competes) = (path.now, self.usual(), self.rival.is_there());
         if competes {
             self.rival.on_loss(now, path.smoothed_rtt);
@@ -173,7 +174,7 @@ impl Thalweg {
             if self.told.is_quiet() {
                 self.told.before = self.window;
             }
-            self.told.part = (PART * self.told.asks_for(now)).max(LEAST);
+            self.told.part = (PART * self.told.target_share(now)).max(LEAST);
             self.pace.ceiling = self.window;
             self.pace.slow_down();
             let wanted = self.told.part * self.target(self.rate());
@@ -184,7 +185,7 @@ impl Thalweg {
         let falls = (1.0 - self.usual() / before) * self.rtt;
         if is_warning && falls > 0.0 {
             if competes {
-                (self.told.heeded, self.told.known) = (0.0, true);
+                (self.told.response_ratio, self.told.known) = (0.0, true);
             }
             let longest = self.delay.newest();
             self.told.answer =
@@ -204,9 +205,9 @@ mod tests {
     /// A tenth each second.
     #[test]
     fn what_is_asked_for_comes_back_with_time() {
-        let mut told = Told { part: 0.25, at: at(1), ..Told::default() };
-        assert_eq!((told.asks_for(at(3)), told.is_quiet(), told.least(4.0)), (0.45, false, 0.25));
-        assert_eq!((told.asks_for(at(20)), told.is_quiet(), told.least(4.0)), (1.0, true, 4.0));
+        let mut told = RouterFeedback { part: 0.25, at: at(1), ..RouterFeedback::default() };
+        assert_eq!((told.target_share(at(3)), told.is_quiet(), told.least(4.0)), (0.45, false, 0.25));
+        assert_eq!((told.target_share(at(20)), told.is_quiet(), told.least(4.0)), (1.0, true, 4.0));
     }
 
     /// A queue of 10 ms falls by the 4 ms of a reduction made by all flows, and by half of that if half of the queue
@@ -216,15 +217,15 @@ mod tests {
         for (falls_to, expected) in [(0.006, 1.0), (0.008, 0.875), (0.009, 0.8125), (0.0, 1.0)] {
             let answer =
                 Answer { rounds: 0, decides: false, falls: 0.004, longest: 0.008, shortest: f64::INFINITY };
-            let mut told = Told { answer: Some(answer), ..Told::default() };
+            let mut told = RouterFeedback { answer: Some(answer), ..RouterFeedback::default() };
             [0.010, 0.009, falls_to, 0.009].into_iter().for_each(|queueing| told.watch(queueing, queueing));
-            assert!((told.heeded - expected).abs() < 1e-9, "{falls_to}: {}", told.heeded);
+            assert!((told.response_ratio - expected).abs() < 1e-9, "{falls_to}: {}", told.response_ratio);
             assert!(told.answer.is_none());
         }
         // No queue was observed: nothing is learnt.
         let answer = Answer { rounds: 0, decides: true, falls: 0.004, longest: 0.0, shortest: f64::INFINITY };
-        let mut told = Told { answer: Some(answer), ..Told::default() };
+        let mut told = RouterFeedback { answer: Some(answer), ..RouterFeedback::default() };
         (0..4).for_each(|_| told.watch(0.0, 0.0));
-        assert!((told.heeded - 1.0).abs() < 1e-9 && told.answer.is_none());
+        assert!((told.response_ratio - 1.0).abs() < 1e-9 && told.answer.is_none());
     }
 }

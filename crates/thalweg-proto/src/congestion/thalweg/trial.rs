@@ -12,7 +12,7 @@ const ROUNDS: core::ops::RangeInclusive<u32> = 2..=4;
 
 /// Rate reduction, with the losses before and since.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
+pub(super) struct LossProbe {
     /// Former window, in bytes.
     window: f64,
     high: Tally,
@@ -23,16 +23,16 @@ pub(super) struct Trial {
 impl Thalweg {
     /// Responds to the losses of a round trip that took `useful` bytes without its queue; returns true if losses
     /// determined the response.
-    pub(super) fn answer_losses(&mut self, last: &Round, path: &Path, useful: f64) -> bool {
-        self.watch_crowd(last.tally);
-        let is_crowded = self.crowd.is_there();
+    pub(super) fn respond_to_losses(&mut self, last: &Round, path: &Path, useful: f64) -> bool {
+        self.detect_many_flows(last.tally);
+        let is_shared_by_many = self.crowd.is_there();
         if let Some(mut trial) = self.trial.take() {
             trial.rounds += 1;
             let expected = trial.high.expected_in(trial.low.sent);
             let is_over =
                 trial.rounds >= *ROUNDS.start() && expected >= CONTROLLED || trial.rounds >= *ROUNDS.end();
             if is_over {
-                self.end_trial(&trial, expected);
+                self.end_loss_probe(&trial, expected);
             } else {
                 self.trial = Some(trial);
             }
@@ -40,7 +40,7 @@ impl Thalweg {
         }
         if self.rival.is_there() {
             // Competing flows respond to the first loss, and so does this one.
-            let most = if is_crowded { 0.0 } else { f64::INFINITY };
+            let most = if is_shared_by_many { 0.0 } else { f64::INFINITY };
             if !self.path_loss.exceeded_at_all_by(last.tally, most) {
                 self.refine(last);
                 return false;
@@ -49,16 +49,17 @@ impl Thalweg {
             self.epoch = path.now;
             return true;
         }
-        if !self.path_loss.exceeded_by(last.tally, self.crowd.believes()) {
+        if !self.path_loss.exceeded_by(last.tally, self.crowd.max_path_loss()) {
             self.refine(last);
             return false;
         }
-        if is_crowded {
-            self.give_way(useful);
+        if is_shared_by_many {
+            self.yield_to_losses(useful);
             self.epoch = path.now;
             return true;
         }
-        self.trial = Some(Trial { window: self.window, high: last.tally, low: Tally::default(), rounds: 0 });
+        self.trial =
+            Some(LossProbe { window: self.window, high: last.tally, low: Tally::default(), rounds: 0 });
         self.window = (self.window.min(useful) * (1.0 - CUT)).max(self.least());
         true
     }
@@ -70,7 +71,7 @@ impl Thalweg {
         }
     }
 
-    fn end_trial(&mut self, trial: &Trial, expected: f64) {
+    fn end_loss_probe(&mut self, trial: &LossProbe, expected: f64) {
         self.path_loss.learn(trial.low);
         // A loss rate beyond any path's is congestion, even if the reduction of one flow among many has no visible
         // effect.

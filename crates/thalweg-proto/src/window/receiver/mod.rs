@@ -144,7 +144,7 @@ impl<P: Payload> Receiver<P> {
     /// window takes effect as data arrives (RFC 9293, section 3.8.6).
     pub fn set_window(&mut self, window: u64) {
         Arc::make_mut(&mut self.config).window = window;
-        if self.is_worth_telling() {
+        if self.needs_window_update() {
             self.owed = self.owed.max(1);
         }
     }
@@ -178,7 +178,7 @@ impl<P: Payload> Receiver<P> {
     /// Returns true if the window has opened enough for a window update without new data: a blocked sender does not ask
     /// (RFC 9293, section 3.8.6). A window that was not closed is updated in steps of a quarter, to avoid small
     /// segments after small reads (the same document, section 3.8.6.2.2).
-    fn is_worth_telling(&self) -> bool {
+    fn needs_window_update(&self) -> bool {
         let opened = self.edge().saturating_sub(self.advertised.max(self.expected));
         let was_closed = self.advertised <= self.expected;
         opened > 0 && (was_closed || opened >= (self.config.window / 4).max(1))
@@ -489,7 +489,7 @@ impl<P: Payload> Engine for Receiver<P> {
             Input::Pdu { pdu: Pdu::Segment(segment), ecn } => self.on_segment(now, segment, ecn),
             Input::Consumed(bytes) => {
                 self.consumed = self.consumed.saturating_add(bytes).min(self.delivered);
-                if self.is_worth_telling() {
+                if self.needs_window_update() {
                     self.owed = self.owed.max(1);
                 }
             }

@@ -31,7 +31,7 @@ const RECOVERY: f64 = 0.9;
 
 /// State of a sender's acknowledgement requests.
 #[derive(Clone, Debug)]
-pub(super) struct Asking {
+pub(super) struct AckRequests {
     /// Minimum distance between requests, in segments.
     every: u32,
     /// Segments sent since the last request.
@@ -71,7 +71,7 @@ struct Answer {
     window: f64,
 }
 
-impl Asking {
+impl AckRequests {
     pub fn new(every: u32) -> Self {
         Self {
             every: every.max(1),
@@ -133,7 +133,7 @@ impl Asking {
 
 impl<P: Payload, C: Controller> Sender<P, C> {
     /// Returns true if the new segment that leaves requests an immediate acknowledgement.
-    pub(super) fn asks_for_ack(&mut self) -> bool {
+    pub(super) fn requests_ack(&mut self) -> bool {
         let flight = Flight {
             segments: self.scoreboard.in_flight(),
             is_paced: self.controller.decision().pacing_rate.is_some(),
@@ -145,7 +145,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Records an acknowledgement that newly covers this many segments.
-    pub(super) fn note_answer(&mut self, segments: u32) {
+    pub(super) fn on_ack_coverage(&mut self, segments: u32) {
         let asking = self.extensions.as_deref_mut().and_then(|extensions| extensions.asking.as_mut());
         // Early return: the controller's decision is costly to compute, and most senders do not need it.
         let Some(asking) = asking else { return };
@@ -161,13 +161,13 @@ mod tests {
     const PACED: Flight = Flight { segments: 0, is_paced: true, is_repairing: false, is_last: false };
 
     /// Returns the state of a sender whose window does not grow.
-    fn steady() -> Asking {
-        Asking { doubles: false, window: 120.0, ..Asking::new(2) }
+    fn steady() -> AckRequests {
+        AckRequests { doubles: false, window: 120.0, ..AckRequests::new(2) }
     }
 
     #[test]
     fn some_five_in_a_round_trip() {
-        let (steady, doubling) = (steady(), Asking::new(2));
+        let (steady, doubling) = (steady(), AckRequests::new(2));
         for (segments, paced, unpaced) in [
             (1, [2, 2], [2, 2]),
             (10, [2, 2], [2, 2]),
@@ -181,12 +181,12 @@ mod tests {
             assert_eq!([&steady, &doubling].map(|asking| asking.apart(bursts)), unpaced);
             assert_eq!(steady.apart(Flight { is_repairing: true, ..paces }), 1);
         }
-        assert_eq!(Asking::new(100).apart(PACED), 100);
+        assert_eq!(AckRequests::new(100).apart(PACED), 100);
     }
 
     #[test]
     fn a_window_that_doubles_is_seen_by_itself() {
-        let mut asking = Asking::new(2);
+        let mut asking = AckRequests::new(2);
         let mut seen = Vec::new();
         for (round, window) in [10.0, 20.0, 40.0, 44.0, 44.0, 22.0, 44.0].into_iter().enumerate() {
             let at = round as u64 + 1;
@@ -203,7 +203,7 @@ mod tests {
         let flight = Flight { segments: 120, ..PACED };
         let mut end = 120;
         // All that leaves in a round trip is acknowledged by it, one in three times together with the one before.
-        let mut round = |asking: &mut Asking, flight: Flight, loses: bool| {
+        let mut round = |asking: &mut AckRequests, flight: Flight, loses: bool| {
             let (mut waiting, mut requests) = (0, 0);
             for _ in 0..240 {
                 end += 1;

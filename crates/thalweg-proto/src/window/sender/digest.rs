@@ -26,7 +26,7 @@ where
             phase,
             duplicates,
             limited,
-            departed,
+            dupack_credit,
             checks,
             repair_now,
             unpaced,
@@ -57,7 +57,7 @@ where
         let told = told.as_deref().cloned().unwrap_or_else(|| Told::new(config.pause));
         told.pause.digest(now, into);
         feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
-        feed(into, (duplicates, limited, departed, checks, repair_now, probe_now, unpaced));
+        feed(into, (duplicates, limited, dupack_credit, checks, repair_now, probe_now, unpaced));
         // Expiries count only for a sender that gives up.
         feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
         // A time in the past is due, however long ago.

@@ -37,14 +37,14 @@ const NEW_SEGMENTS: u8 = 2;
 /// Detection state of spurious time-outs.
 #[derive(Clone, Debug)]
 pub(super) struct FRto<C> {
-    doubt: Option<Doubt<C>>,
+    doubt: Option<PendingTimeout<C>>,
     /// Number of spurious time-outs.
     count: u32,
 }
 
 /// A time-out under examination.
 #[derive(Clone, Debug)]
-struct Doubt<C> {
+struct PendingTimeout<C> {
     /// Copy of the controller before the time-out.
     before: C,
     step: Step,
@@ -92,15 +92,15 @@ impl<C> FRto<C> {
     /// acknowledged.
     fn begin(&mut self, before: impl FnOnce() -> C, is_open: bool) {
         match &self.doubt {
-            _ if is_open => self.doubt = Some(Doubt { before: before(), step: Step::Waiting }),
-            Some(Doubt { step: Step::Waiting, .. }) => {}
+            _ if is_open => self.doubt = Some(PendingTimeout { before: before(), step: Step::Waiting }),
+            Some(PendingTimeout { step: Step::Waiting, .. }) => {}
             _ => self.doubt = None,
         }
     }
 
     /// Records a transmission of the segment that starts at byte `start`.
     pub fn on_sent(&mut self, start: u64) {
-        if let Some(Doubt { step: Step::Probing { recovery_point, left }, .. }) = &mut self.doubt
+        if let Some(PendingTimeout { step: Step::Probing { recovery_point, left }, .. }) = &mut self.doubt
             && start >= *recovery_point
         {
             *left = left.saturating_sub(1);
@@ -125,7 +125,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Starts detection before the controller learns of the time-out. If the receiver has `reneged`, everything is sent
     /// again.
-    pub(super) fn doubt_timeout(&mut self, reneged: bool) {
+    pub(super) fn begin_f_rto(&mut self, reneged: bool) {
         let is_open = self.is_open() && !reneged;
         let Self { extensions, controller, .. } = self;
         if let Some(f_rto) = extensions.as_deref_mut().and_then(|extensions| extensions.f_rto.as_mut()) {
@@ -138,7 +138,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     pub(super) fn f_rto_turn(&mut self) -> Option<Turn> {
         let f_rto = self.extensions.as_deref()?.f_rto.as_ref()?;
-        let Some(Doubt { step: Step::Probing { left, .. }, .. }) = f_rto.doubt else { return None };
+        let Some(PendingTimeout { step: Step::Probing { left, .. }, .. }) = f_rto.doubt else { return None };
         if left == 0 {
             return Some(Turn::Wait);
         }
@@ -184,7 +184,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     f_rto.give_up();
                 } else if outcome.has_original() {
                     // Step 3b.
-                    self.take_back_timeout(now);
+                    self.undo_timeout(now);
                 } else if duplicate && ack.arrival != Arrival::Needless {
                     f_rto.give_up();
                 }
@@ -193,12 +193,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Undoes a spurious time-out: segments declared lost count as late, and the controller is restored.
-    fn take_back_timeout(&mut self, now: Time) {
+    fn undo_timeout(&mut self, now: Time) {
         self.abandon_undo();
         self.forget_cut();
         let path = self.path(now);
         let Some(f_rto) = self.f_rto() else { return };
-        let Some(Doubt { before, .. }) = f_rto.doubt.take() else { return };
+        let Some(PendingTimeout { before, .. }) = f_rto.doubt.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
         self.scoreboard.find_again(self.unsent());
         let Self { extensions, scoreboard, controller, .. } = self;

@@ -1,7 +1,7 @@
 //! Router feedback at the sender.
 
 use super::Sender;
-use super::losses::tell_named;
+use super::losses::notify_dropped;
 use crate::congestion::{Controller, FeedbackSample};
 use crate::payload::Payload;
 use crate::transport::{Feedback, Signal};
@@ -18,7 +18,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(sequence) = feedback.dropped.filter(|_| self.controller.retransmits_reported_drops()) {
             // The retransmission waits for the window, after the controller's response (Liang 1991, section 3.3).
             let renewed = self.renewed();
-            let lost = |record: &_| tell_named(&mut self.controller, &path, renewed, record);
+            let lost = |record: &_| notify_dropped(&mut self.controller, &path, renewed, record);
             known = !self.scoreboard.mark_dropped(sequence, now, lost);
             if !known && self.is_first(sequence) {
                 self.timer = now + self.rtt.timeout();

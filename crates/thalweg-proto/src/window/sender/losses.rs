@@ -7,7 +7,7 @@ use crate::units::Time;
 
 /// Notifies a controller of a lost segment, if the segment took the path in use since `renewed`; `path` is the state
 /// before.
-pub(super) fn tell_lost<C: Controller>(
+pub(super) fn notify_lost<C: Controller>(
     controller: &mut C,
     path: &Path,
     renewed: Time,
@@ -17,7 +17,7 @@ pub(super) fn tell_lost<C: Controller>(
 }
 
 /// Notifies a controller of a segment that a router reported as dropped.
-pub(super) fn tell_named<C: Controller>(
+pub(super) fn notify_dropped<C: Controller>(
     controller: &mut C,
     path: &Path,
     renewed: Time,
@@ -57,7 +57,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     fn judge_below(&mut self, now: Time, edge: u64) -> Option<Time> {
         let path = self.path(now);
         let renewed = self.renewed();
-        let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
+        let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);
         self.scoreboard.mark_lost_below(edge, lost)
     }
 
@@ -65,7 +65,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn mark_first_missing(&mut self, now: Time) -> Option<Time> {
         let path = self.path(now);
         let renewed = self.renewed();
-        let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
+        let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);
         self.scoreboard.mark_first_missing(lost)
     }
 
@@ -74,7 +74,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (path, renewed) = (self.path(now), self.renewed());
         let sent_at = self.scoreboard.mark_first_lost()?;
         if let Some(first) = self.scoreboard.first() {
-            tell_lost(&mut self.controller, &path, renewed, &first);
+            notify_lost(&mut self.controller, &path, renewed, &first);
         }
         Some(sent_at)
     }
@@ -83,7 +83,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn mark_all_lost(&mut self, now: Time, keep_sacked: bool) {
         let path = self.path(now);
         let renewed = self.renewed();
-        let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
+        let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);
         self.scoreboard.mark_all_lost(keep_sacked, lost);
     }
 }

@@ -50,7 +50,7 @@ pub enum SenderReason {
 
 /// Segments sent without pacing when an application resumes after all written data was acknowledged (RFC 9002, section
 /// 7.7: a burst of an initial window). Pacing would spread the data of an application-limited flow over a round trip.
-const UNPACED: u8 = 10;
+const UNPACED_BURST: u8 = 10;
 
 /// Counters and estimates of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -114,7 +114,7 @@ pub struct Sender<P: Payload, C: Controller> {
     /// Dupack credit: segments that have left the network by duplicate acknowledgements, where the peer does not name
     /// them (the window inflation of RFC 5681, as a reduction of the pipe estimate). With fast retransmit alone the
     /// credit allows retransmissions, not new segments.
-    departed: u32,
+    dupack_credit: u32,
     /// Remaining acknowledgements of new data at which the age of the oldest segment is checked.
     checks: u8,
     /// The first lost segment is sent regardless of the window (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
@@ -161,7 +161,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             phase: Phase::Open,
             duplicates: 0,
             limited: 0,
-            departed: 0,
+            dupack_credit: 0,
             checks: 0,
             repair_now: false,
             probe_now: false,
@@ -196,7 +196,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 window: Some(decision.window.min(f64::from(self.config.max_window))),
                 pacing_rate: decision.pacing_rate,
                 in_flight: self.scoreboard.in_flight(),
-                ssthresh: self.controller.threshold().filter(|threshold| threshold.is_finite()),
+                ssthresh: self.controller.ssthresh().filter(|threshold| threshold.is_finite()),
                 smoothed_rtt,
                 min_rtt,
                 sent: self.sent,
@@ -376,7 +376,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair(now, advanced, duplicate, outcome.segments);
         }
         if self.extensions.is_some() {
-            self.note_answer(outcome.segments);
+            self.on_ack_coverage(outcome.segments);
             self.advance_prr(now, outcome.bytes, advanced);
             self.note_delivered(now, outcome.bytes);
         }
@@ -422,13 +422,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // At least one segment: a controller's window is at least 1.
         let window = (window as u32).max(1);
         let counted = again || self.config.recovery == Recovery::NewReno;
-        let departed = if counted { self.departed } else { 0 };
+        let dupack_credit = if counted { self.dupack_credit } else { 0 };
         match self.config.counting {
-            Counting::Packets => self.scoreboard.in_flight().saturating_sub(departed) < window,
+            Counting::Packets => self.scoreboard.in_flight().saturating_sub(dupack_credit) < window,
             Counting::Bytes => {
                 let segment = u64::from(self.config.segment);
-                let departed = u64::from(departed) * segment;
-                let in_flight = self.scoreboard.in_flight_bytes().saturating_sub(departed);
+                let dupack_credit = u64::from(dupack_credit) * segment;
+                let in_flight = self.scoreboard.in_flight_bytes().saturating_sub(dupack_credit);
                 in_flight == 0 || in_flight + u64::from(length) <= u64::from(window) * segment
             }
         }
@@ -492,9 +492,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return wait(if open { Limit::CongestionWindow } else { Limit::Network });
         }
         if self.goes_on() {
-            self.unpaced = UNPACED;
+            self.unpaced = UNPACED_BURST;
         }
-        if let Some(rate) = decision.pacing_rate.filter(|_| !self.leaves_unpaced()) {
+        if let Some(rate) = decision.pacing_rate.filter(|_| !self.take_unpaced()) {
             let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
             let burst = u64::from(decision.burst.max(1));
             // The pacing debt of earlier segments is at most a burst at the current rate, however low the rate was
@@ -516,7 +516,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Consumes one of the segments exempt from pacing.
-    fn leaves_unpaced(&mut self) -> bool {
+    fn take_unpaced(&mut self) -> bool {
         let is_free = self.unpaced > 0;
         self.unpaced = self.unpaced.saturating_sub(1);
         is_free
@@ -583,7 +583,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             segment.sent_at = Some(Timestamp::of(now));
         }
         if self.config.ack_requests.is_some() && !segment.retransmission {
-            segment.ack_now = self.asks_for_ack();
+            segment.ack_now = self.requests_ack();
         }
         self.sent += 1;
         self.last_sent = now;

@@ -28,7 +28,7 @@ pub(super) struct TailProbe {
     /// Departure time of a probe, if nothing is received until then.
     at: Time,
     /// A packet was sent or received since `at` was computed.
-    is_put_off: bool,
+    is_postponed: bool,
     /// Probe in flight.
     flight: Option<Flight>,
     /// True if a round trip was measured since the last probe.
@@ -47,7 +47,7 @@ struct Flight {
 
 impl TailProbe {
     pub fn new() -> Self {
-        Self { at: Time::MAX, is_put_off: false, flight: None, measured: false }
+        Self { at: Time::MAX, is_postponed: false, flight: None, measured: false }
     }
 
     /// Records a round-trip measurement.
@@ -57,8 +57,8 @@ impl TailProbe {
 
     /// Postpones the probe after a packet was sent or received (section 7.2). The new time is computed
     /// [once](Sender::schedule_probe) for all events of one moment.
-    pub fn put_off(&mut self) {
-        (self.at, self.is_put_off) = (Time::MAX, true);
+    pub fn postpone(&mut self) {
+        (self.at, self.is_postponed) = (Time::MAX, true);
     }
 
     /// Returns the departure time of the probe.
@@ -68,11 +68,11 @@ impl TailProbe {
 
     /// Cancels the probe, scheduled or in flight.
     pub fn forget(&mut self) {
-        (self.at, self.is_put_off, self.flight) = (Time::MAX, false, None);
+        (self.at, self.is_postponed, self.flight) = (Time::MAX, false, None);
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (until(self.at, now), self.is_put_off, self.flight, self.measured));
+        feed(into, (until(self.at, now), self.is_postponed, self.flight, self.measured));
     }
 }
 
@@ -92,8 +92,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             && self.scoreboard.sacked() == 0
             && !self.is_refused();
         let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer);
-        let Some(rack) = self.rack().filter(|rack| rack.probe.is_put_off) else { return };
-        rack.probe.is_put_off = false;
+        let Some(rack) = self.rack().filter(|rack| rack.probe.is_postponed) else { return };
+        rack.probe.is_postponed = false;
         // Section 7.3: one at a time, and none before another round-trip measurement, so that timers are not postponed
         // without end. A probe after zero time would be answered before it left.
         let may_leave = rack.probe.flight.is_none() && rack.probe.measured && !smoothed.is_zero();

@@ -95,7 +95,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// own.
     pub(super) fn begin_prr(&mut self, now: Time) {
         let is_on = self.config.prr && self.config.recovery == Recovery::Sack;
-        if is_on && self.controller.threshold().is_some() {
+        if is_on && self.controller.ssthresh().is_some() {
             let in_network =
                 (self.scoreboard.next() - self.unacknowledged).saturating_sub(self.scoreboard.sacked_bytes());
             if let Some(extensions) = self.extensions.as_deref_mut() {

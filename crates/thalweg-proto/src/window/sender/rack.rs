@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 const PERSISTENCE: u8 = 16;
 
 /// So many transmissions are remembered whatever is outstanding.
-const LEAST_SENT: usize = 16;
+const MIN_SENT: usize = 16;
 
 /// The state that RACK keeps of a connection (section 5.3).
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Rack {
         scoreboard: &Scoreboard<P, I>,
     ) {
         self.sent.push_back((now, start));
-        if self.sent.len() > 2 * scoreboard.len() as usize + LEAST_SENT {
+        if self.sent.len() > 2 * scoreboard.len() as usize + MIN_SENT {
             // No more than one of a segment counts.
             self.sent.retain(|&(at, start)| {
                 scoreboard.starting_at(start).is_some_and(|record| is_last(&record, at))

@@ -20,7 +20,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.end_repair(now);
                 self.duplicates = 0;
                 self.limited = 0;
-                self.departed = 0;
+                self.dupack_credit = 0;
             }
             Phase::Recovery { .. } => match self.config.recovery {
                 // A retransmission may be lost too, which selective acknowledgements do not show.
@@ -35,18 +35,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 _ if advanced => {
                     // RFC 6582, section 3.2, step 3: a partial acknowledgement points at the next hole. All but one of
                     // the segments that it covers had been counted as departed.
-                    self.departed = self.departed.saturating_sub(acked.saturating_sub(1));
+                    self.dupack_credit = self.dupack_credit.saturating_sub(acked.saturating_sub(1));
                     self.repair_now |= self.mark_first_missing(now).is_some();
                 }
-                _ => self.departed += u32::from(duplicate),
+                _ => self.dupack_credit += u32::from(duplicate),
             },
             Phase::Loss { .. } => {}
             Phase::Open if advanced => {
                 self.duplicates = 0;
                 self.limited = 0;
                 // Further holes may be on their way again: what was held above the first leaves the count with it.
-                self.departed = if self.config.recovery == Recovery::FastRetransmit {
-                    self.departed.saturating_sub(acked.saturating_sub(1)).min(self.scoreboard.len())
+                self.dupack_credit = if self.config.recovery == Recovery::FastRetransmit {
+                    self.dupack_credit.saturating_sub(acked.saturating_sub(1)).min(self.scoreboard.len())
                 } else {
                     0
                 };
@@ -55,7 +55,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 let counts = duplicate && !self.scoreboard.is_empty() && !self.is_refused();
                 self.duplicates += u32::from(counts);
                 if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
-                    self.departed += u32::from(counts);
+                    self.dupack_credit += u32::from(counts);
                 }
             }
         }
@@ -165,7 +165,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Reneging: a receiver may discard selectively acknowledged data. SACK of the first segment proves it (RFC
         // 2018, section 8; RFC 6675, section 5.1).
         let reneged = fate == SegmentState::Sacked;
-        self.doubt_timeout(reneged);
+        self.begin_f_rto(reneged);
         let by_time = !reneged && self.expire(now);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
@@ -179,7 +179,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.phase = Phase::Loss { until: self.scoreboard.next() };
         self.duplicates = 0;
-        self.departed = 0;
+        self.dupack_credit = 0;
         self.repair_now = true;
     }
 }

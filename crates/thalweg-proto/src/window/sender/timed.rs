@@ -1,8 +1,8 @@
 //! Loss recovery with time-based detection: the common part of RACK, tail loss probes and undo.
 
-use super::asking::Asking;
+use super::asking::AckRequests;
 use super::f_rto::FRto;
-use super::losses::tell_lost;
+use super::losses::notify_lost;
 use super::prr::Prr;
 use super::rack::{Found, Rack, Situation};
 use super::undo::Undo;
@@ -28,7 +28,7 @@ pub(super) struct Extensions<C> {
     pub window_use: Option<Use>,
     /// Proportional rate reduction during recovery.
     pub prr: Option<Prr>,
-    pub asking: Option<Asking>,
+    pub asking: Option<AckRequests>,
     /// Detection of false acknowledgements, with time-based loss detection.
     pub verify: Option<Verify>,
 }
@@ -39,7 +39,7 @@ impl<C> Extensions<C> {
     pub fn new(config: &SenderConfig, initial: f64) -> Option<Box<Self>> {
         let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
         let f_rto = config.f_rto && config.recovery == Recovery::Sack;
-        let asking = config.ack_requests.map(Asking::new);
+        let asking = config.ack_requests.map(AckRequests::new);
         let is_any = rack.is_some() || config.prr || f_rto || config.validation.is_some() || asking.is_some();
         is_any.then(|| {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
@@ -192,7 +192,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let uses_window = extensions.window_use.is_some();
         if let Some(rack) = &mut extensions.rack {
             rack.on_sent(now, start, scoreboard);
-            rack.probe.put_off();
+            rack.probe.postpone();
         }
         if uses_window {
             self.note_sending(now);
@@ -274,7 +274,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.find_lost(now);
         if let Some(rack) = self.rack() {
-            rack.probe.put_off();
+            rack.probe.postpone();
         }
     }
 
@@ -303,7 +303,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         };
         let found = rack.detect(now, scoreboard, &situation, |record| {
             take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
-            tell_lost(controller, &path, *renewed, record);
+            notify_lost(controller, &path, *renewed, record);
         });
         let Some(Found { sent_at, again }) = found else { return };
         match self.phase {
@@ -354,7 +354,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.probe.forget();
         rack.expire(now, scoreboard, &situation, |record| {
             take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
-            tell_lost(controller, &path, *renewed, record);
+            notify_lost(controller, &path, *renewed, record);
         });
         true
     }

@@ -21,7 +21,7 @@ use core::hash::Hasher;
 use std::collections::BTreeSet;
 
 /// Maximum number of suspects, which bounds the memory; an episode with more is not undone.
-const MOST_SUSPECTS: usize = 1 << 16;
+const MAX_SUSPECTS: usize = 1 << 16;
 
 /// The state for undoing a spurious window reduction.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl<C> Undo<C> {
 
     /// Records that the segment at `start` was declared lost.
     pub fn suspect(&mut self, start: u64) {
-        if self.suspects.len() >= MOST_SUSPECTS {
+        if self.suspects.len() >= MAX_SUSPECTS {
             self.abandon();
         }
         if self.before.is_some() {

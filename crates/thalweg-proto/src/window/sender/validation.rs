@@ -26,7 +26,7 @@ use core::hash::Hasher;
 /// A window that is not used is kept for so long (NVP, RFC 7661, section 4.4).
 const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
 /// Samples count for three round trips, and for this at least (RFC 7661, section 4.2).
-const LEAST_PERIOD: Duration = Duration::from_secs(1);
+const MIN_PERIOD: Duration = Duration::from_secs(1);
 /// The parts of that time, and the one that is being filled.
 const PARTS: usize = 5;
 
@@ -212,7 +212,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Looks whether the window is used (RFC 7661, section 4.3), and makes one smaller that was not for long (section 4.4.3).
     fn validate(&mut self, now: Time) {
-        let part = (self.rtt.smoothed() * 3).max(LEAST_PERIOD) / (PARTS as u64 - 1);
+        let part = (self.rtt.smoothed() * 3).max(MIN_PERIOD) / (PARTS as u64 - 1);
         let window = self.controller.decision().window;
         let half = window * f64::from(self.config.segment) / 2.0;
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };

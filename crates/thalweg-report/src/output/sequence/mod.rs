@@ -10,7 +10,7 @@ use thalweg_proto::units::Time;
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 
 /// So many packets fit into a picture in pixels, however far apart in time they are.
-pub const MOST_IN_PIXELS: u32 = svg::MOST_IN_PIXELS;
+pub const MAX_IN_PIXELS: u32 = svg::MAX_IN_PIXELS;
 
 /// The part of a run that a diagram shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,14 +12,14 @@ const TOP: f64 = 84.0;
 const BELOW: f64 = 64.0;
 
 /// Moments are at least so far apart on the page, and at most.
-const LEAST_GAP: f64 = 13.0;
-const MOST_GAP: f64 = 44.0;
+const MIN_GAP: f64 = 13.0;
+const MAX_GAP: f64 = 44.0;
 
-/// So many packets, each with two moments, are sure to fit into `MOST_PIXELS` with a pixel for each unit.
-pub const MOST_IN_PIXELS: u32 = 500;
+/// So many packets, each with two moments, are sure to fit into `MAX_PIXELS` with a pixel for each unit.
+pub const MAX_IN_PIXELS: u32 = 500;
 const _: () = assert!(
-    (TOP + BELOW + 2.0 * MOST_GAP * MOST_IN_PIXELS as f64) * WIDTH as f64
-        <= crate::output::png::MOST_PIXELS as f64
+    (TOP + BELOW + 2.0 * MAX_GAP * MAX_IN_PIXELS as f64) * WIDTH as f64
+        <= crate::output::png::MAX_PIXELS as f64
 );
 
 const GREY: &str = "#7d8590";
@@ -86,12 +86,12 @@ impl Places {
         gaps.sort_unstable();
         // The gap in the middle of all has the middle height.
         let middle = gaps.get(gaps.len() / 2).map_or(1.0, |gap| gap.as_secs_f64());
-        let scale = (LEAST_GAP + MOST_GAP) / 2.0 / middle.max(1e-12);
+        let scale = (MIN_GAP + MAX_GAP) / 2.0 / middle.max(1e-12);
         let mut y = TOP;
         let mut moments = Vec::with_capacity(times.len());
         for (index, &time) in times.iter().enumerate() {
             if let Some(gap) = index.checked_sub(1).and_then(|before| natural.get(before)) {
-                y += (gap.as_secs_f64() * scale).clamp(LEAST_GAP, MOST_GAP);
+                y += (gap.as_secs_f64() * scale).clamp(MIN_GAP, MAX_GAP);
             }
             moments.push((time, y));
         }

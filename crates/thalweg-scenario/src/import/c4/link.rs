@@ -30,7 +30,7 @@ pub(super) struct Link {
 }
 
 /// So many changes are written at most.
-const MOST_CHANGES: usize = 10_000;
+const MAX_CHANGES: usize = 10_000;
 
 /// The link that begins as `start` and then changes as `scenario` says, for `duration`.
 pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration) -> Result<Link, Refused> {
@@ -102,7 +102,7 @@ fn schedule(
         if at >= duration || phases.len() < 2 {
             break;
         }
-        if count >= MOST_CHANGES {
+        if count >= MAX_CHANGES {
             return None;
         }
         let mut entry = String::new();

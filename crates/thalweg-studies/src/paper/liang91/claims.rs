@@ -248,7 +248,7 @@ fn seif_wins_two_ways(study: &Study<'_>) -> Option<Claim> {
         let share = dec / seif;
         let mut line = format!("{id}: {seif:.1} > {slow:.1} kbit/s, DEC bit {:.0} %", 100.0 * share);
         evidence.must(share <= ABOUT_HALF, format!("{id}: DEC bit is nearer to all than to half"));
-        if id == MOST_USERS {
+        if id == MAX_USERS {
             evidence.say(format!("{line} (excepted)"));
             continue;
         }
@@ -351,7 +351,7 @@ const CUTS: [f64; 7] = [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// The position of 0.5 in [`CUTS`].
 const HALF: usize = 2;
 /// The experiment in which the thesis has SEIF below Slow Start: three against two sources and the small buffer.
-const MOST_USERS: &str = "5.9/exp-8";
+const MAX_USERS: &str = "5.9/exp-8";
 
 #[cfg(test)]
 mod tests {
