@@ -33,7 +33,8 @@ version: str
 
 @disjoint_base
 class Controller:
-    """A congestion controller. A class that derives from it has `on_ack` and `on_loss`, which set `window` and `pacing_rate`."""
+    """Base class of congestion controllers. A subclass implements `on_ack` and `on_loss`, which set `window` and
+    `pacing_rate`."""
 
     per_packet: ClassVar[bool]
     """`on_ack` is called for each acknowledgement, and not once a round trip."""
@@ -41,79 +42,79 @@ class Controller:
     """None; or "classic", with which queues may mark packets in place of dropping them (ECT(0), RFC 3168) and a mark is told as a loss is; or
     "l4s", with which they mark early (ECT(1), RFC 9331) and marks are told by samples alone."""
     window: float
-    """The window in segments, from 1 to 2^30; 10 at first."""
+    """Congestion window in segments, from 1 to 2^30; initially 10."""
     @property
     def rng(self) -> random.Random:
-        """A generator of random numbers of the flow's own (`random.Random`), which follow from the run's seed."""
+        """The flow's own random number generator (`random.Random`), seeded from the run's seed."""
     pacing_rate: float | None
-    """The rate of payload in bit/s at which packets are spread; None sends as soon as the window allows."""
+    """Pacing rate of the payload in bit/s; None sends as soon as the window allows."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Controller: ...
     def on_ack(self, sample: Sample) -> None:
-        """Data was acknowledged."""
+        """Handles newly acknowledged data."""
     def on_loss(self, sample: Sample) -> None:
-        """A window of data met its first loss, or a mark in place of one, by `sample.kind`."""
+        """Handles the first loss in a window of data, or the first congestion mark, by `sample.kind`."""
     def on_undo(self, window: float) -> None:
-        """A loss was none, and only late; `window` is the one before it, and holds again if this is not overridden."""
+        """Handles a spurious loss; `window` is the value before it, and is restored unless this is overridden."""
 
 @final
 class Sample:
-    """The events at a sender since the last call of `on_ack`."""
+    """Events at a sender since the last call of `on_ack`."""
 
     @property
     def kind(self) -> str:
         """"ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark"."""
     @property
     def repeated(self) -> bool:
-        """The timer expired before for the same segment."""
+        """True if the timer had already expired for the same segment."""
     @property
     def now(self) -> float:
-        """The time in seconds."""
+        """Current time in seconds."""
     @property
     def interval(self) -> float:
-        """The time since the last call of `on_ack` in seconds."""
+        """Time since the last call of `on_ack` in seconds."""
     @property
     def sent(self) -> int:
-        """Packets sent, for the first time and again."""
+        """Packets sent, including retransmissions."""
     @property
     def acked(self) -> int:
-        """Packets newly known to have arrived."""
+        """Packets newly acknowledged."""
     @property
     def acked_bytes(self) -> int:
-        """Their payload in bytes."""
+        """Payload newly acknowledged, in bytes."""
     @property
     def lost(self) -> int:
-        """Packets found lost."""
+        """Packets declared lost."""
     @property
     def lost_bytes(self) -> int:
-        """Their payload in bytes."""
+        """Payload declared lost, in bytes."""
     @property
     def marks(self) -> int:
-        """Packets that arrived with a mark of congestion (CE)."""
+        """Packets that arrived with a congestion mark (CE)."""
     @property
     def rtt(self) -> float | None:
-        """The mean of the round-trip times measured, in seconds."""
+        """Mean of the measured round-trip times, in seconds."""
     @property
     def smoothed_rtt(self) -> float | None:
-        """The smoothed round-trip time in seconds."""
+        """Smoothed round-trip time in seconds."""
     @property
     def min_rtt(self) -> float | None:
-        """The shortest round-trip time so far in seconds."""
+        """Minimum round-trip time so far in seconds."""
     @property
     def delivery_rate(self) -> float | None:
-        """The newest sample of the rate at which the path delivers payload, in bit/s."""
+        """Latest sample of the payload delivery rate in bit/s."""
     @property
     def in_flight(self) -> float:
-        """The payload in flight, in segments."""
+        """Payload in flight, in segments."""
     @property
     def segment(self) -> int:
-        """The payload of a full packet in bytes."""
+        """Payload of a full packet in bytes."""
     @property
     def app_limited(self) -> bool:
-        """The window was not the limit: nothing of this says how much the path carries."""
+        """True if the window was not the limit: the sample does not show the path's capacity."""
     @property
     def recovering(self) -> bool:
-        """Losses are being repaired: no time to grow."""
+        """True during loss recovery, when the window should not grow."""
 
 @final
 class Environments:

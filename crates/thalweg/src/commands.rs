@@ -82,7 +82,7 @@ pub enum Command {
     Bench(Bench),
     /// Relay datagrams between clients and a server, with the impairments of a network path
     Impair(Box<ImpairArguments>),
-    /// Run programs in a network built from a scenario, with real packets and without privileges
+    /// Run programs in a network built from a scenario, with real packets, unprivileged
     Shell(Box<ShellArguments>),
     /// Run programs behind a gate that decides by priority which may send to the real network
     Gate(Box<GateArguments>),

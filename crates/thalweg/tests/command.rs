@@ -155,8 +155,11 @@ fn queues_are_listed_as_disciplines_too() {
 fn described(path: &[String]) -> (Vec<String>, Vec<String>) {
     let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
     let help = prints(&std::env::temp_dir(), &arguments);
-    let listed =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // The program's own help has a list for each group of commands.
+    let is_program = path.is_empty();
+    let begins = |line: &str| if is_program { line.starts_with("Usage:") } else { line == "Commands:" };
+    let ends = |line: &str| if is_program { line == "Options:" } else { line.is_empty() };
+    let listed = help.lines().skip_while(|line| !begins(line)).skip(1).take_while(|line| !ends(line));
     // What a command does may go on in the next line, further in.
     let commands = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let commands = commands.filter_map(|line| line.split_whitespace().next()).filter(|&name| name != "help");

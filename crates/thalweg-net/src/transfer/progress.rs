@@ -93,7 +93,7 @@ impl Progress {
         self.heard.load(Relaxed)
     }
 
-    /// Returns true at the receiver once all is stored and the sender notified; only the sender's close is outstanding.
+    /// Returns true at the receiver once all is stored and the sender is being notified; only its close is outstanding.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Relaxed)
     }

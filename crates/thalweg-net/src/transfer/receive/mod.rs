@@ -182,10 +182,8 @@ where
     let (store, priority) = begun.inspect_err(|error| refuse(&results, error))?;
     take_in(&mut frames, store, &turns.begin(priority, &results.progress), &results)?;
     results.say(ToSender::Done);
-    let progress = Arc::clone(&results.progress);
     drop(results);
     writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
-    progress.end();
     // The sender closes after it is notified.
     let _ = frames.next::<ToReceiver>();
     Ok(())

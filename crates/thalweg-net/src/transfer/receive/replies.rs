@@ -52,6 +52,8 @@ fn write<W: Write>(
             // How far it is belongs before the end.
             if matches!(reply, ToSender::Done) {
                 stream.frame(&ToSender::Progress { bytes: progress.bytes().get() })?;
+                // Before the sender can know: its next transfer must find the slot free.
+                progress.end();
             }
             stream.frame(&reply)?;
         }
