@@ -1,5 +1,5 @@
-//! A connection as a black box: constant delays, independent losses, reports out of band. This is the simulation
-//! model of Gong and Parulkar 1992, section 4.2, around the engines of [`thalweg_proto::sstp`].
+//! A connection as a black box: constant delays, independent losses, out-of-band reports. This is the simulation model
+//! of Gong and Parulkar 1992, section 4.2, with the engines of [`thalweg_proto::sstp`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,62 +13,62 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
 use thalweg_sim::{SegmentDelay, SegmentTimes};
 
-/// The losses on the way to the receiver. Reports are never lost, nor are keep-alive packets.
+/// Losses on the path to the receiver. Reports and keep-alive packets are never lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Losses {
-    /// Each data packet with this probability.
+    /// Each data packet, with this probability.
     Independent(f64),
-    /// Each data packet with this probability, but only the first so many that are sent.
+    /// Each data packet, with this probability, up to this number of sent packets.
     Spell(f64, u64),
-    /// The data packet with this number, counted from 0 as they are sent, and no other.
+    /// Only the data packet with this number, counted from 0 in sending order.
     Single(u64),
 }
 
-/// A connection and what runs over it.
+/// A connection and its load.
 #[derive(Clone, Debug)]
 pub struct BlackBox {
-    /// The sending end.
+    /// Sender settings.
     pub sender: SenderConfig,
-    /// The receiving end, whose application takes everything at once.
+    /// Receiver settings; its application consumes everything at once.
     pub receiver: ReceiverConfig,
-    /// RTD: both ways together, without any packet's own time.
+    /// RTD: round-trip delay without transmission times.
     pub round_trip: Duration,
-    /// Data packets that are lost.
+    /// Losses of data packets.
     pub losses: Losses,
-    /// Names the random stream of the losses.
+    /// Seed of the losses' random stream.
     pub seed: u64,
-    /// The run ends when so many data packets have been sent.
+    /// Number of data packets after which the run ends.
     pub packets: u64,
-    /// The time at the beginning that is not counted.
+    /// Initial time excluded from measurement.
     pub warmup: Duration,
 }
 
-/// The measurements of a run of a [`BlackBox`], of the time after the warm-up but for the engines' own counters.
+/// The measurements of a run of a [`BlackBox`]: after the warm-up, except for the engines' own counters.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Throughput efficiency: the time that a segment takes on the wire, over the mean time to deliver one.
+    /// Throughput efficiency: transmission time of a segment over the mean time to deliver one.
     pub efficiency: f64,
-    /// The mean time from the start of a segment's first transmission to its acceptance.
+    /// Mean time from the start of a segment's first transmission to its acceptance.
     pub mean_delay: Duration,
-    /// The longest such time.
+    /// Longest such time.
     pub max_delay: Duration,
     /// Segments delivered in order.
     pub segments: u64,
     /// Segments discarded for lower ones (soft acknowledgement), over the whole run.
     pub evictions: u64,
-    /// The efficiency of each twentieth of the run's packets, from its start: what becomes of it over time.
-    pub course: Vec<f64>,
+    /// Efficiency of each twentieth of the run's packets, from the start.
+    pub efficiency_series: Vec<f64>,
     /// The sender's counters.
     pub sender: SegmentStats,
     /// The receiver's counters.
     pub receiver: ReceiverStats,
 }
 
-/// The number of parts of a run's course.
+/// Number of parts of `efficiency_series`.
 const PARTS: u64 = 20;
 
 impl BlackBox {
-    /// Runs it. The same box gives the same numbers on every machine.
+    /// Runs the model. Results are the same on every machine.
     pub fn run(&self) -> Measured {
         let mut run = Run::new(self);
         run.run();
@@ -76,15 +76,15 @@ impl BlackBox {
     }
 }
 
-/// Picks the packets that are lost, one draw a loss.
-struct Losing {
+/// Selects the lost packets, with one random draw per loss.
+struct LossModel {
     stream: Stream,
     losses: Losses,
     sent: u64,
     next: u64,
 }
 
-impl Losing {
+impl LossModel {
     fn new(losses: Losses, seed: u64) -> Self {
         let mut losing = Self { stream: Stream::new(seed, "black-box", 0), losses, sent: 0, next: 0 };
         losing.next = match losses {
@@ -114,7 +114,7 @@ struct Run<'a> {
     spec: &'a BlackBox,
     sender: Sender<Length>,
     receiver: Receiver<Length>,
-    losing: Losing,
+    losing: LossModel,
     data: VecDeque<(Time, Pdu<Length>)>,
     reports: VecDeque<(Time, Pdu<Length>)>,
     sender_due: Time,
@@ -124,7 +124,7 @@ struct Run<'a> {
     packet_time: Duration,
     times: SegmentTimes,
     counted_from: Option<(Time, u64)>,
-    course: Vec<f64>,
+    efficiency_series: Vec<f64>,
     part_began: (Time, u64),
 }
 
@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
         Self {
             sender,
             receiver: Receiver::new(Arc::new(spec.receiver)),
-            losing: Losing::new(spec.losses, spec.seed),
+            losing: LossModel::new(spec.losses, spec.seed),
             data: VecDeque::new(),
             reports: VecDeque::new(),
             sender_due: Time::ZERO,
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
             packet_time: spec.sender.rate.spacing(),
             times: SegmentTimes::default(),
             counted_from: None,
-            course: Vec::new(),
+            efficiency_series: Vec::new(),
             part_began: (Time::ZERO, 0),
             spec,
         }
@@ -155,7 +155,7 @@ impl<'a> Run<'a> {
         while self.losing.sent < self.spec.packets {
             let report = self.reports.front().map_or(Time::MAX, |(at, _)| *at);
             let data = self.data.front().map_or(Time::MAX, |(at, _)| *at);
-            // At equal times a report comes first: it may change what the sender does next.
+            // At equal times a report is handled first, as it may change the sender's next action.
             let next = report.min(data).min(self.sender_due).min(self.receiver_due);
             if next == Time::MAX {
                 return;
@@ -174,12 +174,12 @@ impl<'a> Run<'a> {
             } else {
                 self.drain_sender();
             }
-            if self.course.len() as u64 == self.losing.sent / part {
+            if self.efficiency_series.len() as u64 == self.losing.sent / part {
                 continue;
             }
             let all = self.times.delivered();
             let (began, delivered) = core::mem::replace(&mut self.part_began, (self.now, all));
-            self.course.push(self.efficiency(all - delivered, self.now.since(began)));
+            self.efficiency_series.push(self.efficiency(all - delivered, self.now.since(began)));
         }
     }
 
@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
                 }
                 // Control packets take no bandwidth.
                 Output::Transmit(pdu) => self.data.push_back((self.now + half, pdu)),
-                // The application always has more.
+                // The application always has more data.
                 Output::Event(_) => self.sender.handle(self.now, Input::Write(Length(u32::MAX))),
                 Output::Timeout { at, .. } => {
                     self.sender_due = at;
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
 
     fn drain_receiver(&mut self) {
         self.receiver_due = Time::MAX;
-        // t_a = RTD + 3·t_p after the last packet of a group was sent.
+        // t_a = RTD + 3·t_p after the transmission of a group's last packet.
         let back = Duration::from_picos(
             self.spec.round_trip.as_picos().div_ceil(2) + 3 * self.packet_time.as_picos(),
         );
@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
             max_delay: delay.max,
             segments: all - before,
             evictions: self.receiver.stats().evictions,
-            course: self.course.clone(),
+            efficiency_series: self.efficiency_series.clone(),
             sender: self.sender.stats(self.now),
             receiver: self.receiver.stats(),
         }

@@ -1,32 +1,32 @@
-//! The analysis of two-level flow control: Gong and Parulkar 1992, section 4.1.
+//! Analysis of two-level flow control: Gong and Parulkar 1992, section 4.2.
 //!
-//! A connection of rate A carries segments of s packets of l bytes. Each packet is lost with probability p on its own.
-//! What is lost of a segment is sent again as soon as the sender knows, t_a after the last packet of a group left. The
-//! formulas take W as a real number.
+//! A connection of rate A carries segments of s packets of l bytes. Each packet is lost independently with probability
+//! p. Lost packets of a segment are retransmitted as soon as the sender detects the loss, t_a after the last packet of
+//! a group. The formulas take W as a real number.
 //!
-//! The third regime of the throughput efficiency is printed in a form that jumps at its upper end, where it should meet
-//! `1 - p`, and that lies below simulation by up to 0.3. With p times m, the time for resending what is lost of the
-//! segments sent while waiting, in place of p and m apart, it meets the next regime up to p for small p (the step is 0.017
-//! at p = 1e-2) and lies closely above simulation. The analysis is made for p up to 1e-2. Towards p = 1 the formulas
-//! exceed the share of packets that arrive, 1 - p, which nothing can; the corrected form stops there. [`Form`] offers both;
-//! [`Form::Corrected`] is the default.
+//! The printed form of the third regime of the throughput efficiency is discontinuous at its upper end, where it should
+//! meet `1 - p`, and lies below simulation by up to 0.3. In the corrected form, p times m, the time for retransmitting
+//! the losses of the segments sent while waiting, replaces p and m apart. It meets the next regime up to p for small p
+//! (the step is 0.017 at p = 1e-2) and lies closely above simulation. The analysis is made for p up to 1e-2. Towards p
+//! = 1 the formulas exceed the share of packets that arrive, 1 - p, which is impossible; the corrected form is limited
+//! to it. [`Form`] offers both; [`Form::Corrected`] is the default.
 
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// A connection: what the formulas know of it.
+/// A connection: the parameters of the formulas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// A: the rate.
+    /// A: rate.
     pub rate: Rate,
-    /// RTD: the round-trip delay, without any packet's own time.
+    /// RTD: round-trip delay without transmission times.
     pub round_trip: Duration,
-    /// l: the size of a packet.
+    /// l: packet size.
     pub packet: Bytes,
-    /// s: the packets of a segment.
+    /// s: packets per segment.
     pub segment: u32,
 }
 
-/// The form in which the third regime of the efficiency is written.
+/// Form of the third regime of the efficiency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// With p·m in the denominator, and never above 1 - p.
@@ -36,14 +36,14 @@ pub enum Form {
     Printed,
 }
 
-/// A quantity that the formulas have no value for.
+/// An argument outside the domain of the formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DomainError {
-    /// The path has no rate, no packets or no segments.
+    /// A path without rate, packets or segments.
     Path,
-    /// A probability lies outside 0 to 1.
+    /// A probability outside 0 to 1.
     Probability,
-    /// A window is below 0 or not a number.
+    /// Negative window, or NaN.
     Window,
 }
 
@@ -59,10 +59,10 @@ impl core::fmt::Display for DomainError {
 
 impl core::error::Error for DomainError {}
 
-/// The results of the analysis of a path with a window and a loss probability.
+/// Results of the analysis of a path with a window and a loss probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Analysis {
-    /// t_p: the time of a packet at rate A, in seconds.
+    /// t_p: transmission time of a packet at rate A, in seconds.
     pub packet_time: f64,
     /// t_s = s·t_p, in seconds.
     pub segment_time: f64,
@@ -70,13 +70,13 @@ pub struct Analysis {
     pub acknowledgement_time: f64,
     /// w_a = t_a/t_s, in segments.
     pub round_trip_window: f64,
-    /// The mean number of times that the packets of a segment go out before all have arrived.
+    /// Mean number of transmission rounds of a segment until all packets have arrived.
     pub rounds: f64,
-    /// D_s: the mean time from the start of a segment to its acknowledgement at the sender, in seconds.
+    /// D_s: mean time from the start of a segment to its acknowledgement at the sender, in seconds.
     pub sender_delay: f64,
-    /// D_r = D_s - RTD/2 - 3·t_p: the mean time from its start to its acceptance at the receiver, in seconds.
+    /// D_r = D_s - RTD/2 - 3·t_p: mean time from its start to its acceptance at the receiver, in seconds.
     pub receiver_delay: f64,
-    /// ThE: the throughput efficiency, 0 to 1.
+    /// ThE: throughput efficiency, 0 to 1.
     pub efficiency: f64,
 }
 
@@ -85,37 +85,37 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// [`DomainError::Path`] if one is not.
+    /// Returns [`DomainError::Path`] otherwise.
     pub fn check(&self) -> Result<(), DomainError> {
-        let is_whole = !self.rate.is_zero() && self.packet.get() > 0 && self.segment > 0;
-        if is_whole { Ok(()) } else { Err(DomainError::Path) }
+        let is_valid = !self.rate.is_zero() && self.packet.get() > 0 && self.segment > 0;
+        if is_valid { Ok(()) } else { Err(DomainError::Path) }
     }
 
-    /// t_p in seconds.
+    /// Returns t_p in seconds.
     pub fn packet_time(&self) -> f64 {
         self.packet.get() as f64 * 8.0 / self.rate.as_f64()
     }
 
-    /// t_s = s·t_p in seconds.
+    /// Returns t_s = s·t_p in seconds.
     pub fn segment_time(&self) -> f64 {
         f64::from(self.segment) * self.packet_time()
     }
 
-    /// t_a = RTD + 3·t_p in seconds.
+    /// Returns t_a = RTD + 3·t_p in seconds.
     pub fn acknowledgement_time(&self) -> f64 {
         self.round_trip.as_secs_f64() + 3.0 * self.packet_time()
     }
 
-    /// w_a = t_a/t_s: the segments sent in one round trip.
+    /// Returns w_a = t_a/t_s: the number of segments sent per round trip.
     pub fn round_trip_window(&self) -> f64 {
         self.acknowledgement_time() / self.segment_time()
     }
 
-    /// Everything at once, for a window of `window` segments and losses with probability `p`.
+    /// Computes all results, for a window of `window` segments and loss probability `p`.
     ///
     /// # Errors
     ///
-    /// [`DomainError`] when the path is empty, or `p` or `window` is outside its range.
+    /// Returns a [`DomainError`] if the path is empty, or `p` or `window` is outside its range.
     pub fn analyse(&self, p: f64, window: f64, form: Form) -> Result<Analysis, DomainError> {
         self.check()?;
         if !(0.0..=1.0).contains(&p) {
@@ -126,7 +126,7 @@ impl Path {
         }
         let (segment_time, round_trip) = (self.segment_time(), self.acknowledgement_time());
         let rounds = rounds(p, self.segment);
-        // Nothing arrives where everything is lost; infinity times zero is no number.
+        // With total loss nothing arrives; infinity times zero would be NaN.
         let sender_delay =
             if p >= 1.0 { f64::INFINITY } else { segment_time / (1.0 - p) + round_trip * rounds };
         Ok(Analysis {
@@ -143,8 +143,8 @@ impl Path {
     }
 }
 
-/// The mean number of rounds until `segment` packets have arrived, each lost with probability `p` in each round:
-/// `Σ_{i>=0} 1 - (1 - p^i)^s`.
+/// Returns the mean number of rounds until `segment` packets have arrived, each lost with probability `p` in each
+/// round: `Σ_{i>=0} 1 - (1 - p^i)^s`.
 fn rounds(p: f64, segment: u32) -> f64 {
     if p >= 1.0 {
         return f64::INFINITY;
@@ -157,23 +157,23 @@ fn rounds(p: f64, segment: u32) -> f64 {
     let (mut sum, mut power) = (1.0, 1.0);
     loop {
         power *= p;
-        // 1 - (1 - p^i)^s, without the loss of digits for small p^i.
+        // 1 - (1 - p^i)^s, without loss of precision for small p^i.
         let term = -libm::expm1(s * libm::log1p(-power));
         sum += term;
-        // What is left is at most s·p^(i+1)/(1 - p).
+        // The remainder is at most s·p^(i+1)/(1 - p).
         if s * power * p <= 1e-16 * sum * (1.0 - p) || term == 0.0 {
             return sum;
         }
     }
 }
 
-/// The same where so much is lost that the sum would take for ever. With p = e^-λ it is an integral and what Euler and
-/// Maclaurin add to it: H_s/λ + 1/2, where H_s is the s-th harmonic number. The next term is of the order of λ.
+/// Returns the same for p near 1, where the sum converges too slowly. With p = e^-λ the sum is, by the Euler-Maclaurin
+/// formula, H_s/λ + 1/2, where H_s is the s-th harmonic number. The next term is of the order of λ.
 fn rounds_near_one(p: f64, segment: u32) -> f64 {
     harmonic(segment) / -libm::log(p) + 0.5
 }
 
-/// 1 + 1/2 + ... + 1/n.
+/// Returns 1 + 1/2 + ... + 1/n.
 fn harmonic(n: u32) -> f64 {
     if n <= FEW {
         return (1..=n).map(|k| 1.0 / f64::from(k)).sum();
@@ -182,15 +182,15 @@ fn harmonic(n: u32) -> f64 {
     libm::log(n) + EULER + 1.0 / (2.0 * n) - 1.0 / (12.0 * n * n)
 }
 
-/// Below this share of packets that arrive the sum of the rounds is not taken term by term.
+/// Share of arriving packets below which the sum of the rounds is not computed term by term.
 const SLOW: f64 = 1e-4;
-/// Up to this number the harmonic numbers are added up; beyond it their expansion is exact to the last digit.
+/// Largest index whose harmonic number is summed directly; beyond it the expansion is exact to the last digit.
 const FEW: u32 = 1000;
 /// Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// ThE for a window of `window` segments where `w_a` are sent in a round trip; `None` for a window of up to one segment,
-/// whose efficiency is `t_s/D_s`.
+/// Returns ThE for a window of `window` segments and `w_a` segments per round trip; `None` for a window of up to one
+/// segment, whose efficiency is `t_s/D_s`.
 fn efficiency(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> Option<f64> {
     if window <= 1.0 {
         return None;
@@ -205,19 +205,19 @@ fn efficiency(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> Option
     })
 }
 
-/// The second and the third regime.
+/// Returns ThE in the second and the third regime.
 fn within_a_window(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> f64 {
-    // The mean number of segments from one that loses a packet to the next. Without losses, all expressions below go
-    // to the ratio of what they have with it.
-    let apart = -1.0 / libm::expm1(f64::from(segment) * libm::log1p(-p));
+    // Mean number of segments from one with a loss to the next. Without losses, all expressions below tend to their
+    // ratio with it.
+    let loss_spacing = -1.0 / libm::expm1(f64::from(segment) * libm::log1p(-p));
     if window <= w_a + 1.0 {
-        return if apart.is_finite() {
-            (apart + window) / (2.0 * w_a + 1.0 + p + (w_a + 1.0) / window * apart)
+        return if loss_spacing.is_finite() {
+            (loss_spacing + window) / (2.0 * w_a + 1.0 + p + (w_a + 1.0) / window * loss_spacing)
         } else {
             window / (w_a + 1.0)
         };
     }
-    if !apart.is_finite() {
+    if !loss_spacing.is_finite() {
         return 1.0;
     }
     let m = (window - w_a).min(w_a * (1.0 - p));
@@ -225,7 +225,7 @@ fn within_a_window(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> f
         Form::Printed => p + m,
         Form::Corrected => p * m,
     };
-    (w_a + m + apart) / (2.0 * w_a + 1.0 + waited + apart)
+    (w_a + m + loss_spacing) / (2.0 * w_a + 1.0 + waited + loss_spacing)
 }
 
 #[cfg(test)]

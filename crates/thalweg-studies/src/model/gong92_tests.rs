@@ -1,4 +1,4 @@
-//! Proves the formulas against values worked out elsewhere, their limits, and direct simulation of what they describe.
+//! Tests the formulas against independent values, their limits, and direct simulation.
 
 use super::*;
 use thalweg_proto::random::Stream;
@@ -30,7 +30,7 @@ fn quantities_follow_from_the_path() {
     near(analysis.efficiency, 0.43213);
 }
 
-/// Values computed apart from this code, at fractions of w_a.
+/// Values computed independently of this code, at fractions of w_a.
 #[test]
 fn all_regimes_have_their_values() {
     let w_a = SMALL.round_trip_window();
@@ -59,7 +59,7 @@ fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
     let w_a = SMALL.round_trip_window();
     for p in [1e-5, 1e-4, 1e-3] {
         let step = |form, at: f64| the(p, at + 1e-9, form) - the(p, at - 1e-9, form);
-        // At the lower end both meet the first formula but for the wait of one segment.
+        // At the lower end both meet the first formula up to the wait of one segment.
         assert!(step(Form::Corrected, w_a + 1.0).abs() < 0.01, "{p}");
         assert!(
             step(Form::Corrected, 2.0 * w_a + 1.0).abs() < 0.01,
@@ -75,7 +75,7 @@ fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
 #[test]
 fn limits_are_the_obvious_ones() {
     let w_a = SMALL.round_trip_window();
-    // Without losses a window is full or makes its share of a round trip.
+    // Without losses the efficiency is 1, or the window's share of a round trip.
     assert_eq!(the(0.0, 2.0, Form::Corrected), 2.0 / (w_a + 1.0));
     assert_eq!(the(0.0, w_a + 1.5, Form::Corrected), 1.0);
     assert_eq!(the(0.0, 100.0, Form::Printed), 1.0);
@@ -86,7 +86,7 @@ fn limits_are_the_obvious_ones() {
         let (zero, tiny) = (the(0.0, window, Form::Corrected), the(1e-12, window, Form::Corrected));
         assert!((zero - tiny).abs() < 1e-6, "{window}: {zero}, {tiny}");
     }
-    // With a window without bounds only what is lost is lost; where everything is, nothing arrives.
+    // An unlimited window reaches 1 - p; with total loss nothing arrives.
     assert_eq!(the(0.25, f64::INFINITY, Form::Corrected), 0.75);
     let hopeless = SMALL.analyse(1.0, 100.0, Form::Corrected).unwrap();
     assert_eq!((hopeless.efficiency, hopeless.sender_delay), (0.0, f64::INFINITY));
@@ -104,7 +104,7 @@ fn efficiency_grows_with_the_window_and_falls_with_loss() {
         for pair in windows.windows(2) {
             let (less, more) = (the(p, pair[0], Form::Corrected), the(p, pair[1], Form::Corrected));
             assert!(more <= 1.0 - p, "{p}: {more} at {}", pair[1]);
-            // At the joints the formulas meet only up to the time of a segment.
+            // At regime boundaries the formulas meet only up to the time of a segment.
             assert!(more >= less - 0.01, "{p}: {} at {}, {} at {}", less, pair[0], more, pair[1]);
         }
     }
@@ -121,7 +121,7 @@ fn efficiency_grows_with_the_window_and_falls_with_loss() {
     }
 }
 
-/// D_s and the rounds, by drawing what they describe.
+/// D_s and the rounds, by random simulation.
 #[test]
 fn delays_are_those_of_direct_simulation() {
     let mut stream = Stream::new(1, "rounds", 0);
@@ -150,7 +150,7 @@ fn delays_are_those_of_direct_simulation() {
 }
 
 #[test]
-fn what_is_outside_is_refused() {
+fn values_outside_the_domain_are_rejected() {
     let analyse = |p, window| SMALL.analyse(p, window, Form::Corrected).err();
     assert_eq!(analyse(-0.1, 1.0), Some(DomainError::Probability));
     assert_eq!(analyse(1.1, 1.0), Some(DomainError::Probability));
@@ -166,14 +166,14 @@ fn what_is_outside_is_refused() {
     }
 }
 
-/// The delays are still found at once where nearly everything is lost, and join those that are summed up. For segments
-/// of one packet the number of rounds is 1/(1 - p).
+/// The delays near total loss are computed quickly, and join the summed ones. For segments of one packet the number of
+/// rounds is 1/(1 - p).
 #[test]
 fn hardly_anything_arrives() {
     for segment in [1, 2, 16, 1000, 100_000] {
         let path = Path { segment, ..SMALL };
         let rounds = |p: f64| path.analyse(p, 100.0, Form::Corrected).unwrap().rounds;
-        // On both sides of the border rounds times what is lost per round changes by next to nothing.
+        // On both sides of the boundary rounds times loss per round is almost equal.
         let (below, above) = (0.9999 - 1e-9, 0.9999 + 1e-9);
         let scaled = |p: f64| rounds(p) * -libm::log(p);
         assert!((scaled(above) / scaled(below) - 1.0).abs() < 1e-8, "{segment}");

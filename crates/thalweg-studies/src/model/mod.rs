@@ -1,4 +1,4 @@
-//! Models of what is simulated: closed formulas, and simulations that are only as large as the model.
+//! Analytical models, and minimal simulations of the same models.
 
 pub mod black_box;
 pub mod gong92;

@@ -1,4 +1,4 @@
-//! Reproductions of published studies: published values, simulation results, and the claims both support.
+//! Reproductions of published studies: published values, simulation results, and the claims that both support.
 //!
 //! A [`Paper`] has three parts: the published values (a JSON file of experiments with results), a plan (a TOML file
 //! with the scenario and the varied keys of each experiment), and the meaning of each metric and claim. The rest is
@@ -21,6 +21,7 @@ macro_rules! paper_files {
 
 mod bless25;
 mod chen99;
+mod claim;
 mod evidence;
 mod gong92;
 mod lee97;
@@ -34,13 +35,14 @@ mod runs;
 mod tables;
 mod yang01;
 
+pub use claim::{Claim, Tally, Verdict};
 pub use page::paper_report;
 pub use prepare::{Case, Choice, PaperError, Prepared, distinct, prepare};
 pub use published::{Cell, Experiment, Published};
-pub use results::{Claim, ExperimentResults, Results, Row};
+pub use results::{ExperimentResults, Results, Row};
 pub use runs::{CaseRuns, Runs};
 pub use tables::tables;
-pub(crate) use tables::{SILENT, metric_words, number};
+pub(crate) use tables::{HIDDEN_KEYS, metric_words, number};
 
 /// Cell with its values, one per replication.
 pub type Measured = (Cell, Vec<f64>);
@@ -48,10 +50,12 @@ pub type Measured = (Cell, Vec<f64>);
 /// Reproducible study.
 #[derive(Debug)]
 pub struct Paper {
-    /// The name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// Author, year and title.
     pub title: &'static str,
+    /// Kind of publication in a sentence, such as `thesis`.
+    pub kind: &'static str,
     /// The files of the paper.
     pub files: Files,
     /// Value of a cell: one number per replication, or a single one for deterministic runs. `None` if the experiment
@@ -69,9 +73,9 @@ pub struct Files {
     /// The published values: JSON with `experiments`, each with an `id` and `results`; a result has `scheme`,
     /// `metric`, `value` (null where none was published) and further keys.
     pub published: &'static str,
-    /// The runs that each experiment consists of: TOML in the format that `plan.rs` describes.
+    /// Runs of each experiment: TOML in the format described in `plan.rs`.
     pub plan: &'static str,
-    /// The scenario files that the plan and these files themselves name, with their texts.
+    /// Scenario files named by the plan and by each other, with their texts.
     pub scenarios: &'static [(&'static str, &'static str)],
 }
 

@@ -1,6 +1,6 @@
-//! The page of a published study: its values beside ours, and its claims.
+//! Results page of a reproduced study: published and simulated values, and claims.
 
-use crate::paper::{SILENT, metric_words, number};
+use crate::paper::{Claim, HIDDEN_KEYS, Tally, Verdict, metric_words, number};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use thalweg_report::report::cards::{Card, cards};
 use thalweg_report::report::html::{Page, escape};
 
-/// The page of the results of a paper, from the JSON that [`Results::to_json`](crate::paper::Results::to_json) gives.
-/// `title` is the paper's.
+/// Returns the results page of a paper, from the JSON of [`Results::to_json`](crate::paper::Results::to_json). `title`
+/// is the paper's.
 ///
 /// # Errors
 ///
-/// A text that says what is wrong, where `json` is not such a document.
+/// Returns a description of the error if `json` is no such document.
 pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, String> {
     let document: Document = serde_json::from_str(json).map_err(|error| error.to_string())?;
     let mut body = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
@@ -63,33 +63,12 @@ struct Row {
     keys: Map<String, Value>,
 }
 
-#[derive(Deserialize)]
-struct Claim {
-    id: String,
-    text: String,
-    holds: bool,
-    evidence: String,
-}
-
 fn paper_cards(document: &Document) -> Vec<Card> {
     let mut cards = Vec::new();
     let mut card = |subject: &str, main: &str, sure, text: &str| {
         cards.push(Card { subject: subject.to_owned(), main: main.to_owned(), text: text.to_owned(), sure });
     };
-    let claims = &document.claims;
-    let holding = claims.iter().filter(|claim| claim.holds).count();
-    let failing: Vec<String> =
-        claims.iter().filter(|claim| !claim.holds).map(|claim| escape(&claim.id)).collect();
-    let (sure, text) = match (claims.len(), failing.is_empty()) {
-        (0, _) => (("unknown", "Not judged"), "these experiments alone decide no claim".to_owned()),
-        (_, true) => {
-            (("yes", "All hold"), "every claim that these experiments decide is borne out".to_owned())
-        }
-        (_, false) => (("no", "Some do not hold"), format!("not borne out: {}", failing.join(", "))),
-    };
-    let main =
-        if claims.is_empty() { "not judged".to_owned() } else { format!("{holding} of {}", claims.len()) };
-    card("Claims that hold", &main, Some(sure), &text);
+    claim_cards(&document.claims, &mut card);
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
     let count = differences.len();
@@ -105,7 +84,7 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     }
     let by_metric = by_metric(rows());
     if by_metric.len() > 1 {
-        // What is far from the published values must not hide behind the median of all.
+        // The median of all values must not hide large deviations.
         let farthest = by_metric.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         let words = |(metric, median, count): &(String, f64, usize)| {
             format!("{} of {count} of {}", percent(*median), escape(metric))
@@ -125,7 +104,51 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     cards
 }
 
-/// The card of the certainty of our values: how far chance moves them.
+/// Adds a card for the claims of the paper and one for those of this project, where there are any.
+fn claim_cards(
+    claims: &[Claim],
+    card: &mut impl FnMut(&str, &str, Option<(&'static str, &'static str)>, &str),
+) {
+    if claims.is_empty() {
+        card(
+            "Claims that hold",
+            "not judged",
+            Some(("unknown", "Not judged")),
+            "these experiments alone decide no claim",
+        );
+    }
+    for (ours, subject) in [(false, "Claims that hold"), (true, "Our own that hold")] {
+        let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.ours == ours).collect();
+        let tally = Tally::of(claims.iter().copied());
+        if tally.all() == 0 {
+            continue;
+        }
+        let ids = |verdict| {
+            let ids = claims.iter().filter(|claim| claim.verdict == verdict).map(|claim| escape(&claim.id));
+            ids.collect::<Vec<_>>().join(", ")
+        };
+        let (sign_only, failing) = (ids(Verdict::SignOnly), ids(Verdict::Fails));
+        let mut text = Vec::new();
+        if !sign_only.is_empty() {
+            text.push(format!("in sign but not in size: {sign_only}"));
+        }
+        if !failing.is_empty() {
+            text.push(format!("not borne out: {failing}"));
+        }
+        let sure = match (sign_only.is_empty(), failing.is_empty()) {
+            (true, true) => ("yes", "All hold"),
+            (false, true) => ("unknown", "Some in sign only"),
+            (_, false) => ("no", "Some do not hold"),
+        };
+        if text.is_empty() {
+            text.push("every claim that these experiments decide is borne out".to_owned());
+        }
+        let holding = claims.iter().filter(|claim| claim.holds()).count();
+        card(subject, &format!("{holding} of {}", tally.all()), Some(sure), &text.join("; "));
+    }
+}
+
+/// Returns the card on the random variation of our values.
 fn certainty(document: &Document) -> Card {
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let half = |row: &Row| Some(row.ci95.filter(|half| *half > 0.0)? / row.value?.abs());
@@ -144,15 +167,15 @@ fn certainty(document: &Document) -> Card {
     Card { subject: "How sure".to_owned(), main, text, sure: None }
 }
 
-/// The middle of values, the upper of two.
+/// Returns the median, the upper of two.
 fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied()
 }
 
-/// Each metric with the median distance of its values from the published ones and their number, those with most values
-/// first.
+/// Returns each metric with the median distance of its values from the published ones and their number, in descending
+/// order of the number.
 fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize)> {
     let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for row in rows {
@@ -173,16 +196,22 @@ fn claims(html: &mut String, claims: &[Claim]) {
         return;
     }
     html.push_str("<section aria-label=\"Claims\">\n<h2>Claims</h2>\n<p class=\"note\">Each opens with the numbers that decide it.</p>\n<div class=\"claims\">\n");
-    for (wanted, class, verdict) in [(false, "no", "does not hold"), (true, "yes", "holds")] {
-        // What does not hold needs its reasons at once.
-        let open = if wanted { "" } else { " open" };
-        for claim in claims.iter().filter(|claim| claim.holds == wanted) {
+    for (wanted, class) in [(Verdict::Fails, "no"), (Verdict::SignOnly, "unknown"), (Verdict::Holds, "yes")] {
+        // A claim that does not hold, or not in size, shows its evidence at once.
+        let open = if wanted == Verdict::Holds { "" } else { " open" };
+        let verdict = wanted.words();
+        for claim in claims.iter().filter(|claim| claim.verdict == wanted) {
             let (id, text) = (escape(&claim.id), escape(&claim.text));
+            let section = match (claim.ours, claim.section.is_empty()) {
+                (true, _) => " (ours)".to_owned(),
+                (false, true) => String::new(),
+                (false, false) => format!(" ({})", escape(&claim.section)),
+            };
             let _ = writeln!(
                 html,
-                "<details{open}><summary><span class=\"sure {class}\">{id} {verdict}</span> {text}</summary><ul class=\"evidence\">"
+                "<details{open}><summary><span class=\"sure {class}\">{id} {verdict}</span> {text}{section}</summary><ul class=\"evidence\">"
             );
-            for step in claim.evidence.replace(". Against it: ", "; Against it: ").split("; ") {
+            for step in claim.evidence.replace(". Against it", "; Against it").split("; ") {
                 let step = step.replace("+/-", "±").replace(">=", "≥").replace("<=", "≤");
                 let _ = writeln!(html, "<li>{}</li>", escape(&step));
             }
@@ -192,7 +221,7 @@ fn claims(html: &mut String, claims: &[Claim]) {
     html.push_str("</div>\n</section>\n");
 }
 
-/// A line for each experiment with a mark for each value, by its distance from the published one.
+/// Appends one line per experiment with a mark for each value, by its distance from the published one.
 fn overview(html: &mut String, experiments: &[Experiment]) {
     let with = experiments.iter().enumerate();
     let with: Vec<(usize, &Experiment)> =
@@ -222,7 +251,7 @@ fn overview(html: &mut String, experiments: &[Experiment]) {
     html.push_str("</div>\n</section>\n");
 }
 
-/// The line of an experiment in words, for those who cannot see it.
+/// Returns the text alternative of an experiment's line, for screen readers.
 fn words(of: &Experiment) -> String {
     let differences = || of.results.iter().filter_map(|row| row.relative_difference);
     let (low, high) = differences().fold((f64::MAX, f64::MIN), |(low, high), of| (low.min(of), high.max(of)));
@@ -240,7 +269,7 @@ fn experiment(html: &mut String, position: usize, of: &Experiment) {
     );
     let mut keys: Vec<&String> = Vec::new();
     for key in of.results.iter().flat_map(|row| row.keys.keys()) {
-        if !keys.contains(&key) && !SILENT.contains(&key.as_str()) {
+        if !keys.contains(&key) && !HIDDEN_KEYS.contains(&key.as_str()) {
             keys.push(key);
         }
     }
@@ -295,7 +324,7 @@ fn signed(share: f64) -> String {
     format!("{:+.1} %", share * 100.0).replace('-', "−")
 }
 
-/// The largest distance that the overview shows.
+/// Largest distance shown in the overview.
 const EDGE: f64 = 0.5;
 
 #[cfg(test)]
@@ -307,16 +336,22 @@ mod tests {
             {"scheme": "seif", "metric": "throughput_kbps", "source": 1, "table": "t", "value": 31.5, "ci95": 0.25,
              "published": 30, "relative_difference": 0.05},
             {"scheme": "seif", "metric": "delay_ms", "source": 2, "value": null, "published": "> 70"}]}],
-        "claims": [{"id": "1", "text": "a", "holds": true, "evidence": "2 > 1"},
-                   {"id": "2", "text": "b", "holds": false, "evidence": "1 < 2"}]}"#;
+        "claims": [{"id": "1", "text": "a", "verdict": "holds", "evidence": "2 > 1"},
+                   {"id": "2", "section": "4.2", "text": "b", "verdict": "does-not-hold", "evidence": "1 < 2"},
+                   {"id": "3", "text": "c", "verdict": "sign-only", "evidence": "3 > 2. Against its size: 9"},
+                   {"id": "4", "ours": true, "text": "d", "verdict": "holds", "evidence": "4 > 3"}]}"#;
 
     #[test]
     fn values_stand_beside_the_published_ones() {
         let page = paper_report("A & B", "0.0.0", JSON).unwrap();
         for words in [
             "<h1>A &amp; B</h1>",
-            "1 of 2",
-            "not borne out: 2",
+            "1 of 3",
+            "in sign but not in size: 3; not borne out: 2",
+            "1 of 1",
+            "b (4.2)",
+            "d (ours)",
+            "<li>Against its size: 9</li>",
             "31.50 ± 0.250",
             ">30<",
             "+5.0 %",
@@ -333,11 +368,13 @@ mod tests {
                 && page.contains("<li>1 &lt; 2</li>")
         );
         assert!(!page.contains("<th>table</th>"));
-        assert!(page.find("2 does not hold").unwrap() < page.find("1 holds").unwrap());
+        let place = |words: &str| page.find(words).unwrap();
+        assert!(place("2 does not hold") < place("3 holds in sign only"));
+        assert!(place("3 holds in sign only") < place("1 holds"));
     }
 
     #[test]
-    fn what_is_no_paper_is_refused() {
+    fn unknown_papers_are_rejected() {
         assert!(paper_report("x", "0", "{}").unwrap_err().contains("experiments"));
         assert!(paper_report("x", "0", "[").is_err());
     }

@@ -1,4 +1,4 @@
-//! The plan of a paper: which runs each experiment consists of.
+//! The plan of a paper: the runs of each experiment.
 //!
 //! ```toml
 //! replications = 5                    # seeds of a scenario with random parts; others are run once
@@ -13,7 +13,7 @@
 //! "figure-4.3" = ["table-4.1"]
 //!
 //! [[experiment]]
-//! id = "table-4.1"                    # an id of the published values, or one that begins with `ours/`
+//! id = "table-4.1"                    # an id of the published values, or an id in `ours/`
 //! title = "What the table shows"
 //! scenario = "two-way.toml"           # one of the paper's scenario files
 //! set = ["duration=80 s"]             # changes for all of its runs
@@ -26,17 +26,17 @@
 //! replications = 2
 //! ```
 //!
-//! Every combination of the values under `vary` is a run (a list of such tables is a list of sets of combinations).
-//! Its keys are those of the published results that it is for. `{}` in a change is the value itself, `{name}` the
-//! value of another varied key or of `with`. Changes apply in this order: `set`, those of the choices (of the scheme first,
-//! then of the other keys by name), `[quick]`.
+//! Every combination of the values under `vary` is a run; a list of such tables is a list of sets of combinations. The
+//! keys of a run select the published results that it reproduces. In a change, `{}` is the value itself, and `{name}`
+//! the value of another varied key or of `with`. Changes apply in this order: `set`, those of the choices (of the
+//! scheme first, then of the other keys by name), `[quick]`.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use thalweg_scenario::toml_as_json;
 
-/// A plan as it stands in its file.
+/// A plan in its file format.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -52,7 +52,7 @@ pub struct Plan {
     pub experiment: Vec<Planned>,
 }
 
-/// The changes that `--quick` makes.
+/// Changes made by `--quick`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
@@ -85,7 +85,7 @@ pub struct Planned {
     pub only_named: bool,
 }
 
-/// The keys that are varied, with their values.
+/// Varied keys, with their values.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Vary {
@@ -105,14 +105,14 @@ fn five() -> u32 {
     5
 }
 
-/// The keys of a run, and the changes to its scenario.
+/// Keys of a run, and the changes to its scenario.
 pub type PlannedRun = (Map<String, Value>, Vec<String>);
 
 impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// A text that says what is wrong with the plan.
+    /// Returns a description of the error in the plan.
     pub fn read(text: &str) -> Result<Self, String> {
         let value = toml_as_json("the plan", text)?;
         serde_json::from_value(value).map_err(|error| format!("the plan: {error}"))
@@ -121,7 +121,7 @@ impl Plan {
     /// Returns the runs of an experiment: the keys of each, and the changes to its scenario.
     ///
     /// # Errors
-    /// The value of a varied key that no choice describes.
+    /// Returns the value of a varied key without a choice.
     pub fn runs(&self, of: &Planned, quick: bool) -> Result<Vec<PlannedRun>, String> {
         let sets = match &of.vary {
             Vary::One(one) => core::slice::from_ref(one),
@@ -140,8 +140,9 @@ impl Plan {
     fn changes(&self, of: &Planned, keys: &Map<String, Value>, quick: bool) -> Result<Vec<String>, String> {
         let words: Vec<(String, String)> =
             keys.iter().chain(&of.with).map(|(name, value)| (format!("{{{name}}}"), word(value))).collect();
-        let fill = |change: &str, own: Option<&str>| {
-            let change = own.map_or_else(|| change.to_owned(), |own| change.replace("{}", own));
+        let fill = |change: &str, replacement: Option<&str>| {
+            let change = replacement
+                .map_or_else(|| change.to_owned(), |replacement| change.replace("{}", replacement));
             words.iter().fold(change, |change, (name, word)| change.replace(name, word))
         };
         let mut changes: Vec<String> = of.set.iter().map(|change| fill(change, None)).collect();
@@ -161,12 +162,12 @@ impl Plan {
     }
 }
 
-/// A value as it is written in a change.
+/// Returns a value in the form used in a change.
 fn word(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// All combinations of values; the first key changes slowest.
+/// Returns all combinations of values; the first key changes slowest.
 fn combinations(of: &Map<String, Value>) -> Vec<Map<String, Value>> {
     let mut all = vec![Map::new()];
     for (key, values) in of {
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_plans_are_rejected() {
         assert!(Plan::read("x = 1").unwrap_err().contains("unknown field"));
         assert!(Plan::read("x = ").unwrap_err().contains("the plan"));
         let plan = Plan::read(&PLAN.replace("\"b\"]", "\"c\"]")).unwrap();

@@ -1,4 +1,4 @@
-//! From a paper's plan to runs, and from runs to results.
+//! Preparation of a paper's runs from its plan, and collection of results.
 
 use super::Paper;
 use super::plan::Plan;
@@ -15,42 +15,41 @@ use thalweg_scenario::{Diagnostic, Scenario, is_random, nearest};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
-/// The part of a paper to run, and how to run it.
+/// Selection of a paper's experiments, and run options.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Ids of experiments, also with the `ours/` under which what was not published of them is shown, what ids begin with
-    /// before a `/`, tables that hold values of them, or figures that were drawn from them; without, all that the plan does
-    /// not keep for when they are named.
+    /// Experiments to run: ids, the `ours/` ids of their unpublished results, id prefixes before a `/`, tables with
+    /// their values, or figures drawn from them. If empty, all except the ones marked `only_named` in the plan.
     pub experiments: Vec<String>,
-    /// Shorter, as the plan says.
+    /// Run the shorter version defined by the plan.
     pub quick: bool,
-    /// The first seed; without, each scenario's own.
+    /// First seed; `None` for each scenario's own.
     pub seed: Option<u64>,
-    /// So many seeds for what has random parts; without, as the plan says.
+    /// Number of seeds for scenarios with random parts; `None` for the plan's number.
     pub replications: Option<u32>,
 }
 
-/// The reason for which a paper cannot be run.
+/// An error that prevents running a paper.
 #[derive(Debug)]
 pub enum PaperError {
-    /// The paper has no experiment of this name.
+    /// No experiment of this name.
     NoExperiment {
-        /// The name that was asked for.
+        /// Requested name.
         name: String,
-        /// The most similar one.
+        /// Most similar name.
         nearest: Option<String>,
     },
-    /// The seeds go beyond the largest number.
+    /// Seeds beyond the largest number.
     Seeds,
-    /// More replications than anybody can wait for.
+    /// Too many replications.
     Replications(u32),
-    /// The plan or the published values are wrong.
+    /// Invalid plan or published values.
     Plan(String),
-    /// A scenario is wrong.
+    /// Invalid scenario.
     Scenario {
-        /// The name of the case.
+        /// Name of the case.
         case: String,
-        /// The faults of the scenario.
+        /// Errors in the scenario.
         diagnostics: Vec<Diagnostic>,
     },
 }
@@ -80,38 +79,38 @@ impl fmt::Display for PaperError {
 
 impl core::error::Error for PaperError {}
 
-/// One scenario of an experiment, run under one seed or several.
+/// One scenario of an experiment, run with one or more seeds.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The position of its experiment in [`Prepared::experiments`].
+    /// Index of its experiment in [`Prepared::experiments`].
     pub experiment: usize,
-    /// A name that tells it from all others, fit for a folder.
+    /// Unique name, suitable for a folder.
     pub name: String,
-    /// The keys by which it is known: the scheme, and what else is varied.
+    /// Identifying keys: the scheme and the other varied keys.
     pub keys: Map<String, Value>,
-    /// The scenario.
+    /// Scenario.
     pub scenario: Scenario,
-    /// The network and traffic to simulate.
+    /// Network and traffic to simulate.
     pub spec: Arc<Spec>,
-    /// Its seeds.
+    /// Seeds.
     pub seeds: Vec<u64>,
-    /// The positions of its simulations in [`Prepared::jobs`], one for each seed. Cases of different experiments that simulate
-    /// the same share them.
+    /// Indices of its simulations in [`Prepared::jobs`], one per seed. Cases of different experiments with the same
+    /// simulation share them.
     pub jobs: Range<usize>,
-    /// Its series belong into the output folder.
+    /// True if the output folder keeps its series.
     pub series: bool,
 }
 
-/// A paper ready to run.
+/// A paper that is ready to run.
 pub struct Prepared {
     paper: &'static Paper,
-    /// The chosen experiments: those published, in the order of their file, then those of our own.
+    /// Selected experiments: the published ones, in the order of their file, then our own.
     pub experiments: Vec<Experiment>,
-    /// The experiments that are run only when they are named, and were not.
+    /// Experiments that run only when named, and were not.
     pub left_out: Vec<String>,
     /// All cases, in the order of the experiments.
     pub cases: Vec<Case>,
-    /// Of each experiment.
+    /// Titles of the experiments.
     titles: Vec<String>,
 }
 
@@ -121,10 +120,10 @@ impl fmt::Debug for Prepared {
     }
 }
 
-/// Makes the runs of the chosen experiments of a paper.
+/// Prepares the runs of the selected experiments of a paper.
 ///
 /// # Errors
-/// An experiment that does not exist, or a fault in the paper's own files.
+/// Returns an error for an unknown experiment, or for an error in the paper's own files.
 pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
     if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MAX_REPLICATIONS) {
         return Err(PaperError::Replications(wanted));
@@ -138,7 +137,8 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
                 let message = format!("`{}` was not published; our own begin with `{OURS}`", planned.id);
                 return Err(PaperError::Plan(message));
             }
-            experiments.push(Experiment { id: planned.id.clone(), cells: Vec::new() });
+            let id = planned.id.clone();
+            experiments.push(Experiment { id, place: String::new(), cells: Vec::new() });
         }
     }
     let mut experiments = chosen(experiments, &plan.figure, &choice.experiments)?;
@@ -197,26 +197,25 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
     Ok(prepared)
 }
 
-/// The experiments that were asked for: by id, by what it begins with, by a table that some of their values stand in, or
-/// by a figure.
+/// Returns the selected experiments: by id, by id prefix, by a table with some of their values, or by a figure.
 fn chosen(
     all: Vec<Experiment>,
     figures: &BTreeMap<String, Vec<String>>,
-    asked: &[String],
+    requested: &[String],
 ) -> Result<Vec<Experiment>, PaperError> {
     let begins =
         |id: &str, name: &str| id == name || id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
     let tables = |of: &Experiment| -> Vec<String> {
         of.cells.iter().filter_map(|cell| cell.text("table")).map(|table| format!("table-{table}")).collect()
     };
-    let is_asked = |of: &Experiment, name: &str| {
-        // What runs show beyond the published values of an experiment is printed as `ours/ID`.
+    let is_requested = |of: &Experiment, name: &str| {
+        // Unpublished results of an experiment are printed as `ours/ID`.
         let name = name.strip_prefix(OURS).filter(|_| !of.id.starts_with(OURS)).unwrap_or(name);
         let of_figure = figures.get(name).is_some_and(|ids| ids.iter().any(|id| begins(&of.id, id)));
         of_figure || begins(&of.id, name) || tables(of).iter().any(|table| table == name)
     };
-    for name in asked {
-        if !all.iter().any(|of| is_asked(of, name)) {
+    for name in requested {
+        if !all.iter().any(|of| is_requested(of, name)) {
             let ids = all.iter().map(|of| of.id.as_str());
             let stems = all.iter().filter_map(|of| Some(of.id.split_once('/')?.0));
             let names = ids.chain(stems).chain(figures.keys().map(String::as_str));
@@ -228,14 +227,20 @@ fn chosen(
             return Err(PaperError::NoExperiment { name: name.clone(), nearest });
         }
     }
-    let wanted = |of: &Experiment| asked.is_empty() || asked.iter().any(|name| is_asked(of, name));
+    let wanted =
+        |of: &Experiment| requested.is_empty() || requested.iter().any(|name| is_requested(of, name));
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// The runs of a case that tell something: one where all are alike to the last packet, as nothing random happened.
+/// Returns the distinct runs of a case: a single one if all are identical, without randomness.
 pub fn distinct(runs: &[RunResult]) -> &[RunResult] {
     let alike = runs.windows(2).all(|two| two[0].fingerprint == two[1].fingerprint);
     if alike { &runs[..runs.len().min(1)] } else { runs }
+}
+
+/// Returns the title of published values, with their place in the paper if it is known.
+fn with_place(title: String, place: &str) -> String {
+    if place.is_empty() { title } else { format!("{title} ({place})") }
 }
 
 fn case_name(id: &str, keys: &Map<String, Value>) -> String {
@@ -250,21 +255,21 @@ fn case_name(id: &str, keys: &Map<String, Value>) -> String {
 }
 
 impl Prepared {
-    /// The paper.
+    /// Returns the paper.
     pub fn paper(&self) -> &'static Paper {
         self.paper
     }
 
-    /// The id of each experiment, and what it shows.
+    /// Returns the id and the title of each experiment.
     pub fn listing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.experiments.iter().zip(&self.titles).map(|(of, title)| (of.id.as_str(), title.as_str()))
     }
 
-    /// All simulations: the seeds of each case in turn, each simulation once.
+    /// Returns all simulations: the seeds of each case in turn, each simulation once.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
         for case in &self.cases {
-            // A case has all of its jobs from an earlier one, or none.
+            // A case shares either all of its jobs with an earlier one, or none.
             if case.jobs.start == jobs.len() {
                 let of = |&seed| Job { spec: Arc::clone(&case.spec), seed, events: None, threads: 1 };
                 jobs.extend(case.seeds.iter().map(of));
@@ -273,13 +278,13 @@ impl Prepared {
         jobs
     }
 
-    /// The first case that a job is of.
+    /// Returns the first case of a job.
     pub fn case_of_job(&self, job: usize) -> Option<&Case> {
         self.cases.iter().find(|case| case.jobs.contains(&job))
     }
 
-    /// The results of the paper. `runs` are the results of the jobs in order; fewer, or an incomplete one, after an
-    /// interruption: then what lacks its runs has no value.
+    /// Returns the results of the paper. `runs` are the results of the jobs in order. After an interruption there may
+    /// be fewer, or an incomplete one; cases without their runs then have no value.
     pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
         runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
         let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(distinct));
@@ -301,14 +306,15 @@ impl Prepared {
             let more = (self.paper.further)(&runs).into_iter();
             let more: Vec<Row> = more.map(|(cell, values)| Row::new(cell, Some(&values))).collect();
             let title = self.titles[number].clone();
-            let of = |id: String, rows| ExperimentResults { id, title: title.clone(), rows };
-            if experiment.id.starts_with(OURS) {
-                results.experiments.push(of(experiment.id.clone(), rows.into_iter().chain(more).collect()));
+            let of = |id: String, title: String, rows| ExperimentResults { id, title, rows };
+            let id = experiment.id.clone();
+            if id.starts_with(OURS) {
+                results.experiments.push(of(id, title, rows.into_iter().chain(more).collect()));
             } else {
-                results.experiments.push(of(experiment.id.clone(), rows));
                 if !more.is_empty() {
-                    further.push(of(format!("{OURS}{}", experiment.id), more));
+                    further.push(of(format!("{OURS}{id}"), title.clone(), more));
                 }
+                results.experiments.push(of(id, with_place(title, &experiment.place), rows));
             }
         }
         results.experiments.extend(further);
@@ -318,5 +324,5 @@ impl Prepared {
 }
 
 const MAX_REPLICATIONS: u32 = 10_000;
-/// The beginning of the ids of what was not published.
+/// Prefix of the ids of unpublished results.
 pub(super) const OURS: &str = "ours/";

@@ -5,46 +5,48 @@ use serde_json::{Map, Value};
 /// The published values of a paper.
 #[derive(Clone, Debug)]
 pub struct Published {
-    /// Its experiments, in the order of the file.
+    /// Experiments, in the order of the file.
     pub experiments: Vec<Experiment>,
 }
 
 /// An experiment of a paper.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name, such as `table-5.7/exp-2`.
+    /// Name, such as `table-5.7/exp-2`.
     pub id: String,
-    /// Its values.
+    /// Tables, sections and pages with its values, such as `table 5.7 on page 74`; empty if unknown.
+    pub place: String,
+    /// Values.
     pub cells: Vec<Cell>,
 }
 
-/// A value of an experiment: what it is of, and what was published.
+/// A value of an experiment: its identity, and the published value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The scheme.
+    /// Scheme.
     pub scheme: String,
-    /// The name of the quantity that was measured, with its unit at the end.
+    /// Name of the measured quantity, with its unit at the end.
     pub metric: String,
-    /// The other keys that tell the value from others: the source, a parameter that was varied.
+    /// Other identifying keys: the source, a varied parameter.
     pub keys: Map<String, Value>,
-    /// The published value: a number, or a text such as `> 70`.
+    /// Published value: a number, or a text such as `> 70`.
     pub published: Option<Value>,
 }
 
 impl Cell {
-    /// A cell of which nothing was published.
+    /// Creates a cell without a published value.
     pub fn ours(scheme: &str, metric: &str) -> Self {
         Self { scheme: scheme.to_owned(), metric: metric.to_owned(), keys: Map::new(), published: None }
     }
 
-    /// The same with a further key.
+    /// Returns the cell with a further key.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.keys.insert(key.to_owned(), value.into());
         self
     }
 
-    /// A key's value: `scheme` and `metric` are keys too.
+    /// Returns a key's value; `scheme` and `metric` are keys too.
     pub fn key(&self, name: &str) -> Option<Value> {
         match name {
             "scheme" => Some(self.scheme.clone().into()),
@@ -53,22 +55,22 @@ impl Cell {
         }
     }
 
-    /// The whole number of a key, such as that of a source.
+    /// Returns the whole number of a key, such as that of a source.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.keys.get(name)?.as_u64()
     }
 
-    /// The text of a key.
+    /// Returns the text of a key.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.keys.get(name)?.as_str()
     }
 
-    /// True if every one of `keys` is a key of the cell with the same value.
+    /// Returns true if the cell has all of `keys`, with the same values.
     pub fn has(&self, keys: &Map<String, Value>) -> bool {
-        keys.iter().all(|(name, value)| self.key(name).is_some_and(|own| same(&own, value)))
+        keys.iter().all(|(name, value)| self.key(name).is_some_and(|cell_value| same(&cell_value, value)))
     }
 
-    /// True for the same scheme, metric and keys.
+    /// Returns true for the same scheme, metric and keys.
     pub fn is(&self, other: &Self) -> bool {
         self.scheme == other.scheme
             && self.metric == other.metric
@@ -89,7 +91,7 @@ impl Cell {
     }
 }
 
-/// Numbers are compared by value: 1 is 1.0.
+/// Compares values; numbers by value: 1 is 1.0.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,
@@ -101,7 +103,7 @@ impl Published {
     /// Reads the file of a paper.
     ///
     /// # Errors
-    /// A text that says what is wrong with the file.
+    /// Returns a description of the error in the file.
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let experiments = document["experiments"].as_array().ok_or("there are no `experiments`")?;
@@ -113,10 +115,11 @@ impl Published {
 impl Experiment {
     fn of(value: &Value) -> Result<Self, String> {
         let id = value["id"].as_str().ok_or("an experiment has no `id`")?.to_owned();
+        let place = value["place"].as_str().unwrap_or_default().to_owned();
         let results = value["results"].as_array().ok_or_else(|| format!("{id} has no `results`"))?;
         let cells: Option<Vec<Cell>> = results.iter().map(Cell::of).collect();
         let cells = cells.ok_or_else(|| format!("{id}: a result lacks its scheme or metric"))?;
-        Ok(Self { id, cells })
+        Ok(Self { id, place, cells })
     }
 }
 
@@ -142,7 +145,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_data_file_is_refused() {
+    fn an_experiment_names_its_place() {
+        let text = r#"{"experiments": [{"id": "a", "place": "table 1 on page 2", "results": []},
+            {"id": "b", "results": []}]}"#;
+        let places: Vec<String> =
+            Published::read(text).unwrap().experiments.into_iter().map(|of| of.place).collect();
+        assert_eq!(places, ["table 1 on page 2", ""]);
+    }
+
+    #[test]
+    fn invalid_data_files_are_rejected() {
         for (text, why) in [
             ("{", "EOF"),
             ("{}", "no `experiments`"),

@@ -1,5 +1,6 @@
 //! Results of a paper's runs, with the published values.
 
+use super::claim::{Claim, Tally, Verdict};
 use super::published::{Cell, same};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -9,25 +10,25 @@ use thalweg_report::statistics::Estimate;
 /// The results of a paper.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// The paper's name.
+    /// Name of the paper.
     pub paper: &'static str,
     /// False after an interruption.
     pub complete: bool,
-    /// Each experiment.
+    /// Results of each experiment.
     pub experiments: Vec<ExperimentResults>,
-    /// The claims that the results decide.
+    /// Claims that the results decide.
     pub claims: Vec<Claim>,
 }
 
 /// The results of an experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExperimentResults {
-    /// Its name.
+    /// Name.
     pub id: String,
-    /// The subject of the experiment; empty where it has no title.
+    /// Title of the experiment; empty without one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// Its values.
+    /// Values.
     #[serde(rename = "results")]
     pub rows: Vec<Row>,
 }
@@ -35,7 +36,7 @@ pub struct ExperimentResults {
 /// Simulated value with the published one.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The subject of the value, and what was published.
+    /// Identity of the value, and the published value.
     pub cell: Cell,
     /// Mean over the replications; none without a run.
     pub value: Option<f64>,
@@ -43,24 +44,11 @@ pub struct Row {
     pub ci95: Option<f64>,
 }
 
-/// Claim of a paper, and its outcome in our runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
-    /// Its name.
-    pub id: String,
-    /// The statement that is claimed.
-    pub text: String,
-    /// True if our runs confirm the claim.
-    pub holds: bool,
-    /// The numbers that decide it.
-    pub evidence: String,
-}
-
 impl Row {
     /// Creates the row with the mean of `values` and its interval.
     pub fn new(cell: Cell, values: Option<&[f64]>) -> Self {
         let estimate = values.and_then(Estimate::of).map(|of| {
-            // Equal values have a mean without rounding.
+            // Avoids rounding of the mean of equal values.
             if of.min == of.max { Estimate { mean: of.min, ci95: of.ci95.map(|_| 0.0), ..of } } else { of }
         });
         let value = estimate.map(|of| of.mean).filter(|mean| mean.is_finite());
@@ -107,12 +95,14 @@ impl Results {
         self.row(id, scheme, metric, keys)?.value
     }
 
-    /// Like `value`, but returns the whole row.
+    /// Returns the row of a value; see `value`.
     pub fn row(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<&Row> {
         let has = |row: &&Row| {
             row.cell.scheme == scheme
                 && row.cell.metric == metric
-                && keys.iter().all(|(key, value)| row.cell.keys.get(*key).is_some_and(|own| same(own, value)))
+                && keys.iter().all(|(key, value)| {
+                    row.cell.keys.get(*key).is_some_and(|cell_value| same(cell_value, value))
+                })
         };
         self.experiment(id)?.rows.iter().find(has)
     }
@@ -124,7 +114,7 @@ impl Results {
         if !self.complete {
             document.insert("complete".to_owned(), false.into());
         }
-        // Numbers, texts and lists of them always have a form in JSON.
+        // Numbers, texts and lists of them are always valid JSON.
         let value = |of: &dyn Fn() -> serde_json::Result<Value>| of().unwrap_or_default();
         document.insert("experiments".to_owned(), value(&|| serde_json::to_value(&self.experiments)));
         document.insert("claims".to_owned(), value(&|| serde_json::to_value(&self.claims)));
@@ -133,9 +123,20 @@ impl Results {
         text
     }
 
-    /// Returns the claims that do not hold.
+    /// Returns the claims that do not hold, not even in sign.
     pub fn failed(&self) -> impl Iterator<Item = &Claim> {
-        self.claims.iter().filter(|claim| !claim.holds)
+        self.with_verdict(Verdict::Fails)
+    }
+
+    /// Returns the claims with this verdict.
+    pub fn with_verdict(&self, verdict: Verdict) -> impl Iterator<Item = &Claim> {
+        self.claims.iter().filter(move |claim| claim.verdict == verdict)
+    }
+
+    /// Returns the numbers of the claims by verdict in a sentence, those of the paper before those of this project.
+    pub fn summary(&self) -> String {
+        let noun = super::find(self.paper).map_or("paper", |paper| paper.kind);
+        Tally::sentence(&self.claims, noun)
     }
 }
 
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_what_there_is_to_say() {
+    fn a_row_states_the_available_values() {
         let json = |row: &Row| serde_json::to_value(row).unwrap();
         assert_eq!(
             json(&row(json!(4), &[5.0])),
@@ -162,7 +163,7 @@ mod tests {
             json(&row(json!(null), &[5.0])),
             json!({"scheme": "seif", "metric": "x", "source": 1, "value": 5.0})
         );
-        // A deviation from zero has no ratio, a text no distance.
+        // There is no relative difference to zero or to a text.
         assert_eq!(row(json!(0), &[5.0]).relative_difference(), None);
         assert_eq!(row(json!("> 70"), &[5.0]).relative_difference(), None);
         let replicated = row(json!(null), &[1.0, 2.0, 3.0]);

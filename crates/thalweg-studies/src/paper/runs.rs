@@ -1,4 +1,4 @@
-//! The runs of an experiment, with their measurements.
+//! Runs of an experiment, with their measurements.
 
 use super::prepare::Case;
 use super::published::Cell;
@@ -8,51 +8,51 @@ use thalweg_sim::RunResult;
 /// The runs of an experiment.
 #[derive(Debug)]
 pub struct Runs<'a> {
-    /// The experiment.
+    /// Id of the experiment.
     pub id: &'a str,
-    /// Its cases, each with its replications.
+    /// Cases, each with its replications.
     pub cases: Vec<CaseRuns<'a>>,
 }
 
 /// The replications of a case.
 #[derive(Debug)]
 pub struct CaseRuns<'a> {
-    /// The case that was run.
+    /// Case.
     pub case: &'a Case,
-    /// One for each seed, in order; a single one where all are alike to the last packet. Never empty.
+    /// One result per seed, in order; a single one if all are identical. Never empty.
     pub results: &'a [RunResult],
 }
 
 impl<'a> Runs<'a> {
-    /// The case that a cell is of: the one all of whose keys the cell has.
+    /// Returns the case of a cell: all keys of the case are keys of the cell.
     pub fn of(&self, cell: &Cell) -> Option<&CaseRuns<'a>> {
         self.cases.iter().find(|runs| cell.has(&runs.case.keys))
     }
 
-    /// The first case of a scheme.
+    /// Returns the first case of a scheme.
     pub fn scheme(&self, scheme: &str) -> Option<&CaseRuns<'a>> {
         self.cases.iter().find(|runs| runs.case.keys.get("scheme").and_then(Value::as_str) == Some(scheme))
     }
 
-    /// The case of a cell as it would be under another scheme.
+    /// Returns the case of a cell under another scheme.
     pub fn other(&self, cell: &Cell, scheme: &str) -> Option<&CaseRuns<'a>> {
         self.of(&Cell { scheme: scheme.to_owned(), ..cell.clone() })
     }
 }
 
 impl CaseRuns<'_> {
-    /// The keys of the case.
+    /// Returns the keys of the case.
     pub fn keys(&self) -> &Map<String, Value> {
         &self.case.keys
     }
 
-    /// A number of each replication; `None` if any lacks it.
+    /// Returns a number of each replication; `None` if any lacks it.
     pub fn each(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Vec<f64>> {
         self.results.iter().map(value).collect()
     }
 
-    /// A number of each replication of this case and the same replication of another: where only one of them has
-    /// random parts, the other's single run stands beside each.
+    /// Returns a number of each pair of replications of this case and another. If only one of them has random parts,
+    /// the other's single run is paired with each.
     pub fn each_with(
         &self,
         other: &Self,

@@ -1,17 +1,18 @@
-//! Results as tables like the paper's own.
+//! Results as tables in the paper's layout.
 
+use super::claim::Verdict;
 use super::prepare::OURS;
 use super::results::{ExperimentResults, Results, Row};
 use serde_json::Value;
 use thalweg_report::output::{Align, Style, Table};
 
-/// All results as text: a table for each experiment, then the claims.
+/// Returns all results as text: a table for each experiment, then the claims.
 ///
-/// Where several schemes are compared each has a column; otherwise each metric has one. A cell shows our value, its
-/// interval, and in brackets the published value with the relative difference.
+/// With several schemes each has a column; otherwise each metric has one. A cell shows our value, its interval, and in
+/// brackets the published value with the relative difference.
 pub fn tables(results: &Results, style: Style) -> String {
     let mut text = String::new();
-    // Where a picture was published, and no values, ours stands in its place.
+    // For a published figure without values, ours take its place.
     let moved: Vec<&str> =
         results.experiments.iter().filter_map(|of| Some(of_ours(results, of)?.id.as_str())).collect();
     for experiment in results.experiments.iter().filter(|of| !moved.contains(&of.id.as_str())) {
@@ -28,18 +29,33 @@ pub fn tables(results: &Results, style: Style) -> String {
     if !results.claims.is_empty() {
         text.push_str(&format!("\n{}\n", style.bold("Claims")));
     }
+    let width = results.claims.iter().map(|claim| claim.id.len()).fold(3, usize::max);
     for claim in &results.claims {
-        let verdict = if claim.holds { "holds" } else { "DOES NOT HOLD" };
-        let line = format!("{:>3}  {verdict}: {}\n     {}", claim.id, claim.text, claim.evidence);
+        let verdict = match claim.verdict {
+            Verdict::Holds => claim.verdict.words().to_owned(),
+            // Capitals are seen among many claims that hold.
+            Verdict::SignOnly | Verdict::Fails => claim.verdict.words().to_uppercase(),
+        };
+        let section = match (claim.ours, claim.section.is_empty()) {
+            (true, _) => " (ours)".to_owned(),
+            (false, true) => String::new(),
+            (false, false) => format!(" ({})", claim.section),
+        };
+        let line =
+            format!("{:>width$}  {verdict}: {}{section}\n     {}", claim.id, claim.text, claim.evidence);
         for line in line.lines() {
             text.push_str(&style.clean(line));
             text.push('\n');
         }
     }
+    let summary = results.summary();
+    if !summary.is_empty() {
+        text.push_str(&format!("\n{summary}\n"));
+    }
     text
 }
 
-/// The results under `ours/` of an experiment without published values.
+/// Returns the results under `ours/` of an experiment without published values.
 fn of_ours<'a>(results: &'a Results, of: &ExperimentResults) -> Option<&'a ExperimentResults> {
     let id = format!("{OURS}{}", of.id);
     results.experiment(&id).filter(|_| of.rows.is_empty())
@@ -84,7 +100,7 @@ fn metric(row: &Row) -> String {
     metric_words(&row.cell.metric)
 }
 
-/// A metric in words: its unit stands at the end of its name.
+/// Returns the words and the unit of a metric's name; the unit is its suffix.
 pub(crate) fn metric_words(name: &str) -> String {
     let unit = UNITS.iter().find_map(|(end, unit)| Some((name.strip_suffix(end)?, unit)));
     let (name, unit) = unit.map_or((name, ""), |(name, unit)| (name, unit));
@@ -93,7 +109,7 @@ pub(crate) fn metric_words(name: &str) -> String {
 
 fn keys(row: &Row) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let keys = row.cell.keys.iter().filter(|(key, _)| !SILENT.contains(&key.as_str()));
+    let keys = row.cell.keys.iter().filter(|(key, _)| !HIDDEN_KEYS.contains(&key.as_str()));
     keys.map(|(key, value)| format!("{} {}", key.replace('_', " "), word(value)))
         .collect::<Vec<_>>()
         .join(", ")
@@ -118,7 +134,7 @@ fn shown(row: &Row, style: Style) -> String {
     format!("{value}{interval}{published}")
 }
 
-/// Four significant digits, and at least two decimals for what is not whole.
+/// Returns four significant digits, and at least two decimals for a fraction.
 pub(crate) fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value:.0}");
@@ -131,7 +147,7 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.*}", decimals as usize)
 }
 
-/// The ends of metrics that are units.
+/// Suffixes of metrics, with their units.
 const UNITS: &[(&str, &str)] = &[
     ("_kbytes_per_s", ", kB/s"),
     ("_kbps", ", kbit/s"),
@@ -146,8 +162,8 @@ const UNITS: &[(&str, &str)] = &[
     ("_s", ", s"),
 ];
 
-/// Keys that say where a value was printed.
-pub(crate) const SILENT: &[&str] = &["table", "unit"];
+/// Keys that name the place of a published value.
+pub(crate) const HIDDEN_KEYS: &[&str] = &["table", "unit"];
 
 #[cfg(test)]
 mod tests {

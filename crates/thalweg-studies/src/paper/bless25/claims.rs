@@ -1,11 +1,11 @@
-//! The claims of the paper, decided by our runs.
+//! Claims of the paper, decided by our runs.
 
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
 use super::metrics::{EVEN, LONGER, MEAN, P50, P90, PROBE_PEAK, SHARE, START_PEAK};
 use serde_json::{Value, json};
 
-/// The claims that the results decide.
+/// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
     let study = Study(results);
     let all: [fn(&Study<'_>) -> Option<Claim>; 8] = [
@@ -37,7 +37,7 @@ fn one_flow_makes_a_queue_of_a_round_trip(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (name, metric) in [("at the start", START_PEAK), ("of probes", PROBE_PEAK)] {
         let peak = peak(metric)?;
-        evidence.say(format!("{name} {peak:.2} round trips"));
+        evidence.add(format!("{name} {peak:.2} round trips"));
         evidence.must((0.7..=1.3).contains(&peak), name.to_owned());
     }
     Some(
@@ -51,7 +51,7 @@ fn two_flows_keep_one_half_of_the_time(study: &Study<'_>) -> Option<Claim> {
         for rtt in ROUND_TRIPS {
             let keys = [("buffer_bdp", json!(buffer)), ("rtt_ms", json!(rtt))];
             let median = study.get("two/100-Mbit", BBR, P50, &keys)?;
-            evidence.say(format!("{rtt} ms, {buffer} BDP: {median:.2}"));
+            evidence.add(format!("{rtt} ms, {buffer} BDP: {median:.2}"));
             evidence.must(median >= 0.9, format!("{median:.2} at {rtt} ms and {buffer} BDP"));
         }
     }
@@ -67,7 +67,7 @@ fn more_flows_make_more(study: &Study<'_>) -> Option<Claim> {
         };
         let medians: Vec<f64> = [4, 8, 16, 32].into_iter().map(median).collect::<Option<_>>()?;
         let shown: Vec<String> = medians.iter().map(|median| format!("{median:.2}")).collect();
-        evidence.say(format!("{rtt} ms: {}", shown.join(", ")));
+        evidence.add(format!("{rtt} ms: {}", shown.join(", ")));
         evidence.must(medians.iter().all(|median| *median > 1.0), format!("a median below 1 at {rtt} ms"));
         evidence.must(medians[3] > medians[0], format!("32 flows do not make more than 4 at {rtt} ms"));
     }
@@ -84,7 +84,7 @@ fn latecomers_keep_it_longer(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for late in [1, 2] {
         let (first, last, together) = (mean(late, 0)?, mean(late, 40)?, mean(0, 0)?);
-        evidence.say(format!("{late} s late: {first:.2}, after 40 s {last:.2}; together {together:.2}"));
+        evidence.add(format!("{late} s late: {first:.2}, after 40 s {last:.2}; together {together:.2}"));
         evidence.must(first > 1.1 * together, format!("not more than together, {late} s late"));
         evidence.must(first > last, format!("it does not get shorter, {late} s late"));
     }
@@ -96,7 +96,7 @@ fn latecomers_keep_it_longer(study: &Study<'_>) -> Option<Claim> {
 fn shares_take_long_to_even(study: &Study<'_>) -> Option<Claim> {
     let after = study.get("latecomer/shares", BBR, EVEN, &[("late_s", json!(2))])?;
     let mut evidence = Evidence::default();
-    evidence.say(format!("{after:.1} s"));
+    evidence.add(format!("{after:.1} s"));
     evidence.must(after >= 5.0, "they are even at once".to_owned());
     Some(evidence.claim("5", "A flow that starts 2 s later waits for its share for more than 5 s"))
 }
@@ -106,7 +106,7 @@ fn longer_round_trips_prevail(study: &Study<'_>) -> Option<Claim> {
     for longer in [20, 50] {
         let keys = [("buffer_bdp", json!(8)), ("longer_ms", json!(longer))];
         let ratio = study.get("round-trips/shares", BBR, LONGER, &keys)?;
-        evidence.say(format!("{longer} ms over 10 ms: {ratio:.2}"));
+        evidence.add(format!("{longer} ms over 10 ms: {ratio:.2}"));
         evidence.must(ratio > 1.1, format!("{ratio:.2} at {longer} ms"));
     }
     Some(evidence.claim(
@@ -124,7 +124,7 @@ fn cubic_is_not_treated_fairly(study: &Study<'_>) -> Option<Claim> {
     let mut worst: f64 = 0.0;
     for buffer in [0.8, 1.0, 2.0, 8.0] {
         let share = share(buffer)?;
-        evidence.say(format!("{buffer} BDP: {share:.0} %"));
+        evidence.add(format!("{buffer} BDP: {share:.0} %"));
         worst = worst.max((share - 50.0).abs());
     }
     evidence.must(worst > 10.0, "shares are even".to_owned());
@@ -140,7 +140,7 @@ fn deep_buffers_are_not_filled(study: &Study<'_>) -> Option<Claim> {
     let bbr = study.get("single/queue", BBR, P90, &keys)?;
     let mut evidence = Evidence::default();
     evidence
-        .say(format!("the tenth that waits longest: {bbr:.2} and more round trips, with CUBIC {cubic:.2}"));
+        .add(format!("the tenth that waits longest: {bbr:.2} and more round trips, with CUBIC {cubic:.2}"));
     evidence.must(bbr < 1.0, "BBR fills it".to_owned());
     evidence.must(cubic > 6.0, "CUBIC does not".to_owned());
     Some(evidence.claim("8", "A buffer of 8 BDP is not filled by a flow of BBR, and is by one of CUBIC"))
@@ -153,7 +153,7 @@ mod tests {
 
     type Keys = &'static [(&'static str, f64)];
 
-    /// Results with these rows: experiment, scheme, metric, keys, value.
+    /// Returns results with these rows: experiment, scheme, metric, keys, value.
     fn results(rows: &[(&str, &str, &str, Keys, f64)]) -> Results {
         let mut experiments: Vec<ExperimentResults> = Vec::new();
         for &(id, scheme, metric, keys, value) in rows {
@@ -175,10 +175,10 @@ mod tests {
     }
 
     fn holds(id: &str, rows: &[(&str, &str, &str, Keys, f64)]) -> Option<bool> {
-        claims(&results(rows)).into_iter().find(|claim| claim.id == id).map(|claim| claim.holds)
+        claims(&results(rows)).into_iter().find(|claim| claim.id == id).map(|claim| claim.holds())
     }
 
-    /// Each claim holds on numbers that bear it out, and fails when one of them is moved.
+    /// Each claim holds for values that confirm it, and fails when one of them changes.
     #[test]
     fn claims_can_fail() {
         let peaks = |probe| {

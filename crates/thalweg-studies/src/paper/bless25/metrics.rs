@@ -1,42 +1,43 @@
-//! The metrics of the paper.
+//! Metrics of the paper.
 //!
-//! The queueing delay is what waits before the bottleneck over its rate, ten times a second, in round trips of an empty path
-//! (`rtts`): the shortest of the flows. All samples of a run count, as in the published distributions.
+//! The queueing delay is the bottleneck's backlog over its rate, sampled ten times a second, in round trips of the
+//! empty path (`rtts`); the shortest of the flows counts. All samples of a run count, as in the published
+//! distributions.
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use serde_json::Value;
 use thalweg_report::statistics::mean;
 use thalweg_sim::{Quantity, RunResult};
 
-/// The quantiles of the queueing delay.
+/// Median of the queueing delay.
 pub const P50: &str = "queue_p50_rtts";
-/// The tenth that waits longest.
+/// 90th percentile of the queueing delay.
 pub const P90: &str = "queue_p90_rtts";
-/// The share of samples without a queue, in percent.
+/// Share of samples without a queue, in percent.
 pub const EMPTY: &str = "empty_percent";
-/// The highest peak of the first second.
+/// Highest peak of the first second.
 pub const START_PEAK: &str = "start_peak_rtts";
-/// The mean of the later peaks that a probe for bandwidth makes.
+/// Mean of the later peaks caused by bandwidth probes.
 pub const PROBE_PEAK: &str = "probe_peak_rtts";
-/// The time in seconds from peak to peak.
+/// Interval between peaks, in seconds.
 pub const BETWEEN: &str = "between_probes_s";
-/// The mean queueing delay of ten seconds.
+/// Mean queueing delay over ten seconds.
 pub const MEAN: &str = "queue_mean_rtts";
-/// The time from the later start until shares are even.
+/// Time from the later start until the shares are equal.
 pub const EVEN: &str = "even_after_s";
-/// The goodput of the flow with the longer round trip over that of the other.
+/// Goodput of the flow with the longer round trip over that of the other.
 pub const LONGER: &str = "longer_over_shorter";
-/// The share of the goodput that the flow beside CUBIC has, in percent.
+/// Goodput share of the flow that competes with CUBIC, in percent.
 pub const SHARE: &str = "bbr_share_percent";
-/// The share of the bottleneck's rate that is used, in percent.
+/// Utilisation of the bottleneck, in percent.
 pub const USED: &str = "used_percent";
 
-/// The values of a cell.
+/// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     value(cell, runs.of(cell)?)
 }
 
-/// The values that the runs have beyond the published cells.
+/// Returns the values of the runs beyond the published cells.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let metrics: &[&str] = match runs.id {
         "single/queue" => &[USED],
@@ -84,7 +85,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
                 let within = |at: f64| at > begin && at <= begin + 10.0 + 1e-9;
                 let delays: Vec<f64> =
                     queue()?.into_iter().filter(|(at, _)| within(*at)).map(|(_, delay)| delay).collect();
-                // Nothing of ten seconds that a shorter run does not have.
+                // No value if the run is too short for ten seconds.
                 mean(&delays).filter(|_| begin + 10.0 <= run.ended.as_secs_f64())
             }
             EVEN => even_after(run, late),
@@ -105,7 +106,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     })
 }
 
-/// Less of a queue than this share of a round trip is none.
+/// Queueing delay below which a queue counts as empty, in round trips.
 const NOTHING: f64 = 0.01;
 
 fn series(run: &RunResult, quantity: Quantity, subject: u32) -> Option<&[(thalweg_proto::units::Time, f64)]> {
@@ -113,14 +114,15 @@ fn series(run: &RunResult, quantity: Quantity, subject: u32) -> Option<&[(thalwe
     Some(&series.points)
 }
 
-/// Times in seconds, and the queueing delay of the bottleneck in round trips, a byte of which takes so many.
+/// Returns sample times in seconds, and queueing delays of the bottleneck in round trips; `byte` is the delay of a byte
+/// in round trips.
 fn queue(run: &RunResult, byte: f64) -> Option<Vec<(f64, f64)>> {
     let points = series(run, Quantity::QueueBytes, 0)?;
     (!points.is_empty()).then(|| points.iter().map(|(at, bytes)| (at.as_secs_f64(), bytes * byte)).collect())
 }
 
-/// The highest point of each time in which the queue is longer than a quarter of a round trip, after the first second and up to 16 s, as
-/// long as the published plot.
+/// Returns the peak of each interval with a queue longer than a quarter of a round trip, after the first second and up
+/// to 16 s, the length of the published plot.
 fn peaks(queue: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut peaks: Vec<(f64, f64)> = Vec::new();
     let mut was_high = false;
@@ -137,7 +139,7 @@ fn peaks(queue: &[(f64, f64)]) -> Vec<(f64, f64)> {
     peaks
 }
 
-/// The value that a share of the values do not exceed.
+/// Returns the quantile of the values at `share`.
 fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let at = (share * values.len() as f64) as usize;
@@ -149,8 +151,8 @@ fn goodputs(run: &RunResult) -> Option<[f64; 2]> {
     Some([first.goodput.as_f64(), second.goodput.as_f64()])
 }
 
-/// Seconds from the later start until the goodputs of a second differ by less than a tenth of their sum for five seconds; the whole
-/// time where that does not come.
+/// Returns the seconds from the later start until the goodputs of a second differ by less than a tenth of their sum for
+/// five seconds; the whole time if they never do.
 fn even_after(run: &RunResult, late: f64) -> Option<f64> {
     let each = |flow| series(run, Quantity::Goodput, flow);
     let (first, second) = (each(0)?, each(1)?);

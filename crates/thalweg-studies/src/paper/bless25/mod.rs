@@ -1,5 +1,5 @@
-//! BBRv3's queue, latecomers, round trips and CUBIC beside it: Bless, Lihotzki and Zitterbart, "Insights into BBRv3's Performance and
-//! Behavior by Experimental Evaluation" (2025).
+//! BBRv3's queue, late starts, round-trip unfairness and competition with CUBIC: Bless, Lihotzki and Zitterbart,
+//! "Insights into BBRv3's Performance and Behavior by Experimental Evaluation" (2025).
 
 mod claims;
 mod metrics;
@@ -10,6 +10,7 @@ use super::Paper;
 pub const PAPER: Paper = Paper {
     name: "bless25",
     title: "Bless, Lihotzki and Zitterbart 2025: Insights into BBRv3's performance and behavior by experimental evaluation",
+    kind: "talk",
     files: paper_files!("bless25": "flows.toml", "pair.toml"),
     values: metrics::values,
     further: metrics::further,

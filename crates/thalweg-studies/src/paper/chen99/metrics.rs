@@ -1,8 +1,8 @@
-//! The metrics of the paper.
+//! Metrics of the paper.
 //!
-//! Throughput is the share of time in which the transmitter of the last link is busy; POLLs count, and the second at half
-//! rate counts as a second. The fairness index is Jain's over the goodput of the five sources. Both are also given for each
-//! second and for the steady part of each phase of the bottleneck, from samples at every 10 ms.
+//! Throughput is the share of time during which the transmitter of the last link is busy; POLLs count, and a second at
+//! half rate counts as a second. The fairness index is Jain's index over the goodput of the five sources. Both are also
+//! computed for each second and for the steady part of each phase of the bottleneck, from samples every 10 ms.
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use thalweg_report::statistics::mean;
@@ -10,7 +10,7 @@ use thalweg_sim::fairness::jain;
 use thalweg_sim::spec::Framing;
 use thalweg_sim::{Quantity, RunResult};
 
-/// The values of a cell.
+/// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     value(cell, runs.of(cell)?)
 }
@@ -36,7 +36,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         };
         let span = span?;
         match cell.metric.as_str() {
-            // Series of links count packets, not the cells that carry them.
+            // Link series count packets, not the cells that carry them.
             "throughput_percent" if is_framed => None,
             "throughput_percent" => view.used(span),
             "fairness_index" => Some(jain(&view.shares(span)?)),
@@ -51,7 +51,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     })
 }
 
-/// All that is measured of each case beside the published cells.
+/// Returns all measurements of each case beyond the published cells.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let published = !runs.id.starts_with("ours/");
     let of_case = |case: &CaseRuns<'_>| {
@@ -60,8 +60,8 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
             let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
             keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
-        let whole: &[&str] = if published { &WHOLE[PUBLISHED..] } else { &WHOLE };
-        let mut cells: Vec<Cell> = whole.iter().map(|metric| cell(metric)).collect();
+        let overall: &[&str] = if published { &OVERALL[PUBLISHED..] } else { &OVERALL };
+        let mut cells: Vec<Cell> = overall.iter().map(|metric| cell(metric)).collect();
         for phase in PHASES {
             cells.extend(IN_PHASE.iter().map(|metric| cell(metric).with("phase", phase)));
             for source in 1..=SOURCES {
@@ -78,20 +78,20 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     runs.cases.iter().flat_map(measured).collect()
 }
 
-/// A span of a run in seconds.
+/// A time span of a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Span {
     from: f64,
     to: f64,
 }
 
-/// The capacity of the bottleneck in a span, in bits: 100 Mbit/s, and 50 from 1 s to 2 s.
+/// Returns the capacity of the bottleneck in a span, in bits: 100 Mbit/s, and 50 from 1 s to 2 s.
 fn capacity(span: Span) -> f64 {
     let reduced = (span.to.min(2.0) - span.from.max(1.0)).max(0.0);
     1e8 * (span.to - span.from) - 5e7 * reduced
 }
 
-/// A run with the place of its bottleneck.
+/// A run with the index of its bottleneck.
 struct View<'a> {
     run: &'a RunResult,
     link: usize,
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
         self.run.ended.as_secs_f64()
     }
 
-    /// The spans that have names, where the run is long enough for them.
+    /// Returns the span of a phase, if the run is long enough.
     fn span(&self, phase: &str) -> Option<Span> {
         let (from, to) = match phase {
             "second-1" => (0.0, 1.0),
@@ -122,7 +122,7 @@ impl<'a> View<'a> {
         (to <= self.end()).then_some(Span { from, to })
     }
 
-    /// The samples of a series in a span; those of rates are of the time before them.
+    /// Returns the samples of a series in a span; rates cover the time before each sample.
     fn samples(&self, quantity: Quantity, subject: usize, span: Span) -> Option<Vec<f64>> {
         let of =
             |series: &&thalweg_sim::Series| series.quantity == quantity && series.subject as usize == subject;
@@ -137,12 +137,12 @@ impl<'a> View<'a> {
         self.run.flows.iter().map(|flow| flow.goodput.as_f64()).collect()
     }
 
-    /// The goodput of each source in a span, in bit/s.
+    /// Returns the goodput of each source in a span, in bit/s.
     fn shares(&self, span: Span) -> Option<Vec<f64>> {
         (0..self.run.flows.len()).map(|flow| mean(&self.samples(Quantity::Goodput, flow, span)?)).collect()
     }
 
-    /// The share of the bottleneck's capacity that was used in a span, in percent.
+    /// Returns the utilisation of the bottleneck in a span, in percent.
     fn used(&self, span: Span) -> Option<f64> {
         let rate = mean(&self.samples(Quantity::LinkRate, self.link, span)?)?;
         Some(100.0 * rate * (span.to - span.from) / capacity(span))
@@ -158,8 +158,8 @@ impl<'a> View<'a> {
         Some(at(span.to)? - at(span.from)?)
     }
 
-    /// The time in seconds after the drop to 50 Mbit/s until the queue is no longer above so many PDUs: twice what
-    /// five sources aim at. `None` for runs of less than 2 s.
+    /// Returns the time in seconds from the drop to 50 Mbit/s until the queue is at most `high` PDUs: twice the target
+    /// of five sources. `None` for runs of less than 2 s.
     fn recovery(&self, high: f64) -> Option<f64> {
         if self.end() < 2.0 {
             return None;
@@ -170,8 +170,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The metrics of the whole run; of the experiment that was published, the first ones are its own cells.
-const WHOLE: [&str; 5] =
+/// Metrics of the whole run; for the published experiment, the first ones are its cells.
+const OVERALL: [&str; 5] =
     ["throughput_percent", "fairness_index", "goodput_percent", "losses_pdus", "queue_recovery_s"];
 const PUBLISHED: usize = 2;
 const IN_PHASE: [&str; 6] = [
@@ -183,12 +183,12 @@ const IN_PHASE: [&str; 6] = [
     "losses_pdus",
 ];
 const OF_SOURCE: [&str; 2] = ["window_mean_pdus", "rate_mean_mbps"];
-/// The steady part of each phase of the bottleneck, and the last third of long runs.
+/// Steady part of each phase of the bottleneck, and the last third of long runs.
 pub const STEADY: [&str; 3] = ["steady-100", "steady-50", "steady-100-again"];
 const PHASES: [&str; 7] = ["second-1", "second-2", "second-3", STEADY[0], STEADY[1], STEADY[2], "last-third"];
-/// Sources of the parking lot.
+/// Number of sources in the parking lot.
 pub const SOURCES: usize = 5;
-/// The paper's, in PDUs.
+/// Value of the paper, in PDUs.
 const ALPHA: f64 = 3.0;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::Paper;
 pub const PAPER: Paper = Paper {
     name: "chen99",
     title: "Chen and Chen 1999: Improving data transport performance through SSCOP with rate-based flow control",
+    kind: "paper",
     files: paper_files!("chen99": "parking-lot.toml"),
     values: metrics::values,
     further: metrics::further,

@@ -1,35 +1,40 @@
-//! The metrics of the report.
+//! Metrics of the report.
 //!
-//! Throughput efficiency is the time that a segment takes on the wire over the mean time to deliver one, which is the
-//! share of the connection's rate that delivered packets have. Delays are from the start of a segment's first
-//! transmission to its acceptance at the receiver.
+//! Throughput efficiency is the transmission time of a segment over the mean time to deliver one: the share of the
+//! connection's rate used by delivered packets. Delays are from the start of a segment's first transmission to its
+//! acceptance at the receiver.
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::model::gong92::{Form, Path};
 use serde_json::Value;
-use thalweg_catalog::Ends;
+use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::sstp::EndsConfig;
 use thalweg_proto::units::Bytes;
+use thalweg_report::statistics::mean;
 use thalweg_sim::RunResult;
 
-/// The name of throughput efficiency.
+/// Name of the throughput efficiency.
 pub const EFFICIENCY: &str = "efficiency";
-/// The name of the longest delay.
+/// Name of the maximum delay.
 pub const MAXIMUM: &str = "maximum_delay_ms";
-const MEAN: &str = "mean_delay_ms";
+/// Name of the mean delay.
+pub const MEAN: &str = "mean_delay_ms";
+/// Share of 1 - p that counts as close to the maximum efficiency and as nearly ideal.
+pub const CLOSE: f64 = 0.95;
 
-/// The value of a published cell.
+/// Returns the value of a published cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     match runs.id {
+        "figure-14" => Some(vec![sufficient_window(cell, runs)?]),
         "figure-17" => {
             let (hard, equal) = (runs.of(cell)?, runs.other(cell, "window-equal-to-buffer")?);
-            let points = |hard: &RunResult, equal: &RunResult| {
-                Some(100.0 * (efficiency_of(runs.of(cell)?, hard)? - efficiency_of(runs.of(cell)?, equal)?))
+            let percent = |with: &RunResult, without: &RunResult| {
+                Some(100.0 * (efficiency_of(hard, with)? / efficiency_of(equal, without)? - 1.0))
             };
-            hard.each_with(equal, points)
+            hard.each_with(equal, percent)
         }
         "section-4.3/example" => {
-            // 1 Gbit/s for 100 ms; 2.5 times as much is the window.
+            // 1 Gbit/s times 100 ms; the window is 2.5 times as much.
             let product = 1e9 * 0.1 / 8.0;
             match cell.metric.as_str() {
                 "bandwidth_delay_product_bytes" => Some(vec![product]),
@@ -37,9 +42,9 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
                 _ => None,
             }
         }
-        // One report for each segment of sixteen packets, where a report for each packet is usual.
+        // One report per segment of sixteen packets, in place of the usual report per packet.
         "section-2.5/overhead" => Some(vec![16.0]),
-        // Packets of 1024 bytes in the processing times that were published.
+        // Packets of 1024 bytes at the published processing times.
         "table-1" if cell.metric == "theoretical_throughput_mbps" => match cell.scheme.as_str() {
             "sstp-sending" => Some(vec![1024.0 * 8.0 / 273.0]),
             "sstp-receiving" => Some(vec![1024.0 * 8.0 / 310.0]),
@@ -49,7 +54,18 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     }
 }
 
-/// The values of the runs beyond the published cells: all points of the figures, and the analysis beside them.
+/// Returns the smallest window of the figure with an efficiency close to the maximum, in w_a.
+fn sufficient_window(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
+    let p = cell.keys.get("p")?.as_f64()?;
+    let windows = runs.cases.iter().filter_map(|case| {
+        let (loss, window) = analysed(case)?;
+        let reached = mean(&case.each(|run| efficiency_of(case, run))?)?;
+        (loss == p && reached > CLOSE * (1.0 - p)).then_some(window / path(case)?.round_trip_window())
+    });
+    windows.min_by(f64::total_cmp)
+}
+
+/// Returns the values of the runs beyond the published cells: all points of the figures, and the analysis.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let mut rows = Vec::new();
     for case in &runs.cases {
@@ -66,7 +82,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
             put(scheme, MEAN, case.each(|run| Some(run.flows.first()?.segment_delay.mean.as_millis_f64())));
         }
         if is_of_delays || runs.id == "figure-18" {
-            // The longest of all runs of the point: together they have the length of the paper's.
+            // The maximum over all runs of the point: together they are as long as the paper's run.
             let longest = case.each(|run| Some(run.flows.first()?.segment_delay.max.as_millis_f64()));
             put(scheme, MAXIMUM, longest.map(|values| vec![values.into_iter().fold(0.0, f64::max)]));
         }
@@ -85,7 +101,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     rows
 }
 
-/// All keys of a case but its scheme.
+/// Returns all keys of a case except the scheme.
 fn keys(case: &CaseRuns<'_>) -> serde_json::Map<String, Value> {
     case.keys()
         .iter()
@@ -94,15 +110,16 @@ fn keys(case: &CaseRuns<'_>) -> serde_json::Map<String, Value> {
         .collect()
 }
 
-/// The loss and window of a case that the formulas are for.
+/// Returns the loss and the window of a case covered by the formulas.
 fn analysed(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
     let number = |name| case.keys().get(name).and_then(Value::as_f64);
     Some((number("p")?, number("window_segments")?))
 }
 
-/// The connection of a case: what the formulas know of it.
+/// Returns the connection parameters of a case for the formulas.
 fn path(case: &CaseRuns<'_>) -> Option<Path> {
-    let Ends::Sstp(EndsConfig { sender, .. }) = &case.case.spec.groups.first()?.transport.ends else {
+    let EndpointConfigs::Sstp(EndsConfig { sender, .. }) = &case.case.spec.groups.first()?.transport.ends
+    else {
         return None;
     };
     let link = &case.case.spec.links.first()?.forward;

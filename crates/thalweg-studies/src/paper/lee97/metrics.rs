@@ -1,8 +1,8 @@
-//! Throughput efficiency, and where it is best.
+//! Throughput efficiency, and its optimum.
 //!
-//! Efficiency is what is delivered in order over what two nodes can do without losses and without reports: a packet in
-//! each of its processing times (121.2 us), since sending takes less and goes on meanwhile. (The paper says "throughput
-//! with no error"; that this is the limit follows from its optimum of 40 ms, see `docs/papers/lee97.md`.)
+//! Efficiency is the in-order goodput over the maximum of two nodes without losses and without reports: one packet per
+//! processing time (121.2 us), as transmission takes less and overlaps. (The paper's term is "throughput with no
+//! error"; that this is the limit follows from its optimum of 40 ms, see `docs/papers/lee97.md`.)
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use serde_json::Value;
@@ -13,18 +13,18 @@ use thalweg_sim::RunResult;
 
 pub const EFFICIENCY: &str = "efficiency";
 
-/// Windows count as enough when the efficiency is so near the largest for every loss.
+/// Maximum distance from the largest efficiency, for every loss, with which a window counts as sufficient.
 const ENOUGH: f64 = 0.001;
 
-/// The loss at which a "low" and a "high" error rate are looked at.
+/// Loss that separates "low" and "high" error rates.
 const LOW: f64 = 1e-4;
 const HIGH: f64 = 0.1;
 
-/// The efficiency of every case.
+/// Returns the efficiency of every case.
 pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
     let of = |case: &CaseRuns<'_>| {
         let scheme = text(case, "scheme").unwrap_or_default();
-        // What only says how long a run is, is no key of its result.
+        // The duration of a run is no key of its result.
         let keys = case.keys().iter().filter(|(key, _)| !["scheme", "seconds"].contains(&key.as_str()));
         let cell = keys
             .fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(name(key), value.clone()));
@@ -39,7 +39,7 @@ pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
     cells
 }
 
-/// A bursty loss is a loss for results; which figure they are of tells the rest.
+/// Results use one key for random and bursty losses; the figure tells them apart.
 fn name(key: &str) -> &str {
     if key == "bursty_loss" { "loss" } else { key }
 }
@@ -54,7 +54,7 @@ fn efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
     case.results.iter().filter_map(of).collect()
 }
 
-/// A published optimum as our runs have it.
+/// Returns our value of a published optimum.
 pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
     match cell.metric.as_str() {
         // The paper's curves have points every 10 ms.
@@ -80,7 +80,7 @@ pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
     }
 }
 
-/// The value of a key, among those that count, with the largest efficiency.
+/// Returns the value of a key with the largest efficiency, among the selected cases.
 fn best(
     runs: &Runs<'_>,
     key: &str,
@@ -93,7 +93,7 @@ fn best(
     best.map(|(value, _)| value)
 }
 
-/// The smallest window with which every loss has about the largest efficiency that any window gives it.
+/// Returns the smallest window with which every loss reaches almost the largest efficiency of any window.
 fn enough(runs: &Runs<'_>) -> Option<f64> {
     let points: Vec<(f64, f64, f64)> = runs
         .cases

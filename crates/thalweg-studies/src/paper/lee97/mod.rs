@@ -10,6 +10,7 @@ use super::Paper;
 pub const PAPER: Paper = Paper {
     name: "lee97",
     title: "Lee et al. 1997: Adaptive Acknowledgment Scheme for Efficient Error Control in ATM Clustering System",
+    kind: "paper",
     files: paper_files!("lee97": "cluster.toml"),
     values: |cell, runs| metrics::optimum(cell, runs).map(|value| vec![value]),
     further: metrics::efficiencies,

@@ -1,14 +1,14 @@
-//! The metrics of the thesis.
+//! Metrics of the thesis.
 //!
-//! Throughput counts whole data packets that reached their sink, each once, after the warm-up; the network's is the sum
-//! over the sources. Messages and drops are those of all routers in the same time.
+//! Throughput counts complete data packets that reached their sink, each once, after the warm-up; the network's
+//! throughput is the sum over the sources. Messages and drops are sums over all routers in the same time.
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use thalweg_proto::units::Time;
 use thalweg_report::statistics::{fairness_variance, mean};
 use thalweg_sim::{FlowResult, Quantity, RunResult};
 
-/// The values of a cell.
+/// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     if let "throughput_improvement_percent" = cell.metric.as_str() {
         return improvement(cell, runs);
@@ -32,12 +32,13 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         "window_max_packets" => case.each(|run| extreme(cell, run, f64::max)),
         WINDOW_CORRELATION => case.each(|run| correlation(run, false)),
         MOVEMENT_CORRELATION => case.each(|run| correlation(run, true)),
+        WINDOW_DEVIATION => case.each(|run| deviation(&sampled(run, 0)?)),
         _ => None,
     }
 }
 
-/// The values of the runs beside the published cells: of each case the throughputs, drops and messages that were not
-/// published, and whether the windows of competing sources move together.
+/// Returns the values of the runs beyond the published cells: the unpublished throughputs, drops and messages of each
+/// case, and the correlation of the windows of competing sources.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let of_case = |case: &CaseRuns<'_>| {
         let cell = |metric: &str| {
@@ -60,6 +61,9 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
                 cells.push(cell(VARIANCE_PER_RUN).with("sources", direction));
             }
         }
+        if runs.id == WINDOWS_COMPARED {
+            cells.push(cell(WINDOW_DEVIATION));
+        }
         cells.extend(
             ["packets_dropped", "feedback_messages", WINDOW_CORRELATION, MOVEMENT_CORRELATION].map(cell),
         );
@@ -75,7 +79,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     runs.cases.iter().flat_map(measured).collect()
 }
 
-/// The gain in throughput from what the scheme's name tells, in percent of the throughput without it.
+/// Returns the throughput gain of the mechanism in the scheme's name, in percent of the throughput without it.
 fn improvement(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     let (better, base) = match cell.scheme.as_str() {
         "seif-over-reacting" => ("seif", "reacting-feedback"),
@@ -88,7 +92,8 @@ fn improvement(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     })
 }
 
-/// Sources are numbered from 1; two windows that the thesis does not number are `one` and `other`.
+/// Returns the index of a source. Sources are numbered from 1; two windows that the thesis does not number are `one`
+/// and `other`.
 fn source(cell: &Cell) -> Option<usize> {
     match cell.text("source") {
         Some("one") => Some(0),
@@ -103,12 +108,12 @@ fn throughput(cell: &Cell, case: &CaseRuns<'_>, unit: f64) -> Option<Vec<f64>> {
     case.each(|run| run.flows.get(source).map(|flow| flow.throughput.as_f64() / unit))
 }
 
-/// In bit/s.
+/// Returns the network's throughput in bit/s.
 fn network_throughput(run: &RunResult) -> f64 {
     run.flows.iter().map(|flow| flow.throughput.as_f64()).sum::<f64>()
 }
 
-/// The flows that compete for the same direction.
+/// Returns the flows that compete in the forward direction.
 fn forward(run: &RunResult) -> Vec<usize> {
     let is_forward = |flow: &FlowResult| direction(run, flow).is_none_or(|name| !name.starts_with(REVERSE));
     (0..run.flows.len()).filter(|&flow| is_forward(&run.flows[flow])).collect()
@@ -118,9 +123,9 @@ fn direction<'a>(run: &'a RunResult, flow: &FlowResult) -> Option<&'a str> {
     run.groups.get(flow.group as usize).map(|group| group.name.as_str())
 }
 
-/// The fairness variance of the sources that compete: those of a direction (`sources`: `forward`, `reverse`), those that
-/// are listed (`1,2`), or all. As in the thesis it is that of the sources' mean throughputs over the runs, which is less
-/// than the mean of the runs' own where chance favours now one source, now another.
+/// Returns the fairness variance of the competing sources: the sources of a direction (`sources`: `forward`,
+/// `reverse`), the listed ones (`1,2`), or all. As in the thesis it is computed from the sources' mean throughputs over
+/// the runs. It is less than the mean of the runs' variances if the favoured source varies by chance.
 fn variance(cell: &Cell, runs: &[RunResult]) -> f64 {
     let Some(first) = runs.first() else { return 0.0 };
     let unit = if cell.text("unit") == Some("(kbytes/s)^2") { KILOBYTE } else { KILOBIT };
@@ -147,24 +152,24 @@ fn messages(run: &RunResult) -> f64 {
     run.links.iter().map(|link| link.feedback).sum::<u64>() as f64
 }
 
-/// The messages' bits over the time that was counted.
+/// Returns the messages' bits over the measured time.
 fn overhead(run: &RunResult) -> f64 {
     let bytes: u64 = run.links.iter().map(|link| link.feedback_bytes.get()).sum();
     bytes as f64 * 8.0 / (run.ended.as_secs_f64() - run.warmup.as_secs_f64())
 }
 
-/// The window of a flow after the warm-up, at every change.
+/// Returns the window of a flow after the warm-up, at every change.
 fn window(run: &RunResult, flow: usize) -> Option<Vec<(Time, f64)>> {
     let of_flow = |series: &&thalweg_sim::Series| {
         series.quantity == Quantity::Window && series.subject as usize == flow
     };
     let series = run.series.iter().find(of_flow)?;
     let begin = series.points.partition_point(|(time, _)| *time < Time::ZERO + run.warmup);
-    // The value that held when counting began.
+    // Includes the value at the start of the measurement.
     Some(series.points[begin.saturating_sub(1)..].to_vec())
 }
 
-/// The number of times that a window fell after it had grown.
+/// Returns the number of window decreases that follow an increase.
 fn peaks(window: &[(Time, f64)]) -> f64 {
     let (mut peaks, mut grew) = (0, false);
     for pair in window.windows(2) {
@@ -177,30 +182,42 @@ fn peaks(window: &[(Time, f64)]) -> f64 {
     f64::from(peaks)
 }
 
-/// The smallest or largest window, in whole packets that may be sent.
+/// Returns the smallest or largest window, in whole packets.
 fn extreme(cell: &Cell, run: &RunResult, which: fn(f64, f64) -> f64) -> Option<f64> {
     let window = window(run, source(cell)?)?;
     window.into_iter().map(|(_, packets)| packets.floor()).reduce(which)
 }
 
-/// The mean over each two sources in the forward direction of how their windows are correlated: the windows themselves,
-/// or their movements from one look to the next, ten times a second. A packet takes 64 ms on the slow link, so windows that
-/// are cut by the same warning move at the same look, and those that follow the same slow cycle do not. `None` for fewer
-/// than two sources, or a window that never changes.
+/// Returns the window of a flow after the warm-up, ten times a second.
+fn sampled(run: &RunResult, flow: usize) -> Option<Vec<f64>> {
+    let window = window(run, flow)?;
+    let (first, last) = (run.warmup.as_secs_f64(), run.ended.as_secs_f64());
+    let count = ((last - first) * SAMPLES_PER_SECOND) as u64;
+    let at = |sample: u64| {
+        let time = first + sample as f64 / SAMPLES_PER_SECOND;
+        let next = window.partition_point(|(at, _)| at.as_secs_f64() <= time);
+        window.get(next.saturating_sub(1)).map(|(_, packets)| *packets)
+    };
+    (0..count).map(at).collect()
+}
+
+/// Returns the standard deviation of a list of values.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let mean_of = mean(values)?;
+    let squares: Vec<f64> = values.iter().map(|value| (value - mean_of) * (value - mean_of)).collect();
+    mean(&squares).map(libm::sqrt)
+}
+
+/// Returns the mean correlation of the windows over all pairs of sources in the forward direction: of the windows
+/// themselves, or of their changes between samples, ten times a second. A packet takes 64 ms on the slow link. Windows
+/// reduced by the same warning therefore change in the same sample; windows in the same slow cycle do not. `None` for
+/// fewer than two sources, or a window that never changes.
 fn correlation(run: &RunResult, movements: bool) -> Option<f64> {
-    let sampled = |flow: usize| -> Option<Vec<f64>> {
-        let window = window(run, flow)?;
-        let (first, last) = (run.warmup.as_secs_f64(), run.ended.as_secs_f64());
-        let count = ((last - first) * LOOKS_PER_SECOND) as u64;
-        let at = |look: u64| {
-            let time = first + look as f64 / LOOKS_PER_SECOND;
-            let next = window.partition_point(|(at, _)| at.as_secs_f64() <= time);
-            window.get(next.saturating_sub(1)).map(|(_, packets)| *packets)
-        };
-        let levels: Vec<f64> = (0..count).map(at).collect::<Option<_>>()?;
+    let values = |flow: usize| -> Option<Vec<f64>> {
+        let levels = sampled(run, flow)?;
         Some(if movements { levels.windows(2).map(|two| two[1] - two[0]).collect() } else { levels })
     };
-    let windows: Vec<Vec<f64>> = forward(run).into_iter().map(sampled).collect::<Option<_>>()?;
+    let windows: Vec<Vec<f64>> = forward(run).into_iter().map(values).collect::<Option<_>>()?;
     let mut correlations = Vec::new();
     for (place, a) in windows.iter().enumerate() {
         for b in &windows[place + 1..] {
@@ -210,7 +227,7 @@ fn correlation(run: &RunResult, movements: bool) -> Option<f64> {
     mean(&correlations)
 }
 
-/// Pearson's coefficient.
+/// Returns Pearson's coefficient.
 fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     let (mean_a, mean_b) = (mean(a)?, mean(b)?);
     let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
@@ -220,20 +237,24 @@ fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| sum(&|a, b| a * b) / spread)
 }
 
-/// Of ours: the mean of the runs' fairness variances.
+/// Mean of the runs' fairness variances (our metric).
 pub const VARIANCE_PER_RUN: &str = "fairness_variance_per_run";
-/// Of ours: how far competing windows are high and low together.
+/// Correlation of competing windows (our metric).
 pub const WINDOW_CORRELATION: &str = "window_correlation";
-/// Of ours: how far competing windows move together.
+/// Correlation of the changes of competing windows (our metric).
 pub const MOVEMENT_CORRELATION: &str = "window_movement_correlation";
-/// The direction in which most sources send.
+/// Standard deviation of the first source's window over time (our metric).
+pub const WINDOW_DEVIATION: &str = "window_deviation_packets";
+/// Experiment whose windows the thesis compares in figures 4.3 and 4.4.
+const WINDOWS_COMPARED: &str = "table-4.2/exp-1";
+/// Direction of most sources.
 const FORWARD: &str = "forward";
-/// The other direction.
+/// Other direction.
 const REVERSE: &str = "reverse";
 const KILOBIT: f64 = 1e3;
-/// Of 1000 bytes.
+/// Bits of 1000 bytes.
 const KILOBYTE: f64 = 8e3;
-const LOOKS_PER_SECOND: f64 = 10.0;
+const SAMPLES_PER_SECOND: f64 = 10.0;
 
 #[cfg(test)]
 mod tests {
@@ -247,9 +268,15 @@ mod tests {
             values.iter().enumerate().map(|(second, &value)| (at(second as u64), value)).collect()
         };
         assert_eq!(peaks(&window(&[5.0, 6.0, 3.0, 4.0, 4.0, 2.0])), 2.0);
-        // Two cuts in a row are one peak; a fall from the start is none.
+        // Two consecutive decreases are one peak; a decrease from the start is none.
         assert_eq!(peaks(&window(&[5.0, 2.5, 3.5, 1.75, 1.0, 2.0])), 1.0);
         assert_eq!(peaks(&window(&[])), 0.0);
+    }
+
+    #[test]
+    fn a_deviation_is_that_from_the_mean() {
+        assert_eq!(deviation(&[3.0, 5.0, 3.0, 5.0]), Some(1.0));
+        assert_eq!(deviation(&[]), None);
     }
 
     #[test]

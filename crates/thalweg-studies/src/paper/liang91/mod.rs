@@ -10,6 +10,7 @@ use super::Paper;
 pub const PAPER: Paper = Paper {
     name: "liang91",
     title: "Liang 1991: A Window-based Synchronous Scheme For Network Congestion Control/Avoidance",
+    kind: "thesis",
     files: paper_files!("liang91": "chain.toml", "one-way.toml", "two-way.toml", "crossing.toml", "crossing-edges.toml", "tri-s-network.toml", "tri-s.toml", "tri-s-partly.toml", "two-bottlenecks.toml"),
     values: metrics::values,
     further: metrics::further,

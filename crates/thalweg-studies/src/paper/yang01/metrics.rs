@@ -1,4 +1,4 @@
-//! The metrics of the paper: mean times to complete of each class of the first source's flows.
+//! Metrics of the paper: mean completion times of each class of the first source's flows.
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use serde_json::Value;
@@ -6,26 +6,24 @@ use thalweg_proto::units::Time;
 use thalweg_report::statistics::mean;
 use thalweg_sim::{FlowResult, RunResult};
 
-/// From the beginning of the run, when all flows are there or about to come, to the last byte of a flow: the mean over a
-/// class.
+/// Mean time of a class from the beginning of the run, when all flows have started or are about to, to the last byte of
+/// a flow.
 pub const TIME: &str = "mean_transfer_time_s";
-/// Data packets that were sent again, of all flows of the first source, of a hundred sent.
+/// Retransmitted share of the data packets of all flows of the first source, in percent.
 pub const RESENT: &str = "resent_percent";
-/// The likeness of the order in which flows end to that in which they begin: Spearman's rank correlation, from -1 to
-/// 1.
-pub const FIRST_COME: &str = "start_order_correlation";
-/// The share of the 1 MB of each flow of a class that has arrived by the end of the run, in percent.
+/// Spearman's rank correlation of the order of flow ends with the order of flow starts, from -1 to 1.
+pub const START_ORDER: &str = "start_order_correlation";
+/// Share of the 1 MB of each flow of a class delivered by the end of the run, in percent.
 pub const DELIVERED: &str = "delivered_percent";
-/// The gain in that share over the run with the same seed and without ageing: the seeds differ far more than ageing
-/// does.
+/// Gain in that share over the run with the same seed and without ageing: seeds differ far more than ageing changes.
 pub const GAIN: &str = "gained_percent";
-/// The share of runs in which less than a hundredth of that 1 MB of each flow of a class has arrived, in percent.
+/// Share of runs with less than a hundredth of that 1 MB of each flow of a class delivered, in percent.
 pub const STARVED: &str = "starved_percent";
 
-/// The classes of the paper.
+/// Classes of the paper.
 pub const CLASSES: [&str; 6] = ["TCP1", "TCP2", "TCP3", "TCP4", "UDP3", "UDP4"];
 
-/// The value of a cell for each replication of its case.
+/// Returns the value of a cell for each replication of its case.
 pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let class = || Some(cell.text("source")?.to_lowercase());
     match cell.metric.as_str() {
@@ -42,12 +40,12 @@ pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
             case.each(|run| Some(if delivered(run, &class)? < 1.0 { 100.0 } else { 0.0 }))
         }
         RESENT => case.each(resent),
-        FIRST_COME => case.each(first_come),
+        START_ORDER => case.each(start_order),
         _ => None,
     }
 }
 
-/// The measurements of runs of which nothing was published.
+/// Returns the measurements of unpublished runs.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let is_table = runs.id.starts_with("table-II/");
     let mut cells = Vec::new();
@@ -67,42 +65,43 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         }
         wanted.push(cell(RESENT));
         if runs.id.contains("10-kB") {
-            wanted.push(cell(FIRST_COME));
+            wanted.push(cell(START_ORDER));
         }
         cells.extend(wanted.into_iter().filter_map(|cell| value(&cell, case).map(|values| (cell, values))));
     }
     cells
 }
 
-/// The percentage of their 1 MB that has arrived of the flows of a group, on average.
+/// Returns the mean delivered share of the 1 MB of a class's flows, in percent.
 fn delivered(run: &RunResult, class: &str) -> Option<f64> {
     let shares = of_class(run, class).map(|flow| flow.delivered_total.get() as f64 / 1e4);
     mean(&shares.collect::<Vec<f64>>())
 }
 
-/// The gain that ageing has brought to the patient flows in each replication.
+/// Returns the gain of the `patient` flows by ageing, in each replication.
 fn gained(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
-    let patience = |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
-    let without = runs.cases.iter().find(|case| patience(case)).filter(|_| !patience(case))?;
+    let has_no_ageing =
+        |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
+    let without = runs.cases.iter().find(|case| has_no_ageing(case)).filter(|_| !has_no_ageing(case))?;
     case.each_with(without, |with, without| {
         Some(delivered(with, "patient")? - delivered(without, "patient")?)
     })
 }
 
-/// The flows of a group.
+/// Returns the flows of a class.
 fn of_class<'a>(run: &'a RunResult, class: &'a str) -> impl Iterator<Item = &'a FlowResult> {
     let number = run.groups.iter().position(|group| group.name == class);
     run.flows.iter().filter(move |flow| Some(flow.group as usize) == number)
 }
 
-/// `None` while a flow of the class has not ended.
+/// Returns the mean completion time; `None` while a flow of the class has not ended.
 fn mean_time(run: &RunResult, class: &str) -> Option<f64> {
     let times: Option<Vec<f64>> =
         of_class(run, class).map(|flow| flow.finished.map(Time::as_secs_f64)).collect();
     mean(&times?)
 }
 
-/// The flows of the first source.
+/// Returns the flows of the first source.
 fn measured(run: &RunResult) -> impl Iterator<Item = &FlowResult> {
     let is_measured = |flow: &&FlowResult| !run.groups[flow.group as usize].name.starts_with("other");
     run.flows.iter().filter(is_measured)
@@ -114,7 +113,7 @@ fn resent(run: &RunResult) -> Option<f64> {
     (sent > 0).then(|| 100.0 * resent as f64 / sent as f64)
 }
 
-fn first_come(run: &RunResult) -> Option<f64> {
+fn start_order(run: &RunResult) -> Option<f64> {
     let times: Option<Vec<(Time, Time)>> =
         measured(run).map(|flow| flow.finished.map(|end| (flow.start, end))).collect();
     let times = times?;

@@ -1,8 +1,9 @@
-//! Gates at the source, by priority: Yang and Fu, "A comparison of congestion control and time slot algorithms in
-//! Internet transmission performance" (2001).
+//! Priority gates at the source: Yang and Fu, "A comparison of congestion control and time slot algorithms in Internet
+//! transmission performance" (2001).
 
 mod claims;
 mod metrics;
+mod study;
 
 use super::Paper;
 
@@ -10,6 +11,7 @@ use super::Paper;
 pub const PAPER: Paper = Paper {
     name: "yang01",
     title: "Yang and Fu 2001: A comparison of congestion control and time slot algorithms in Internet transmission performance",
+    kind: "paper",
     files: paper_files!("yang01": "two-sources.toml", "newcomers.toml"),
     values: |cell, runs| metrics::value(cell, runs.of(cell)?),
     further: metrics::further,

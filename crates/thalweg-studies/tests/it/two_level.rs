@@ -1,5 +1,5 @@
-//! Proves two-level flow control in simulation against its analysis, the simulator against the paper's own model, and
-//! what becomes of the three acknowledgement strategies after a single loss.
+//! Tests two-level flow control in simulation against its analysis, the simulator against the paper's own model, and
+//! the three acknowledgement strategies after a single loss.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ use thalweg_studies::model::gong92::{self, Form};
 const RATE: Rate = Rate::from_mbits_per_sec(100);
 const RTD: Duration = Duration::from_millis(30);
 
-/// The paper's model with segments of 16 packets of 1024 bytes.
+/// Returns the paper's model with segments of 16 packets of 1024 bytes.
 fn black_box(window: u16, buffer: u16, acknowledgement: Acknowledgement, losses: Losses) -> Measured {
     let rate = RateSpec::with_average(RATE, RATE, 16, Bytes::new(1024)).unwrap();
     let sender = SenderConfig {
@@ -60,7 +60,7 @@ fn efficiency(file: &str, sets: &[&str]) -> f64 {
     simulate(file, sets, NoTrace).0.flows[0].throughput.as_f64() / RATE.as_f64()
 }
 
-/// Section 4.1 beside simulation: efficiency within 4.5 points for p up to 1e-2, mean delay within a hundredth.
+/// Section 4.2 against simulation: efficiency within 4.5 points for p up to 1e-2, mean delay within a hundredth.
 #[test]
 fn simulation_and_analysis_agree() {
     let path = gong92::Path { rate: RATE, round_trip: RTD, packet: Bytes::new(1024), segment: 16 };
@@ -81,13 +81,13 @@ fn simulation_and_analysis_agree() {
             }
         }
     }
-    // Without losses a segment takes its own time and half a round trip.
+    // Without losses the delay of a segment is its transmission time and half a round trip.
     let clean = black_box(58, 58, Acknowledgement::Hard, Losses::Independent(0.0));
     assert_eq!(clean.max_delay, Duration::from_nanos(15_000_000 + 16 * 81_920));
     assert!((clean.efficiency - 1.0).abs() < 1e-3, "{}", clean.efficiency);
 }
 
-/// The simulator with a link, a queue and a control channel gives what the paper's black box gives.
+/// The simulator with a link, a queue and a control channel matches the paper's black box.
 #[test]
 fn the_simulator_agrees_with_the_black_box() {
     for (word, acknowledgement, window, buffer) in [
@@ -113,35 +113,35 @@ fn the_simulator_agrees_with_the_black_box() {
     }
 }
 
-/// Section 4.3.1, the pathology: a single loss leaves soft acknowledgement evicting and asking again for ever.
+/// Section 4.3.3, the pathology: after a single loss soft acknowledgement evicts and requests segments forever.
 #[test]
 fn soft_acknowledgement_never_recovers_from_one_loss() {
     for (buffer, steady) in [(6, 0.275), (12, 0.552), (23, 0.921)] {
         let soft = Acknowledgement::Soft(Evicted::All);
         let measured = black_box(58, buffer, soft, Losses::Single(20_000));
-        assert!(measured.course[0] > 0.5);
-        for &part in &measured.course[2..] {
-            assert!((part - steady).abs() < 0.01, "{buffer}: {:?}", measured.course);
+        assert!(measured.efficiency_series[0] > 0.5);
+        for &part in &measured.efficiency_series[2..] {
+            assert!((part - steady).abs() < 0.01, "{buffer}: {:?}", measured.efficiency_series);
         }
         assert_eq!(measured.receiver.gaps, 1, "one packet was lost");
         assert!(measured.evictions > 2_000 && measured.sender.common.retransmissions > 2_000);
         for other in [Acknowledgement::Hard, Acknowledgement::Firm] {
             let measured = black_box(58, buffer, other, Losses::Single(20_000));
             assert!(
-                measured.course[2..].iter().all(|&part| part > 0.999),
+                measured.efficiency_series[2..].iter().all(|&part| part > 0.999),
                 "{other:?}: {:?}",
-                measured.course
+                measured.efficiency_series
             );
         }
     }
-    // The same from the scenario file, where it can be looked at.
+    // The same from the scenario file, for inspection.
     let file = "soft-acknowledgement.toml";
     assert!((efficiency(file, &[]) - 0.56).abs() < 0.02, "{}", efficiency(file, &[]));
     assert!(efficiency(file, &["scheme.sstp.acknowledgement=firm"]) > 0.999);
 }
 
-/// The scenario does as docs/gallery.md says: withheld windows keep a whole window unread, W1 = F1/F·W0 a fifth of it,
-/// of which a part is under way; the rate is that of the application, and nothing is sent twice.
+/// The scenario behaves as described in docs/gallery.md: withheld windows keep a whole window unread, W1 = F1/F·W0 a
+/// fifth of it, part of it in flight. The rate is that of the application, and nothing is retransmitted.
 #[test]
 fn a_slow_reader_gets_a_smaller_window() {
     let (result, _) = simulate("slow-reader.toml", &[], NoTrace);
@@ -167,14 +167,14 @@ fn a_slow_reader_gets_a_smaller_window() {
         assert!(mean(Quantity::Goodput, from, to) > 96e6 && most(from, to) < 0.1);
         assert!(points(Quantity::Window, from, to).all(|window| window == 640.0));
     }
-    // The short stop: the window falls, and is whole again when the application is.
+    // The short pause: the window falls, and recovers with the application.
     assert!(points(Quantity::Window, 2.0, 2.1).fold(640.0, f64::min) < 400.0);
     let held = flow.limits[Limit::ReceiverWindow.index()].as_secs_f64();
     assert!((5.5..8.0).contains(&held), "{held}");
 }
 
-/// The missing packets are counted one by one: with 1000 segments of 16 packets, of which up to two may be missing,
-/// what is delivered and the holes are all that was written. Tolerance spares most retransmissions.
+/// Missing packets are counted individually: with 1000 segments of 16 packets, up to two of them missing, delivered
+/// data and holes add up to all written data. Tolerance avoids most retransmissions.
 #[test]
 fn holes_are_counted_and_make_up_what_was_not_delivered() {
     let sets = [
@@ -203,7 +203,7 @@ fn holes_are_counted_and_make_up_what_was_not_delivered() {
     // Three or more are lost in one of two thousand segments.
     assert!(tolerant.retransmissions < 20 && strict.retransmissions > 120, "{}", tolerant.retransmissions);
     assert!(tolerant.finished.unwrap() < strict.finished.unwrap());
-    // What was counted before the warm-up ended is left out, but for the peaks.
+    // Counts from before the end of the warm-up are excluded, except peaks.
     let later = simulate(
         "papers/gong92/black-box.toml",
         &[
@@ -224,9 +224,9 @@ fn holes_are_counted_and_make_up_what_was_not_delivered() {
     );
 }
 
-/// Buffers are bounded as they are said to be, and what they have no room for is counted.
+/// Buffers respect their limits, and refused data is counted.
 #[test]
-fn room_and_what_there_was_none_for_is_counted() {
+fn buffer_use_and_refused_data_are_counted() {
     let counts = |acknowledgement: &str, buffer: &str| {
         let sets = [
             format!("scheme.sstp.acknowledgement={acknowledgement}"),
@@ -239,13 +239,13 @@ fn room_and_what_there_was_none_for_is_counted() {
     };
     // 58 segments of 16 packets with 1006 bytes of payload.
     let bytes = |segments: u64| Bytes::new(segments * 16 * 1006);
-    let (hard, soft, whole) = (counts("hard", "6 seg"), counts("soft", "6 seg"), counts("firm", "58 seg"));
+    let (hard, soft, firm) = (counts("hard", "6 seg"), counts("soft", "6 seg"), counts("firm", "58 seg"));
     assert!(hard.refused > 0 && hard.evictions == 0, "{hard:?}");
     assert!(soft.refused > 0 && soft.evictions > 0, "{soft:?}");
-    assert_eq!((whole.refused, whole.evictions), (0, 0));
-    for (counts, room) in [(hard, 6), (soft, 6), (whole, 58)] {
+    assert_eq!((firm.refused, firm.evictions), (0, 0));
+    for (counts, limit) in [(hard, 6), (soft, 6), (firm, 58)] {
         assert!(
-            counts.receiver_segments <= room && counts.receiver_bytes <= bytes(u64::from(room)),
+            counts.receiver_segments <= limit && counts.receiver_bytes <= bytes(u64::from(limit)),
             "{counts:?}"
         );
         assert!(counts.sender_segments <= 58 && counts.sender_bytes <= bytes(58), "{counts:?}");
@@ -253,15 +253,15 @@ fn room_and_what_there_was_none_for_is_counted() {
         assert_eq!(counts.incomplete + counts.holes, 0);
     }
     assert_eq!((hard.receiver_segments, soft.receiver_segments), (6, 6));
-    assert!(whole.receiver_segments > 23, "a repair takes a round trip: {whole:?}");
+    assert!(firm.receiver_segments > 23, "a repair takes a round trip: {firm:?}");
 }
 
-/// Hard acknowledgement can stay in disorder too, after a spell of heavy losses; firm acknowledgement cannot.
+/// Hard acknowledgement may also remain in disorder after a period of heavy losses; firm acknowledgement does not.
 #[test]
 fn firm_acknowledgement_recovers_where_hard_does_not() {
     let after = |acknowledgement, p| {
         let measured = black_box(58, 6, acknowledgement, Losses::Spell(p, 100_000));
-        measured.course[10..].iter().sum::<f64>() / 10.0
+        measured.efficiency_series[10..].iter().sum::<f64>() / 10.0
     };
     for p in [1e-2, 1e-1] {
         assert!(after(Acknowledgement::Firm, p) > 0.999, "{p}");
@@ -269,7 +269,7 @@ fn firm_acknowledgement_recovers_where_hard_does_not() {
     }
 }
 
-/// The fields that tshark finds in a capture with a dissector of the folder `contrib`.
+/// Returns the fields that tshark finds in a capture with a dissector of the folder `contrib`.
 fn dissected(name: &str, capture: &[u8], options: &[&str], fields: &[&str]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("skipped: tshark is not installed");
@@ -291,7 +291,7 @@ fn dissected(name: &str, capture: &[u8], options: &[&str], fields: &[&str]) -> O
     Some(text.lines().map(str::to_owned).collect())
 }
 
-/// The dissector understands every packet of a lossy run, finds all checksums right, and a damaged one wrong.
+/// The dissector decodes every packet of a lossy run, accepts all checksums, and rejects a damaged packet.
 #[test]
 fn wireshark_understands_two_level_flow_control() {
     let capture = Capture::new(Vec::new(), Point::Source).unwrap().snapshot(65_535);
@@ -318,7 +318,7 @@ fn wireshark_understands_two_level_flow_control() {
     for kind in ["0", "2", "3", "4"] {
         assert!(lines.iter().any(|line| line.split('|').nth(1) == Some(kind)), "no packet of type {kind}");
     }
-    // A request names packets of a segment, and those are sent again.
+    // A request names packets of a segment, and those are retransmitted.
     let request = lines.iter().find(|line| line.starts_with("SSTP|4|")).unwrap();
     let wanted = request.split('|').nth(6).unwrap();
     assert!(wanted.split(',').all(|packet| packet.parse::<u16>().unwrap() < 16), "{request}");

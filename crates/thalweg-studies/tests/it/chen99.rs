@@ -1,12 +1,18 @@
-//! The reproduction of Chen and Chen (1999), with two seeds of each run: as near as `docs/papers/chen99.md` says.
+//! Reproduction of Chen and Chen (1999), with two seeds per run and the accuracy stated in `docs/papers/chen99.md`.
 
 use std::sync::{Arc, LazyLock};
 use thalweg_report::batch::{self, Progress};
 use thalweg_sim::trace::NoTrace;
-use thalweg_studies::paper::{Choice, Results, find, prepare};
+use thalweg_studies::paper::{Choice, Results, Verdict, find, prepare};
 
-/// The experiments that the claims need.
-const EXPERIMENTS: [&str; 4] = ["table-2/parking-lot", "ours/variants", "ours/30-s", "ours/late-start"];
+/// Experiments that the claims need.
+const EXPERIMENTS: [&str; 5] =
+    ["table-2/parking-lot", "ours/variants", "ours/cells", "ours/30-s", "ours/late-start"];
+
+/// Claims of the paper that do not hold here: PDUs are lost at the drop to half the rate.
+const LOST: [&str; 1] = ["6.2h"];
+/// Claims of the paper that hold in sign only: our indexes over the whole run are below those of table 2.
+const SIGN_ONLY: [&str; 2] = ["6.2c", "6.2d"];
 
 static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     let experiments = EXPERIMENTS.map(str::to_owned).to_vec();
@@ -18,16 +24,17 @@ static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
     batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
     assert!(runs.iter().all(|run| run.conservation.holds()));
-    // No connection was lost or recovered on the way.
+    // No connection failed or was recovered.
     assert!(runs.iter().flat_map(|run| &run.flows).all(|flow| flow.failed.is_none()));
     prepared.results(runs)
 });
 
 #[test]
-fn every_claim_holds() {
-    assert_eq!(RESULTS.claims.len(), 9);
-    let failed: Vec<_> = RESULTS.failed().collect();
-    assert!(failed.is_empty(), "{failed:#?}");
+fn only_known_claims_fail() {
+    assert_eq!(RESULTS.claims.len(), 19);
+    let with = |verdict| RESULTS.with_verdict(verdict).map(|claim| claim.id.as_str()).collect::<Vec<_>>();
+    assert_eq!(with(Verdict::Fails), LOST, "{:#?}", RESULTS.claims);
+    assert_eq!(with(Verdict::SignOnly), SIGN_ONLY, "{:#?}", RESULTS.claims);
 }
 
 /// Table 2: throughputs within 1 % of the published ones, the index of SSCOP within 2 % and that of Vegas within 6 %.
@@ -43,7 +50,7 @@ fn table_2_is_near() {
     near("tcp-vegas", "fairness_index", 0.984, 0.06);
 }
 
-/// The printed rules, and those without the one amendment that decides, lose PDUs all the time.
+/// The printed rules, and those without the one decisive amendment, lose PDUs all the time.
 #[test]
 fn the_printed_rules_overflow_the_queue() {
     let losses = |scheme| RESULTS.value("ours/variants", scheme, "losses_pdus", &[]).unwrap();

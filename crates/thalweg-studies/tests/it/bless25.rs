@@ -1,4 +1,4 @@
-//! The reproduction of Bless, Lihotzki and Zitterbart (2025): as near as `docs/papers/bless25.md` says.
+//! Reproduction of Bless, Lihotzki and Zitterbart (2025), with the accuracy stated in `docs/papers/bless25.md`.
 
 use serde_json::json;
 use std::sync::{Arc, LazyLock};
@@ -19,7 +19,7 @@ fn run(experiments: &[&str], quick: bool, replications: u32) -> Results {
     prepared.results(runs)
 }
 
-/// All that the claims need but the queue of latecomers, in runs of 20 s.
+/// All results that the claims need except the queue of late starts, in runs of 20 s.
 static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     let all = [
         "single",
@@ -40,7 +40,7 @@ fn every_claim_holds() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// Slide 18: what a later start adds to the queue.
+/// Slide 18: the additional queue after a later start.
 #[test]
 fn latecomers_lengthen_the_queue() {
     let results = run(&["latecomer/queue"], false, 4);
@@ -49,7 +49,8 @@ fn latecomers_lengthen_the_queue() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// Slides 8 and 9: the medians of many flows over deep buffers, within a quarter of those read from the plots, and a tenth in the mean.
+/// Slides 8 and 9: medians of many flows over deep buffers, within a quarter of the values read from the plots, and a
+/// tenth in the mean.
 #[test]
 fn medians_are_near() {
     let mut differences = Vec::new();
@@ -68,7 +69,7 @@ fn medians_are_near() {
     assert!(mean < 0.1, "{mean}");
 }
 
-/// A queue is never longer than its buffer, and over shallow ones the median is below it.
+/// A queue never exceeds its buffer, and over shallow buffers the median is below it.
 #[test]
 fn shallow_buffers_bound_the_queue() {
     for (buffer, most) in [(json!(0.8), 0.8), (json!(1), 1.0)] {

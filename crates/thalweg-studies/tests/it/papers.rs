@@ -1,4 +1,4 @@
-//! The rules that hold for the reproduction of every paper.
+//! Rules for the reproduction of every paper.
 
 use serde_json::{Map, Value};
 use thalweg_scenario::load_text;
@@ -8,15 +8,15 @@ fn all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
     prepare(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
 }
 
-/// The identity of a result: all its keys but the values.
+/// Returns the identity of a result: all its keys except the values.
 fn keys(result: &Value, values: &[&str]) -> Map<String, Value> {
     let mut keys = result.as_object().unwrap().clone();
     values.iter().for_each(|name| drop(keys.shift_remove(*name)));
     keys
 }
 
-/// The JSON document joins with the published values by key: each is there exactly once, and all else has an id that
-/// begins with `ours/`. That is so whatever was run, so nothing needs to be.
+/// The JSON document joins with the published values by key: each occurs exactly once, and all others have an id that
+/// begins with `ours/`. This does not depend on the runs, so none are made.
 #[test]
 fn every_published_value_has_its_place_exactly_once() {
     for paper in PAPERS {
@@ -41,7 +41,7 @@ fn every_published_value_has_its_place_exactly_once() {
     }
 }
 
-/// An experiment that takes long is not in the way of those who want the rest: only its full name runs it.
+/// Only its full name runs a long experiment; shorter selections skip it.
 #[test]
 fn long_experiments_run_only_when_they_are_named() {
     let gong = thalweg_studies::paper::find("gong92").unwrap();
@@ -49,9 +49,9 @@ fn long_experiments_run_only_when_they_are_named() {
     let ids = |prepared: &thalweg_studies::paper::Prepared| -> Vec<String> {
         prepared.experiments.iter().map(|of| of.id.clone()).collect()
     };
-    let usual = all(gong);
-    assert_eq!(usual.left_out, [long]);
-    assert!(!ids(&usual).iter().any(|id| id == long));
+    let default_plan = all(gong);
+    assert_eq!(default_plan.left_out, [long]);
+    assert!(!ids(&default_plan).iter().any(|id| id == long));
     let named = |name: &str| Choice { experiments: vec![name.to_owned()], ..Choice::default() };
     let some = prepare(gong, &named("ours")).unwrap();
     assert!(ids(&some).len() > 1 && some.left_out == [long]);
@@ -66,7 +66,7 @@ fn long_experiments_run_only_when_they_are_named() {
 }
 
 #[test]
-fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
+fn case_names_are_unique_and_scenarios_self_contained() {
     for paper in PAPERS {
         let prepared = all(paper);
         let mut names: Vec<&str> = prepared.cases.iter().map(|case| case.name.as_str()).collect();
@@ -84,7 +84,7 @@ fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
     }
 }
 
-/// A case that several figures show is simulated once: in lee97 the window of 400 with T_normal 40 and T_error 5 ms.
+/// A case of several figures is simulated once: in lee97 the window of 400 with T_normal 40 and T_error 5 ms.
 #[test]
 fn cases_that_simulate_the_same_share_their_runs() {
     for paper in PAPERS {
@@ -108,7 +108,7 @@ fn cases_that_simulate_the_same_share_their_runs() {
     assert_ne!(one, of("figure-10-bursty_loss-0.0001-adaptive"));
 }
 
-/// Files that lie beside a plan but are not built in would be missing in the program.
+/// Files next to a plan that are not built in would be missing in the program.
 #[test]
 fn every_scenario_file_of_a_paper_is_built_in_and_right() {
     for paper in PAPERS {
@@ -138,20 +138,21 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
     assert_eq!(ids(&["table-4.2/exp-2"]), ["table-4.2/exp-2"]);
     assert_eq!(ids(&["table-4.2"]), ["table-4.2/exp-1", "table-4.2/exp-2", "table-4.2/exp-3"]);
     assert_eq!(ids(&["table-4.2/exp-2", "table-4.1"]), ["table-4.1", "table-4.2/exp-2"]);
-    // A name is not cut in the middle of a word.
+    // A prefix ends at a word boundary.
     let error = choose(&["table-4"]).unwrap_err();
     assert!(matches!(error, PaperError::NoExperiment { .. }), "{error}");
     let error = choose(&["table-5.7/exp2"]).unwrap_err().to_string();
     assert_eq!(error, "there is no experiment `table-5.7/exp2`; did you mean `table-5.7/exp-2`?");
 }
 
-/// An id that a run prints or `--list` shows can be asked for, in every paper: ids, and ids behind the `ours/` under
-/// which results stand that were not published.
+/// Every id that a run prints or `--list` shows can be selected, in every paper: ids, and the `ours/` ids of
+/// unpublished results.
 #[test]
-fn whatever_id_is_shown_can_be_asked_for() {
+fn every_shown_id_can_be_selected() {
     for paper in PAPERS {
-        let usual = all(paper);
-        let listed = usual.listing().map(|(id, _)| id.to_owned()).chain(usual.left_out.iter().cloned());
+        let default_plan = all(paper);
+        let listed =
+            default_plan.listing().map(|(id, _)| id.to_owned()).chain(default_plan.left_out.iter().cloned());
         for id in listed {
             let ours = if id.starts_with("ours/") { id.clone() } else { format!("ours/{id}") };
             for name in [&id, &ours] {
@@ -161,7 +162,7 @@ fn whatever_id_is_shown_can_be_asked_for() {
                 assert_eq!(ids, [id.as_str()], "{}: {name}", paper.name);
             }
         }
-        let wrong = format!("ours/{}x", usual.experiments[0].id);
+        let wrong = format!("ours/{}x", default_plan.experiments[0].id);
         let choice = Choice { experiments: vec![wrong.clone()], ..Choice::default() };
         let error = prepare(paper, &choice).unwrap_err().to_string();
         let right = wrong.trim_end_matches('x');
@@ -170,7 +171,7 @@ fn whatever_id_is_shown_can_be_asked_for() {
 }
 
 #[test]
-fn seeds_are_counted_from_the_one_that_is_asked_for() {
+fn seeds_count_up_from_the_requested_one() {
     let choose = |seed| {
         let experiments = vec!["table-5.2/exp-2".to_owned()];
         prepare(&PAPERS[0], &Choice { experiments, seed: Some(seed), replications: Some(3), quick: false })

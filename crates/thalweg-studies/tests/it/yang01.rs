@@ -1,4 +1,4 @@
-//! The blocks of table II of Yang and Fu (2001) that were published, under one seed: near enough, and in order.
+//! Published blocks of table II of Yang and Fu (2001), with one seed: accuracy and order.
 
 use std::sync::Arc;
 use thalweg_report::batch::{self, Progress};
@@ -28,7 +28,8 @@ fn of<'a>(results: &'a Results, id: &str, discipline: &str, classes: &[&str]) ->
     classes.iter().map(find).collect()
 }
 
-/// A block of the table: how far its times may be off on average, for these disciplines, and classes in order of time.
+/// A block of the table: the allowed mean deviation of its times for these disciplines, and the classes in order of
+/// time.
 struct Block<'a> {
     scheme: &'a str,
     most: f64,
@@ -36,8 +37,8 @@ struct Block<'a> {
     orders: &'a [&'a [&'a str]],
 }
 
-/// Mean differences from the published times, and the order of the classes; UDP 3 and TCP 3 are too near to each other in
-/// ts/ts to be told apart, and TCP classes of be/be are alike.
+/// Mean differences from the published times, and the order of the classes. UDP 3 and TCP 3 are too close in ts/ts to
+/// be distinguished, and TCP classes of be/be are equal.
 #[test]
 fn published_blocks_are_near_and_in_order() {
     let results = run(&["table-II/cc/cc", "table-II/ts/ts", "table-II/be/be"]);

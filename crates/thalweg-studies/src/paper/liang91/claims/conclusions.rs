@@ -1,0 +1,169 @@
+//! Claims of chapter 6, and our own.
+
+use super::{
+    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, Study, THROUGHPUT, gain, is_size,
+};
+use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
+use serde_json::json;
+
+pub(super) const CLAIMS: &[Decide] = &[
+    seif_drops_almost_nothing,
+    overhead_is_modest,
+    slower_growth_sends_less,
+    slower_growth_costs_nothing,
+    marks_save_messages,
+    seif_beats_what_is_not_measured,
+    fair_queueing_beats_seif,
+];
+
+/// All experiments with SEIF as the thesis ends up with it.
+const SEIF: [&str; 31] = [
+    "4.2/exp-1",
+    "4.2/exp-2",
+    "4.2/exp-3",
+    "4.3/exp-1",
+    "4.3/exp-2",
+    "4.3/exp-3",
+    "5.1/exp-1",
+    "5.2/exp-2",
+    "5.3/exp-3",
+    "5.4/exp-4",
+    "5.5/exp-5",
+    "5.6/exp-6",
+    "5.7/exp-1",
+    "5.7/exp-2",
+    "5.7/exp-3",
+    "5.7/exp-4",
+    "5.9/exp-5",
+    "5.9/exp-6",
+    "5.9/exp-7",
+    "5.9/exp-8",
+    "5.11/exp-9",
+    "5.11/exp-10",
+    "5.11/exp-11",
+    "5.13/exp-1",
+    "5.13/exp-2",
+    "5.13/exp-3",
+    "5.13/exp-4",
+    "5.17/exp-1",
+    "5.17/exp-2",
+    "5.17/exp-3",
+    "5.17/exp-4",
+];
+const GROWTH: &str = "ours/future-work/slower-growth";
+
+fn seif_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let mut some = Vec::new();
+    for id in SEIF {
+        let drops = study.further(id, "seif", DROPS)?;
+        if drops.mean > 0.0 {
+            some.push(format!("{id}: {:.1}", drops.mean));
+        }
+    }
+    let (none, all) = (SEIF.len() - some.len(), SEIF.len());
+    evidence.add(format!("none in {none} of {all} experiments"));
+    some.into_iter().for_each(|drops| evidence.add(drops));
+    evidence.must(2 * none > all, "drops in most experiments".to_owned());
+    let text = "With feedback at 80 % SEIF drops few packets, and none in most cases";
+    Some(evidence.claim("6a", text).at("3.4, p. 33; 6, p. 92"))
+}
+
+fn overhead_is_modest(study: &Study<'_>) -> Option<Claim> {
+    const METRIC: &str = "feedback_overhead_bps";
+    let mut evidence = Evidence::default();
+    for id in ["4.7/exp-1", "4.8/exp-2", "4.10/exp-3"] {
+        let keys = [("cut_back", json!(0.5))];
+        let messages = study.interval(id, "seif", METRIC, &keys)?;
+        let printed = study.printed(id, "seif", METRIC, &keys)?;
+        let share = messages.mean / (1e3 * study.interval(id, "seif", THROUGHPUT, &keys)?.mean);
+        evidence.add(format!(
+            "{id}: {:.0} bit/s (printed {printed:.0}), {:.2} % of the throughput",
+            messages.mean,
+            100.0 * share
+        ));
+        evidence.must(share < 0.01, format!("{id}: more than 1 %"));
+        evidence.size(
+            is_size(messages, printed),
+            format!("{id}: {:.0} bit/s in place of {printed:.0}", messages.mean),
+        );
+    }
+    let text = "SEIF's messages take a modest part of the network";
+    Some(evidence.claim("6b", text).at("abstract; 3.4, p. 33; 6, p. 92"))
+}
+
+/// Returns a value with growth by one packet for so many windows of acknowledgements.
+fn growth(study: &Study<'_>, windows: u32, metric: &str, direction: Option<&str>) -> Option<Interval> {
+    let mut keys = vec![("growth_windows", json!(windows))];
+    keys.extend(direction.map(|direction| ("sources", json!(direction))));
+    study.interval(GROWTH, "seif", metric, &keys)
+}
+
+fn slower_growth_sends_less(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let (one, two) = (growth(study, 1, MESSAGES, None)?, growth(study, 2, MESSAGES, None)?);
+    evidence.add(format!("{:.0} messages in place of {:.0}", two.mean, one.mean));
+    evidence.must(gain(two, one).is_surely_below(-25.0), "not many fewer".to_owned());
+    let text = "Growth every two windows of acknowledgements sends many fewer messages";
+    Some(evidence.claim("6.1a", text).at("6.1, p. 93"))
+}
+
+fn slower_growth_costs_nothing(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let of = |windows| growth(study, windows, THROUGHPUT, None);
+    let change = gain(of(2)?, of(1)?);
+    evidence.add(format!("throughput {:+.1} +/- {:.1} %", change.mean, change.half));
+    evidence.must(change.mean.abs() < LITTLE_PERCENT, "throughput changes".to_owned());
+    for direction in ["forward", "reverse"] {
+        let of = |windows| growth(study, windows, VARIANCE_PER_RUN, Some(direction));
+        let (one, two) = (of(1)?, of(2)?);
+        evidence.add(format!("variance {direction} {:.2} in place of {:.2}", two.mean, one.mean));
+        evidence.must(
+            two.mean < 2.0 * one.mean,
+            format!("{direction} {:.0} times as unfair", two.mean / one.mean),
+        );
+    }
+    let text = "Growth every two windows changes throughput and fairness little";
+    Some(evidence.claim("6.1b", text).at("6.1, p. 93"))
+}
+
+fn marks_save_messages(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let of = |scheme| study.get("ours/future-work/two-bottlenecks", scheme, MESSAGES);
+    let (all, marking) = (of("seif")?, of("seif-marking")?);
+    evidence.add(format!("{marking:.0} messages in place of {all:.0}"));
+    evidence.must(marking < all, "no fewer".to_owned());
+    let text = "Where two queues of a path warn, marks in packets keep the second from repeating the warning";
+    Some(evidence.claim("6.1c", text).at("6.1, p. 93"))
+}
+
+fn seif_beats_what_is_not_measured(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    for id in ["ours/schemes/one-way", "ours/schemes/two-way"] {
+        let of = |scheme| study.interval(id, scheme, THROUGHPUT, &[]);
+        let seif = of("seif")?;
+        let mut shown = Vec::new();
+        for scheme in ["vanilla", "source-quench", "bbn", "tri-s"] {
+            let other = of(scheme)?;
+            shown.push(format!("{scheme} {:.1}", other.mean));
+            evidence.must(!seif.minus(other).is_surely_below(0.0), format!("{id}: {scheme}"));
+        }
+        evidence.add(format!("{id}: {:.1} kbit/s, {}", seif.mean, shown.join(", ")));
+    }
+    let text = "SEIF carries at least as much as go-back-n without control, Source Quench, BBN's scheme and Tri-S, one way and two ways";
+    Some(evidence.claim("o1", text).ours())
+}
+
+fn fair_queueing_beats_seif(study: &Study<'_>) -> Option<Claim> {
+    const ID: &str = "ours/schemes/two-way";
+    let mut evidence = Evidence::default();
+    let of = |scheme| study.interval(ID, scheme, THROUGHPUT, &[]);
+    let seif = of("seif")?;
+    for scheme in ["slow-start-fq", "dec-bit-fqbit"] {
+        let other = of(scheme)?;
+        evidence.add(format!("{scheme}: {:.1} > {:.1} kbit/s", other.mean, seif.mean));
+        evidence.must(other.minus(seif).is_surely_above(0.0), format!("{scheme}: not surely"));
+    }
+    let text = "Two ways, Slow Start and DEC bit behind routers with Fair Queueing carry more than SEIF";
+    Some(evidence.claim("o2", text).ours())
+}

@@ -1,0 +1,122 @@
+//! Claims of chapters 1 and 2: what the thesis says of the schemes before its own.
+
+use super::{Claim, DROPS, Decide, Evidence, Interval, MESSAGES, ONE_WAY, Study, THROUGHPUT, list};
+use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
+use serde_json::json;
+
+pub(super) const CLAIMS: &[Decide] = &[
+    fair_queueing_shares_better,
+    source_quench_wastes,
+    slow_start_costs_nothing,
+    slow_start_learns_from_losses,
+    dec_bit_is_between,
+    tri_s_is_fair_on_average,
+];
+
+/// Networks of the schemes that the thesis does not measure: our experiment, and the table with the same network.
+const NETWORKS: [(&str, &str); 2] =
+    [("ours/schemes/one-way", "5.3/exp-3"), ("ours/schemes/two-way", "5.7/exp-2")];
+
+/// Returns the throughput and the variance of the forward users of a scheme that the thesis does not measure.
+fn unmeasured(study: &Study<'_>, id: &str, scheme: &str) -> Option<(Interval, Interval)> {
+    let variance = study.interval(id, scheme, VARIANCE_PER_RUN, &[("sources", json!("forward"))])?;
+    Some((study.interval(id, scheme, THROUGHPUT, &[])?, variance))
+}
+
+fn fair_queueing_shares_better(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    for (ours, table) in NETWORKS {
+        let (throughput, fair) = unmeasured(study, ours, "slow-start-fq")?;
+        let (random_throughput, random) =
+            (study.throughput(table, "slow-start")?, study.variance(table, "slow-start", "forward")?);
+        evidence.add(format!(
+            "{table}: variance {:.3} < {:.3}, at {:.1} and {:.1} kbit/s",
+            fair.mean, random.mean, throughput.mean, random_throughput.mean
+        ));
+        evidence.must(fair.mean < random.mean, format!("{table}: Random Drop is fairer"));
+    }
+    let text = "Under Slow Start, Fair Queueing shares a router better than Random Drop";
+    Some(evidence.claim("1.1.4a", text).at("1.1.4, p. 5"))
+}
+
+fn source_quench_wastes(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    for (ours, _) in NETWORKS {
+        let messages = |scheme| study.interval(ours, scheme, MESSAGES, &[]);
+        let (many, few) = (messages("source-quench")?, messages("seif")?);
+        let (less, more) = (unmeasured(study, ours, "source-quench")?.0, unmeasured(study, ours, "seif")?.0);
+        evidence.add(format!(
+            "{ours}: {:.0} messages against {:.0} with the filter of SEIF, {:.1} and {:.1} kbit/s",
+            many.mean, few.mean, less.mean, more.mean
+        ));
+        evidence.must(few.minus(many).is_surely_below(0.0), format!("{ours}: not more messages"));
+        evidence.must(less.minus(more).is_surely_below(0.0), format!("{ours}: not less throughput"));
+    }
+    let text =
+        "Source Quench does not filter its messages: it sends many more than needed, and throughput suffers";
+    Some(evidence.claim("2.1.2a", text).at("2.1.2, p. 11; 2.6, p. 21"))
+}
+
+fn slow_start_costs_nothing(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let of = |id: &&str| study.further(id, "slow-start", MESSAGES);
+    let messages: Vec<Interval> = ONE_WAY.iter().map(of).collect::<Option<_>>()?;
+    evidence.add(format!("{} messages", list(&messages, 0)));
+    evidence.must(messages.iter().all(|of| of.mean == 0.0), "there are messages".to_owned());
+    let text = "Slow Start consumes nothing of the network for its control";
+    Some(evidence.claim("2.3.2a", text).at("abstract; 2.3.2, p. 16; 5.1, p. 80; 6, p. 91"))
+}
+
+fn slow_start_learns_from_losses(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    for id in ONE_WAY {
+        let drops = study.further(id, "slow-start", DROPS)?;
+        evidence.add(format!("{id}: {:.1} drops", drops.mean));
+        evidence.must(drops.is_surely_above(0.0), format!("{id}: none"));
+    }
+    let text = "Slow Start's sources learn of congestion only after packets were dropped";
+    Some(evidence.claim("2.3.2b", text).at("abstract; 2.3.2, p. 17; 2.6, p. 21; 3.1, p. 22"))
+}
+
+fn dec_bit_is_between(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    for (ours, table) in NETWORKS {
+        let (bbn, bbn_variance) = unmeasured(study, ours, "bbn")?;
+        let throughput = |scheme| study.throughput(table, scheme);
+        let variance = |scheme| study.variance(table, scheme, "forward");
+        let (dec, slow) = (throughput("dec-bit")?.mean, throughput("slow-start")?.mean);
+        let (dec_variance, slow_variance) = (variance("dec-bit")?.mean, variance("slow-start")?.mean);
+        evidence.add(format!(
+            "{table}: {slow:.1}, {dec:.1} and {:.1} kbit/s for Slow Start, DEC bit and BBN, variances {slow_variance:.3}, {dec_variance:.3} and {:.3}",
+            bbn.mean, bbn_variance.mean
+        ));
+        evidence.must(slow <= dec && dec <= bbn.mean, format!("{table}: not in throughput"));
+        let between = slow_variance >= dec_variance && dec_variance >= bbn_variance.mean;
+        evidence.must(between, format!("{table}: not in fairness"));
+    }
+    let text = "DEC bit performs better than Slow Start and less well than BBN's scheme";
+    Some(evidence.claim("2.4.2a", text).at("2.4.2, p. 18"))
+}
+
+fn tri_s_is_fair_on_average(study: &Study<'_>) -> Option<Claim> {
+    const ID: &str = "5.17/exp-2";
+    let mut evidence = Evidence::default();
+    let of =
+        |source: u32| study.interval(ID, "tri-s", "throughput_kbytes_per_s", &[("source", json!(source))]);
+    let (one, two) = (of(1)?, of(2)?);
+    let difference = one.minus(two);
+    let deviation = libm::sqrt(study.variance(ID, "tri-s", "forward")?.mean) / BITS_PER_BYTE;
+    evidence.add(format!(
+        "means over runs {:.1} and {:.1} kB/s, a difference of {:.1} +/- {:.1}; in a run users are {deviation:.1} kB/s off their mean",
+        one.mean, two.mean, difference.mean, difference.half
+    ));
+    let differ = difference.is_surely_above(0.0) || difference.is_surely_below(0.0);
+    evidence.must(!differ || difference.mean.abs() < 0.05 * one.mean, "the means differ".to_owned());
+    evidence.must(deviation > UNEVEN * one.mean, "single runs are even".to_owned());
+    let text = "Tri-S is fair on average over many runs, and can be very unfair in any of them";
+    Some(evidence.claim("2.5.2a", text).at("2.5.2, p. 21; 6, p. 92"))
+}
+
+/// Share of a user's throughput by which users differ from their mean if shares are uneven.
+const UNEVEN: f64 = 0.05;
+const BITS_PER_BYTE: f64 = 8.0;
