@@ -1,4 +1,4 @@
-//! The search finds rules that are broken on purpose, and nothing in those of today.
+//! The search finds every deliberately broken rule and no violation of the current rules.
 
 use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
 use thalweg_explore::{Counterexample, Outcome};
@@ -26,7 +26,7 @@ fn nothing(bounds: &Bounds, at_least: u64) {
 
 /// Holds RFC 9000, section 21.11.
 #[test]
-fn another_socket_of_the_same_identity_told_tokens() {
+fn another_socket_of_the_same_identity_reveals_tokens() {
     let found = found(Fault::Tokens, &Bounds::default());
     assert!(found.what.contains("a reset that its peer's socket did not send"), "{}", found.what);
     let line = |text: &str| found.trace.iter().position(|line| line.contains(text)).expect(text);
@@ -93,7 +93,7 @@ fn nothing_is_found_in_pairings() {
 }
 
 #[test]
-fn who_is_between_two_that_do_not_bind_their_keys_is_paired() {
+fn a_man_in_the_middle_pairs_if_keys_are_not_bound() {
     let found = all_pairings(Fault::PairingUnbound).counterexample.expect("the fault is found");
     assert_eq!(found.what, "the receiver took the attacker for the sender");
     let passed = found.trace.iter().filter(|line| line.contains("what the other one said to him"));
@@ -101,7 +101,7 @@ fn who_is_between_two_that_do_not_bind_their_keys_is_paired() {
 }
 
 #[test]
-fn who_leaves_before_he_proves_guesses_for_ever_where_that_does_not_count() {
+fn uncounted_aborted_attempts_allow_unlimited_guesses() {
     let found = all_pairings(Fault::GuessUncounted).counterexample.expect("the fault is found");
     assert_eq!(found.what, "the code answered 4 guesses");
 }

@@ -1,4 +1,4 @@
-//! Assessments of small plans: what is decided, what is said of schemes that fail, and that results follow from the plan alone.
+//! Assessments of small plans: verdicts, failing schemes, and results that depend on the plan alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ to = "b"
 scheme = "cubic"
 "#;
 
-/// A window that never changes; above a limit it is a mistake of its author's.
+/// Controller with a constant window; above a limit it panics like a buggy third-party scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stubborn {
     window: f64,
@@ -133,7 +133,7 @@ static STUBBORN: SchemeDescription =
 
 const PURPOSE: Purpose = Purpose { mark: "A test", about: "" };
 
-/// An empty folder of this test's own with the plan.
+/// Returns an empty directory for this test, with the plan.
 fn place(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
@@ -182,11 +182,11 @@ fn verdicts(document: &Document) -> Vec<Verdict> {
 }
 
 #[test]
-fn who_takes_all_harms_and_who_shares_does_not() {
+fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let folder = place("assess-harm");
     let cubic = assess(&folder, "runs", "cubic", &Choice::default(), 2).unwrap();
     assert_eq!(verdicts(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
-    // Two points under five seeds, with NewReno too: CUBIC is its own reference.
+    // Two points with five seeds, with NewReno too: CUBIC is its own reference.
     assert_eq!((cubic.points, cubic.runs, cubic.complete), (2, 20, true));
     let greedy = assess(&folder, "runs", "stubborn", &Choice::default(), 2).unwrap();
     assert_eq!(
@@ -205,7 +205,7 @@ fn who_takes_all_harms_and_who_shares_does_not() {
         assert_eq!((point.seeds, point.different), (5, 5));
         assert!(point.command.contains("flow.tested.scheme=stubborn") && point.command.ends_with("--seed 1"));
     }
-    // Whom a bound decides about is told of references, too.
+    // Verdicts by a bound cover the references, too.
     let (.., starved) = greedy.claims().nth(1).unwrap();
     assert_eq!(starved.by_reference["cubic"], Verdict::Holds);
     let (.., used) = greedy.claims().nth(2).unwrap();
@@ -233,7 +233,7 @@ fn the_bytes_follow_from_the_plan_whatever_the_threads_and_interruptions() {
     let three = assess(&folder, "three", "newreno", &Choice::default(), 3).unwrap();
     assert_eq!(one.to_json(), three.to_json());
     assert_eq!((markdown(&one), page(&one), junit(&one)), (markdown(&three), page(&three), junit(&three)));
-    // What was lost is made again, and nothing else.
+    // Only the missing run is executed again.
     let lost = fs::read_dir(folder.join("three/points")).unwrap().next().unwrap().unwrap().path();
     fs::remove_dir_all(lost).unwrap();
     let again = assess(&folder, "three", "newreno", &Choice::default(), 2).unwrap();
@@ -245,7 +245,7 @@ fn the_bytes_follow_from_the_plan_whatever_the_threads_and_interruptions() {
 #[test]
 fn a_panic_at_one_point_loses_no_other() {
     let folder = place("assess-panic");
-    // 20 s of 2 Mbit/s are 3300 packets at most, those of 8 Mbit/s four times as many.
+    // 20 s of 2 Mbit/s carry at most 3300 packets; 20 s of 8 Mbit/s carry four times as many.
     let document = assess(&folder, "runs", "stubborn:limit=4000pkt", &Choice::default(), 2).unwrap();
     assert_eq!(document.failed.len(), 1, "{:?}", document.failed);
     let failed = &document.failed[0];
@@ -261,20 +261,21 @@ fn a_panic_at_one_point_loses_no_other() {
 }
 
 #[test]
-fn a_scheme_that_listens_to_routers_hears_nothing_and_that_is_said() {
+fn router_assisted_schemes_without_router_support_are_flagged() {
     let folder = place("assess-routers");
     let choice = Choice { quick: true, ..Choice::default() };
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
     assert_eq!(document.needs_routers.as_deref(), Some("dec-bit"));
-    // One point, and one more for the claim that is about no other.
+    // One point, and another for the claim that covers only that one.
     assert_eq!((document.points, document.seeds, document.quick), (2, (1, 2), true));
     assert!(document.claims().all(|(.., claim)| !claim.points.is_empty()));
     assert_eq!(markdown(&document).matches("routers of the Internet do not send (`dec-bit`)").count(), 2);
 }
 
-/// The transport of 1988 goes back to what is missing: that CUBIC does not is said before any verdict, everywhere, until it is levelled.
+/// The 1988 transport uses go-back-N: every output warns before any verdict that CUBIC does not, until the options are
+/// equal.
 #[test]
-fn options_that_differ_by_default_come_before_verdicts() {
+fn differing_default_options_are_warned_of_before_verdicts() {
     let folder = place("assess-unlike");
     let mut choice = Choice { quick: true, ..Choice::default() };
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
@@ -299,7 +300,7 @@ fn options_that_differ_by_default_come_before_verdicts() {
 }
 
 #[test]
-fn mistakes_are_told_before_the_first_run() {
+fn errors_are_reported_before_the_first_run() {
     let folder = place("assess-mistakes");
     let fault = |scheme: &str, only: &str| {
         let choice = Choice { only: vec![only.to_owned()], ..Choice::default() };

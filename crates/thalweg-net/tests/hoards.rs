@@ -1,13 +1,14 @@
-//! Memory that hostile peers make an endpoint keep, with any scheme and options, measured as allocations. The tests run
-//! in a process of their own, one after the other, so nothing else is counted.
+//! Memory that hostile peers make an endpoint retain, with any scheme and options, measured as allocations. The tests
+//! run in a separate process, one after the other, so nothing else is counted.
 
+#[path = "it/attacks/attacker.rs"]
+mod attacker;
 mod counted;
-#[path = "attacks/hostile.rs"]
-mod hostile;
+#[path = "it/pair/mod.rs"]
 mod pair;
 
+use attacker::{Hostile, accepted, server};
 use counted::held;
-use hostile::{Hostile, accepted, server};
 use pair::{Channel, Pair, client_config, server_config};
 use std::sync::{Mutex, PoisonError};
 use thalweg_net::endpoint::{Arrival, Limits, Shared};
@@ -19,7 +20,7 @@ use thalweg_proto::{aack, sscop, sstp, window};
 
 const START: Time = Time::from_picos(1_000_000_000_000);
 
-/// Of all connections of a socket together.
+/// Memory limit of all connections of a socket together, in bytes.
 const SOCKET: i64 = 256 << 20;
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -30,12 +31,12 @@ fn segment_bytes(segment: window::Segment<Slice>) -> Vec<u8> {
     bytes
 }
 
-/// Scheme with its initial PDU, if any, and a generator of numbered PDUs, none of which can be delivered.
+/// Scheme with its initial PDU, if any, and a generator of numbered PDUs that cannot be delivered.
 struct Family {
     scheme: &'static str,
     first: Option<fn() -> Vec<u8>>,
     pdu: fn(u32) -> Vec<u8>,
-    /// PDUs on each connection, and connections.
+    /// Number of PDUs per connection, and of connections.
     counts: [u32; 2],
 }
 
@@ -70,14 +71,14 @@ fn sstp_data(segment: u32, packet: u16, shipment: u32, length: usize) -> Vec<u8>
 }
 
 const FAMILIES: [Family; 7] = [
-    // Much in a packet, whatever was agreed on.
+    // Many bytes per packet, regardless of the agreed size.
     Family {
         scheme: "adaptive-ack:window=1048576pkt,segment=256B",
         first: None,
         pdu: |number| aack_data(number + 2, 50_000),
         counts: [60, 150],
     },
-    // A byte far ahead, and places for all before it.
+    // A byte far ahead of the window, which reserves slots for all before it.
     Family {
         scheme: "adaptive-ack:window=1048576pkt,segment=256B",
         first: None,
@@ -103,14 +104,14 @@ const FAMILIES: [Family; 7] = [
         pdu: |number| sstp_data(1 + number / 4, (number % 4) as u16, number + 4, 1000),
         counts: [1600, 200],
     },
-    // A byte of each segment, and places for all others of it.
+    // A byte of each segment, which reserves slots for the rest of it.
     Family {
         scheme: "sstp:segment-packets=4096pkt,window=32767,buffer=32767,segment=1000B,rate=1Gbit/s",
         first: None,
         pdu: |number| sstp_data(number, 1, number * 4096, 1),
         counts: [150, 200],
     },
-    // A byte far ahead, and notes of all segments before it.
+    // A byte far ahead of the window, which creates records of all segments before it.
     Family {
         scheme: "sstp:segment-packets=1pkt,window=32767,buffer=32767,segment=1000B,rate=1Gbit/s",
         first: None,
@@ -121,7 +122,7 @@ const FAMILIES: [Family; 7] = [
 
 /// Undeliverable data counts against the same limit as data queued for the application.
 #[test]
-fn what_comes_out_of_order_is_bounded_for_a_socket_whatever_the_scheme() {
+fn out_of_order_data_is_bounded_per_socket() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for Family { scheme, first, pdu, counts: [pdus, connections] } in FAMILIES {
         let mut endpoint = server(server_config());
@@ -132,7 +133,7 @@ fn what_comes_out_of_order_is_bounded_for_a_socket_whatever_the_scheme() {
             let now = START + Duration::from_millis(u64::from(number));
             let mut hostile = Hostile::connect(&mut endpoint, now, number, scheme.as_bytes());
             let (handle, _) = accepted(&mut endpoint).unwrap_or_else(|| panic!("{:?}", hostile.closed));
-            endpoint.admit(handle);
+            endpoint.authorise(handle);
             if let Some(first) = first {
                 hostile.pdu(&mut endpoint, now, &first());
             }
@@ -149,17 +150,16 @@ fn what_comes_out_of_order_is_bounded_for_a_socket_whatever_the_scheme() {
     }
 }
 
-/// A retained packet does not keep other packets of its buffer alive, if those are useless or there are many such
-/// buffers.
+/// A retained packet does not pin other packets of its buffer if those are useless or there are many such buffers.
 #[test]
-fn what_is_kept_of_datagrams_that_came_together_holds_on_to_little_else() {
+fn retained_packets_do_not_pin_large_buffers() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Garbage, which needs no key; and authentic packets while the driver reports no memory for whole buffers.
+    // Garbage needs no key. Authentic packets arrive while the driver reports no memory for whole buffers.
     for is_garbage in [true, false] {
         let mut endpoint = server(server_config());
         let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
         let (handle, _) = accepted(&mut endpoint).unwrap();
-        endpoint.admit(handle);
+        endpoint.authorise(handle);
         let before = held();
         for number in 0..500 {
             let segment = window::Segment {
@@ -175,10 +175,10 @@ fn what_is_kept_of_datagrams_that_came_together_holds_on_to_little_else() {
                 let other = hostile.sealed(&vec![0; stride - HEADER - TAG]);
                 together.extend(if is_garbage { vec![9; stride] } else { other });
             }
-            let share = |bytes| Shared { bytes: Slice::new(bytes), apart: !is_garbage };
+            let share = |bytes| Shared { bytes: Slice::new(bytes), must_copy: !is_garbage };
             let arrival = Arrival { from: hostile.address, ecn: Ecn::NotEct };
             endpoint.receive(START, arrival, stride, together, share);
-            hostile.hear(&mut endpoint, START);
+            hostile.collect(&mut endpoint, START);
         }
         assert!(hostile.closed.is_none(), "{:?}", hostile.closed);
         let kept = held() - before;
@@ -186,7 +186,7 @@ fn what_is_kept_of_datagrams_that_came_together_holds_on_to_little_else() {
     }
 }
 
-/// Packets without memory for them are lost, and sent again.
+/// Packets without memory for them are dropped, and retransmitted.
 #[test]
 fn every_scheme_arrives_with_little_memory() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,7 +194,7 @@ fn every_scheme_arrives_with_little_memory() {
         ["cubic", "adaptive-ack", "sscop", "sscop-rate", "sstp:rate=4Mbit/s", "sstp:acknowledgement=soft"];
     for (scheme, seed) in schemes.into_iter().zip(1..) {
         let channel = Channel { loss: 0.05, jitter: Duration::from_millis(3), ..Channel::default() };
-        // Each connection has the least that there is.
+        // Each connection has the minimum memory.
         let limits = Limits { memory: 100 << 10, ..Limits::default() };
         let mut config = server_config();
         config.limits = limits;

@@ -1,7 +1,8 @@
 //! Hours of many connections in simulated time that open, idle, move bytes, migrate and close: memory use stays
-//! constant. The test is a process of its own, so nothing else is counted.
+//! constant. The test has a separate process, so nothing else is counted.
 
 mod counted;
+#[path = "it/pair/mod.rs"]
 mod pair;
 
 use counted::held;
@@ -19,13 +20,13 @@ use thalweg_proto::units::{Duration, Time};
 const DELAY: Duration = Duration::from_millis(20);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// One packet of a hundred is lost.
+/// Loss probability of a packet.
 const LOSS: f64 = 0.01;
 
 /// Maximum receive memory of a connection, in bytes.
 const EACH_MEMORY: u64 = 128 << 10;
 
-/// Connections of a host.
+/// Number of connections per host.
 const EACH: usize = 100;
 
 /// Maximum time between two actions of a client; every sixth action is its last.
@@ -66,7 +67,7 @@ enum Event {
     Acts(usize, Act),
 }
 
-/// Server, which is the first host, and its clients.
+/// Server, the first host, and its clients.
 struct World {
     now: Time,
     hosts: Vec<Host>,
@@ -75,7 +76,7 @@ struct World {
     count: u64,
     draw: Stream,
     tally: Tally,
-    /// No connection is opened after that.
+    /// Time after which no connection is opened.
     end: Time,
     batch: Batch,
 }
@@ -136,7 +137,7 @@ impl World {
         self.plan(after, Event::Acts(host, act));
     }
 
-    /// Gives a host an address that none had.
+    /// Assigns an unused address to a host.
     fn moves(&mut self, host: usize) {
         let old = self.hosts[host].address;
         if self.by_address.get(&old) == Some(&host) {
@@ -204,7 +205,7 @@ impl World {
         }
     }
 
-    /// Does what a host has to do now.
+    /// Does the due work of a host.
     fn poll(&mut self, host: usize) {
         loop {
             self.batch.clear();
@@ -212,7 +213,7 @@ impl World {
             let from = self.hosts[host].address;
             let sent: Vec<_> =
                 self.batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())).collect();
-            let mut is_quiet = sent.is_empty();
+            let mut is_idle = sent.is_empty();
             for (to, bytes) in sent {
                 self.tally.datagrams += 1;
                 if !self.draw.chance(LOSS) {
@@ -220,10 +221,10 @@ impl World {
                 }
             }
             while let Some((handle, event)) = self.hosts[host].endpoint.event() {
-                is_quiet = false;
-                self.hear(host, handle, &event);
+                is_idle = false;
+                self.on_event(host, handle, &event);
             }
-            if let (true, Next::At(at)) = (is_quiet, next) {
+            if let (true, Next::At(at)) = (is_idle, next) {
                 let old = self.hosts[host].wake;
                 self.events.remove(&old);
                 self.count += 1;
@@ -236,11 +237,11 @@ impl World {
         }
     }
 
-    fn hear(&mut self, host: usize, handle: Handle, event: &EndpointEvent) {
+    fn on_event(&mut self, host: usize, handle: Handle, event: &EndpointEvent) {
         let endpoint = &mut self.hosts[host].endpoint;
         let now = self.now;
         match event {
-            EndpointEvent::Accepted { .. } => endpoint.admit(handle),
+            EndpointEvent::Accepted { .. } => endpoint.authorise(handle),
             EndpointEvent::Connected { .. } => {
                 self.tally.opened += 1;
                 self.pause(host, Act::Write(handle));
@@ -293,7 +294,7 @@ fn play(hours: u64, connections: usize, seed: u64) {
     let Tally { opened, closed, written, .. } = world.tally;
     assert!(opened > connections as u64 && closed > 0 && written > 0, "{:?}", world.tally);
     assert!(connections.abs_diff(most_connections) <= connections / 20, "{most_connections}");
-    // All are open after a quarter of an hour; from then on it is flat.
+    // All connections are open after a quarter of an hour; from then on memory use is constant.
     let (first, last) = samples.split_at(samples.len() / 2);
     let (before, after) = (first.iter().max().unwrap(), last.iter().max().unwrap());
     assert!(*after <= before + before / 20, "{after} bytes after {before}: {samples:?}");
@@ -305,7 +306,7 @@ fn play(hours: u64, connections: usize, seed: u64) {
     }
     let left = held() - empty;
     println!("left: {} KiB, {tally:?}", left >> 10);
-    // Tables keep the room that they had.
+    // Tables keep their capacity.
     assert!(left < before / 5, "{left} bytes are left of {before}");
 }
 
@@ -314,11 +315,11 @@ fn an_hour_of_two_hundred_connections_leaves_nothing_behind() {
     play(1, 200, 1);
 }
 
-/// `scripts/soak hours` runs this one.
+/// Run by `scripts/soak hours`.
 #[test]
 #[ignore = "takes minutes; scripts/soak runs it"]
 fn long() {
-    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let hours = number("THALWEG_HOURS", 24);
     play(hours, number("THALWEG_CONNECTIONS", 10_000) as usize, number("THALWEG_SEED", 1));
 }

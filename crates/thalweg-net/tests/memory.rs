@@ -1,5 +1,6 @@
-//! Memory use of connections. The test is a process of its own, so nothing else is measured.
+//! Memory use of connections. The test has a separate process, so nothing else is measured.
 
+#[path = "it/pair/mod.rs"]
 mod pair;
 
 use pair::{Channel, Pair, client_config, identity, server_config};
@@ -21,10 +22,10 @@ fn resident() -> usize {
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
 }
 
-/// One at a time: what another allocates would be measured, too.
+/// Serialises the tests, as allocations of another would be measured too.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Buffers fill in the course of the first half million packets; a million more change nothing.
+/// Buffers fill during the first half million packets; a million more do not change memory use.
 #[test]
 fn a_million_packets_leave_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,15 +76,15 @@ fn idle_connections_are_small() {
     let limits = Limits {
         connections: CONNECTIONS,
         handshakes: CONNECTIONS,
-        unproved: 16,
+        unvalidated: 16,
         handshakes_per_second: 1_000_000,
-        strangers: CONNECTIONS,
+        unauthenticated: CONNECTIONS,
         memory: 1 << 30,
     };
     let mut server = server_config();
     server.limits = limits;
     let mut pair = Pair::with(1, Channel::default(), client_config(), server);
-    // What the first takes beyond the others is not theirs.
+    // Excludes the one-time allocations of the first connection.
     pair.connect("cubic");
     pair.run(Duration::from_secs(5), |pair| pair.ends[1].handle.is_some());
     let before = resident();
@@ -95,7 +96,7 @@ fn idle_connections_are_small() {
     assert!(pair.ends.iter().all(|end| end.endpoint.connections() == CONNECTIONS));
     let log = pair.log.capacity() * size_of_val(&pair.log[0]);
     let each = (resident() - before).saturating_sub(log) / CONNECTIONS;
-    // Both ends are in this process. 10 000 connections are to take less than 100 MB on one end.
+    // Both ends are in this process. The goal is less than 100 MB for 10 000 connections at one end.
     assert!(each < 20_000, "{each} bytes for the two ends of a connection");
     println!("{each} bytes for the two ends of a connection");
 }

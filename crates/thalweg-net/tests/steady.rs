@@ -1,5 +1,5 @@
-//! A long transfer over real sockets allocates nothing per packet and keeps no packets. The test is a process of its
-//! own, so nothing else is counted.
+//! A long transfer over real sockets allocates nothing per packet and retains no packets. The test has a separate
+//! process, so nothing else is counted.
 
 mod counted;
 
@@ -10,13 +10,13 @@ use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, Offload, Socket, SocketConfig};
 use thalweg_proto::payload::{Payload as _, Slice};
 
-/// The bytes that are written at once.
+/// Bytes per write.
 const PIECE: u64 = 256 << 10;
 
 fn connection(offload: Offload) -> (Socket, Connection, Connection) {
     let identity = |number| Identity::from_secret([number; 32]);
     let bind = |endpoint: EndpointConfig| {
-        // Datagrams as on most networks, so that there are many.
+        // Datagrams of common size, to get many of them.
         let endpoint = EndpointConfig { largest: 1472, ..endpoint };
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint);
         Socket::bind(SocketConfig { offload, ..config }).unwrap()
@@ -36,10 +36,10 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
     (client, ours, theirs)
 }
 
-/// Buffers that sockets keep for what waits to be read, once that has been so much.
+/// Maximum number of buffers that sockets retain for unread data.
 const POOLED: u64 = 9000;
 
-/// Counters since the process began.
+/// Counters since the start of the process.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     calls: u64,
@@ -47,7 +47,7 @@ struct Counted {
     packets: u64,
 }
 
-/// Moves a number of bytes, and returns the counts after each mark, in received bytes.
+/// Transfers data, and returns the counts after each mark, in received bytes.
 fn counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
     let (_socket, ours, theirs) = connection(offload);
     let watch = ours.another();
@@ -80,7 +80,7 @@ fn counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
 #[test]
 fn a_million_packets_are_neither_allocated_for_nor_kept() {
     for (offload, millions) in [(Offload::Auto, 1.05), (Offload::None, 0.25)] {
-        // What fits into a datagram is a little less than that.
+        // The payload of a datagram is slightly smaller.
         let all = (millions * 1e6 * 1472.0) as u64;
         let counted = counts(offload, &[all / 10, all]);
         let [before, after] = counted[..] else { panic!("{counted:?}") };
@@ -91,7 +91,7 @@ fn a_million_packets_are_neither_allocated_for_nor_kept() {
             after.held - before.held
         );
         assert!(packets as f64 > millions * 0.85e6, "{packets} packets");
-        // Queues may still grow once in a while, and statements about the path are small vectors.
+        // Queues may still grow occasionally, and control frames are small vectors.
         assert!(calls < packets / 500 + POOLED, "{calls} allocations for {packets} packets");
         // The pools of a socket, which are bounded, may grow when the reader is slow.
         let kept = after.held - before.held;

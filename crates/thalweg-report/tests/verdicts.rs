@@ -1,5 +1,4 @@
-//! Verdicts on schemes that were simulated: the right scheme wins where it is known which should, and none where all
-//! are alike.
+//! Verdicts on simulated schemes: the right scheme wins where the winner is known, and none wins where all are equal.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use thalweg_sim::trace::NoTrace;
 
 const THREADS: usize = 4;
 
-/// The runs of a scenario under each of these seeds.
+/// Returns the runs of a scenario with these seeds.
 fn runs(text: &str, seeds: &[u64]) -> Vec<Run> {
     let loaded = load_text("test.toml", text, Path::new(""), &[])
         .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()));
@@ -24,7 +23,7 @@ fn runs(text: &str, seeds: &[u64]) -> Vec<Run> {
     runs
 }
 
-fn judged(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
+fn verdicts_of(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
     let seeds = schemes[0].1.iter().map(|run| run.seed).collect();
     let header = Header {
         tool_version: String::new(),
@@ -41,14 +40,14 @@ fn judged(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
     verdicts(&schemes, MARGIN, None)
 }
 
-/// The verdicts on schemes under the same seeds; `text` gives the scenario of each.
+/// Returns the verdicts on schemes with the same seeds; `text` returns the scenario of each.
 fn compared(schemes: &[&str], seeds: u64, text: impl Fn(&str) -> String) -> Vec<Verdict> {
     let seeds: Vec<u64> = (1..=seeds).collect();
-    judged(schemes.iter().map(|scheme| ((*scheme).to_owned(), runs(&text(scheme), &seeds))).collect())
+    verdicts_of(schemes.iter().map(|scheme| ((*scheme).to_owned(), runs(&text(scheme), &seeds))).collect())
 }
 
-/// Transfers of some segments that arrive at random: with an initial window of 10 segments in place of 3 most save a round trip or two
-/// (Dukkipati et al. 2010, "An Argument for Increasing TCP's Initial Congestion Window").
+/// Transfers of a few segments with random arrivals: an initial window of 10 segments instead of 3 saves most of them a
+/// round trip or two (Dukkipati et al. 2010, "An Argument for Increasing TCP's Initial Congestion Window").
 #[test]
 fn a_larger_initial_window_wins_where_transfers_end() {
     let web = |window: &str| {
@@ -77,16 +76,16 @@ fn a_larger_initial_window_wins_where_transfers_end() {
     assert_eq!(first.leader.as_deref(), Some("10"), "{found:#?}");
     let percent: f64 = first.sentence.split('(').nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((22.0..31.0).contains(&percent), "{}", first.sentence);
-    // What is offered sets goodput.
+    // Goodput is set by the offered load.
     assert!(
         found.iter().all(|verdict| verdict.subject != "goodput" && verdict.subject != "fairness"),
         "{found:#?}"
     );
 }
 
-/// 64 senders of 256 KiB each that start together: one that loses a whole window waits for its timer.
+/// 64 senders of 256 KiB each start together: a sender that loses a whole window waits for its retransmission timer.
 #[test]
-fn an_incast_tells_tenfold_times_apart() {
+fn an_incast_distinguishes_tenfold_completion_times() {
     let incast = |scheme: &str| {
         format!(
             r#"
@@ -118,7 +117,8 @@ fn an_incast_tells_tenfold_times_apart() {
     assert!(found.iter().all(|verdict| verdict.subject != "goodput"), "{found:#?}");
 }
 
-/// A single segment more in 25 s is no win, and a scenario without chance is one run however often it is made.
+/// A single extra segment in 25 s is no win, and a scenario without randomness counts as one run however often it is
+/// repeated.
 #[test]
 fn a_segment_more_is_equal_and_runs_without_chance_are_one() {
     let two = |scheme: &str| {
@@ -135,10 +135,11 @@ fn a_segment_more_is_equal_and_runs_without_chance_are_one() {
     assert!(found.iter().all(|verdict| verdict.certainty != Certainty::Significant), "{found:#?}");
 }
 
-/// Slow start's overshoot of a deep queue is being repaired when the warm-up ends: what waits for it is delivered, and counted,
-/// later, and makes for a goodput above the line's rate. Nobody wins by that, and a later warm-up tells who does.
+/// The warm-up ends during the repair of slow start's overshoot of a deep queue: the data waiting for it is delivered
+/// and counted later, and raises goodput above the link rate. That is no win for any scheme, and a later warm-up shows
+/// the real winner.
 #[test]
-fn what_waits_for_a_repair_when_the_warm_up_ends_wins_nothing() {
+fn data_awaiting_repair_at_the_end_of_the_warm_up_wins_nothing() {
     let deep = |warmup: &str, duration: &str, scheme: &str| {
         format!(
             r#"
@@ -169,8 +170,8 @@ fn what_waits_for_a_repair_when_the_warm_up_ends_wins_nothing() {
     assert_ne!(later.certainty, Certainty::Unsettled, "{later:#?}");
 }
 
-/// Eight schemes that are alike: one scheme under seeds of its own for each. Of a hundred comparisons of them no more than five
-/// may declare anything, as their level is 5 %.
+/// Eight equal schemes: one scheme with different seeds for each. Of a hundred comparisons at most five may declare a
+/// winner, as the significance level is 5 %.
 #[test]
 fn schemes_that_are_alike_win_nothing() {
     const SCHEMES: u64 = 8;
@@ -209,11 +210,11 @@ fn schemes_that_are_alike_win_nothing() {
             let runs = all.by_ref().take(SEEDS as usize).zip(1..).map(|(run, seed)| Run { seed, ..run });
             (format!("alike-{number}"), runs.collect())
         };
-        let found = judged((0..SCHEMES).map(scheme).collect());
+        let found = verdicts_of((0..SCHEMES).map(scheme).collect());
         assert_eq!(found.len(), 4, "{found:#?}");
-        let said =
+        let is_about =
             |verdict: &&Verdict| verdict.certainty == Certainty::Significant || !verdict.behind.is_empty();
-        declared.extend(found.iter().find(said).map(|verdict| (comparison, verdict.sentence.clone())));
+        declared.extend(found.iter().find(is_about).map(|verdict| (comparison, verdict.sentence.clone())));
     }
     assert!(declared.len() <= 5, "{} of {COMPARISONS}: {declared:#?}", declared.len());
     println!("{} of {COMPARISONS} declared something", declared.len());

@@ -1,4 +1,4 @@
-//! Runs that are made elsewhere: engines that do what they should, and such that do not.
+//! Tests of remote execution, with correct and with faulty engines.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ reps = 3
 link.core.rate = ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
 "#;
 
-fn load(sets: &[String], instead: Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> {
-    load_text_with_override("x", SCENARIO, Path::new(""), sets, instead, &Arc::default())
+fn load(sets: &[String], scheme_override: Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> {
+    load_text_with_override("x", SCENARIO, Path::new(""), sets, scheme_override, &Arc::default())
         .map_err(LoadError::Scenario)
 }
 
@@ -47,7 +47,7 @@ fn store(name: &str) -> (PathBuf, Store) {
     (folder, store)
 }
 
-/// The bytes of all runs that are kept, by their names.
+/// Returns the bytes of all saved runs, by name.
 fn kept(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files =
         |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -60,7 +60,7 @@ fn program() -> Program {
     Program { version: "1".to_owned(), build: "b".to_owned() }
 }
 
-/// Makes the sweep, with the engine whose answers to batches `act` writes; what it said of itself is given too.
+/// Executes the sweep with an engine whose answers to batches `act` writes; also returns its notes.
 fn made(
     store: &Store,
     slots: usize,
@@ -89,7 +89,7 @@ fn made(
             let mut body = vec![0; head["bytes"].as_u64().unwrap() as usize];
             input.read_exact(&mut body).unwrap();
             if !act(head["batch"].as_u64().unwrap(), body, &mut theirs) {
-                // What is asked meanwhile is read: a socket closed before that would be told as reset.
+                // Read pending requests first: closing the socket earlier would report a reset.
                 theirs.shutdown(Shutdown::Write).unwrap();
                 let _ = input.read_to_end(&mut Vec::new());
                 return;
@@ -98,8 +98,8 @@ fn made(
     });
     let notes = Mutex::new(Vec::new());
     let mut last = Status::default();
-    let say = |note: &str| notes.lock().unwrap().push(note.to_owned());
-    let mut engine = Engine::at(ours, &program, say).unwrap();
+    let on_note = |note: &str| notes.lock().unwrap().push(note.to_owned());
+    let mut engine = Engine::at(ours, &program, on_note).unwrap();
     let made = sweep.run(store, Some(&mut engine), |status| last = status);
     drop(engine);
     other.join().unwrap();
@@ -112,7 +112,7 @@ fn answer(batch: &[u8]) -> Vec<u8> {
 }
 
 fn send(out: &mut UnixStream, number: u64, body: &[u8]) -> bool {
-    // Who asks may have had enough.
+    // The client may have closed the stream.
     let _ = writeln!(out, "{}", json!({"batch": number, "seconds": 0.001, "bytes": body.len()}));
     out.write_all(body).is_ok()
 }
@@ -122,7 +122,7 @@ fn runs_of(batch: &[u8]) -> usize {
     parts.as_array().unwrap().iter().map(|part| part["seeds"].as_array().unwrap().len()).sum()
 }
 
-/// The runs that the same sweep keeps when it is made here.
+/// Returns the runs saved by local execution of the same sweep.
 fn made_here(name: &str) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Made>) {
     let (folder, store) = store(name);
     let file = read_sweep_text("s.toml", SWEEP).unwrap();
@@ -137,10 +137,10 @@ fn names(made: &[Made]) -> Vec<&[(u64, String)]> {
 }
 
 #[test]
-fn runs_from_elsewhere_are_the_same_bytes_in_whatever_order_they_come() {
+fn remote_runs_are_byte_identical_in_any_order() {
     let (here, made_here) = made_here("engine-here");
     let (folder, store) = store("engine-order");
-    // Two at a time, of which the second is answered first.
+    // Two at a time; the second is answered first.
     let mut first = None;
     let mut seen = 0;
     let (made_away, status, notes) = made(&store, 2, move |number, body, out| {
@@ -161,13 +161,13 @@ fn runs_from_elsewhere_are_the_same_bytes_in_whatever_order_they_come() {
     assert_eq!(kept(&folder), here);
     assert_eq!((status.done, status.found, status.failed), (18, 0, 0));
     assert!(!notes.is_empty() && notes.iter().all(|note| note == "on it"), "{notes:?}");
-    // What is there is not asked for.
+    // Saved runs are not requested again.
     let (again, status, _) = made(&store, 2, |_, _, _| panic!("everything is there"));
     assert_eq!((names(&again.unwrap()), status.found), (names(&made_here), 18));
 }
 
 #[test]
-fn a_batch_of_which_nothing_comes_is_tried_run_by_run() {
+fn failed_batches_are_retried_run_by_run() {
     let (here, made_here) = made_here("engine-here-too");
     let (folder, store) = store("engine-failing");
     let bad = "10 Mbit/s";
@@ -182,7 +182,7 @@ fn a_batch_of_which_nothing_comes_is_tried_run_by_run() {
     assert_eq!((status.done, status.failed), (18, 6));
     for (point, made) in made_away.iter().enumerate() {
         let is_bad = (2..4).contains(&point);
-        assert_eq!(made.is_whole, !is_bad, "{point}");
+        assert_eq!(made.is_finished, !is_bad, "{point}");
         match is_bad {
             true => assert_eq!(made.failure.as_ref().unwrap().why, "workers ended"),
             false => assert_eq!(made.runs, made_here[point].runs),
@@ -193,7 +193,7 @@ fn a_batch_of_which_nothing_comes_is_tried_run_by_run() {
 }
 
 #[test]
-fn an_engine_that_goes_away_loses_nothing_that_came() {
+fn a_lost_engine_keeps_the_received_runs() {
     let (here, _) = made_here("engine-here-gone");
     let (folder, store) = store("engine-gone");
     let mut left = 2;
@@ -208,14 +208,14 @@ fn an_engine_that_goes_away_loses_nothing_that_came() {
     let (lost, _, _) =
         made(&store, 1, |_, _, out| writeln!(out, "{}", json!({"lost": "the scheduler is gone"})).is_ok());
     assert_eq!(lost.unwrap_err().to_string(), "the scheduler is gone");
-    let (whole, status, _) = made(&store, 3, |number, body, out| send(out, number, &answer(&body)));
-    assert!(whole.unwrap().iter().all(|made| made.is_whole));
+    let (completed, status, _) = made(&store, 3, |number, body, out| send(out, number, &answer(&body)));
+    assert!(completed.unwrap().iter().all(|made| made.is_finished));
     assert_eq!(status.found, before);
     assert_eq!(kept(&folder), here);
 }
 
 #[test]
-fn strange_answers_are_told_and_never_kept() {
+fn invalid_answers_are_reported_and_not_stored() {
     type Act = fn(u64, Vec<u8>, &mut UnixStream) -> bool;
     let cases: [(&str, Act); 6] = [
         ("expected", |_, _, out| writeln!(out, "hello").is_ok()),
@@ -233,10 +233,10 @@ fn strange_answers_are_told_and_never_kept() {
     let (folder, store) = store("engine-strange");
     for (words, act) in cases {
         let (made, _, _) = made(&store, 1, act);
-        let said = made.unwrap_err().to_string();
-        assert!(said.contains(words), "no `{words}` in {said}");
+        let message = made.unwrap_err().to_string();
+        assert!(message.contains(words), "no `{words}` in {message}");
     }
-    // Another run than the one that was asked for, and what is no run, are failures of their own.
+    // A run other than the requested one, and invalid data, are separate failures.
     let (made, status, _) = made(&store, 1, |number, body, out| {
         let other = String::from_utf8(answer(&body)).unwrap();
         let bodies = [other.replace("+{\"seed\":", "+{\"seed\":9"), "+{}\n".repeat(runs_of(&body))];

@@ -1,17 +1,18 @@
-//! The promises of documents have tests: those that they name are there, hold the rules that they are named for, and can fail: each
-//! has a mutant in `mutants/`, a patch that breaks the promise, which `scripts/mutants` applies and runs the test against.
+//! Checks that the documented guarantees have tests: the named tests exist, hold the rules that they are named for, and
+//! can fail. Each has a mutant in `mutants/`, a patch that breaks the guarantee; `scripts/mutants` applies it and runs
+//! the test against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Pages whose promises name their tests.
+/// Pages that name the tests of their guarantees.
 const PAGES: [&str; 2] = ["docs/security.md", "docs/requirements.md"];
 
-/// Names in these pages that are of functions and not of tests.
+/// Names in these pages that are functions instead of tests.
 const FUNCTIONS: [&str; 1] = ["constant_time_eq"];
 
-/// The mark of a test that holds a rule, and what the rules of a page are of.
+/// Mark of a test that holds a rule, and the subjects of a page's rules.
 const HOLDS: &str = "/// Holds ";
 
 fn root() -> PathBuf {
@@ -33,7 +34,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every test, with the rules that it says it holds.
+/// Returns every test, with the rules that it declares to hold.
 fn tests() -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     sources(&root().join("crates"), &mut files);
@@ -59,7 +60,7 @@ fn tests() -> BTreeMap<String, BTreeSet<String>> {
     tests
 }
 
-/// The names of functions that a page has between backticks: words with two underscores or more.
+/// Returns the function names between backticks in a page: words with two underscores or more.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |word: &&str| {
         word.matches('_').count() >= 2
@@ -82,10 +83,10 @@ fn tests_that_pages_name_are_there() {
     }
 }
 
-/// Every promise of `docs/security.md` names a test, but for those about what cannot be tested from here.
+/// Every guarantee of `docs/security.md` names a test, except guarantees that cannot be tested here.
 #[test]
 fn promises_name_their_tests() {
-    /// Words with which those begin that follow from how SPAKE2 is made, and are proved elsewhere.
+    /// Openings of guarantees that follow from the design of SPAKE2, which is proved elsewhere.
     const PROVED_ELSEWHERE: [&str; 1] = ["**The code cannot be found by listening"];
     let text = page("docs/security.md");
     let start = text.find("## What is promised").unwrap();
@@ -101,11 +102,11 @@ fn promises_name_their_tests() {
     assert!(without.is_empty(), "promises without a test: {without:#?}");
 }
 
-/// The table of `docs/requirements.md` and what tests say that they hold are the same, in both directions.
+/// The table of `docs/requirements.md` and the rules that tests declare agree in both directions.
 #[test]
 fn requirements_are_those_that_tests_hold() {
     let text = page("docs/requirements.md");
-    let (mut source, mut told) = (String::new(), BTreeSet::new());
+    let (mut source, mut documented) = (String::new(), BTreeSet::new());
     for line in text.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
             heading.clone_into(&mut source);
@@ -118,7 +119,7 @@ fn requirements_are_those_that_tests_hold() {
                 !named.is_empty() || how.contains(": "),
                 "{source}, section {section} has neither: {rule}"
             );
-            told.extend(
+            documented.extend(
                 named.iter().map(|name| (format!("{source}, section {section}"), (*name).to_owned())),
             );
         }
@@ -127,13 +128,13 @@ fn requirements_are_those_that_tests_hold() {
         .into_iter()
         .flat_map(|(test, rules)| rules.into_iter().map(move |rule| (rule, test.clone())))
         .collect();
-    assert!(told.len() > 30, "only {} rules found", told.len());
-    let missing: Vec<_> = told.symmetric_difference(&held).collect();
+    assert!(documented.len() > 30, "only {} rules found", documented.len());
+    let missing: Vec<_> = documented.symmetric_difference(&held).collect();
     assert!(missing.is_empty(), "in the page or in a test, and not in both: {missing:#?}");
 }
 
-/// Files of the command line that write to standard output or standard error themselves: what they write is of the program, is no text,
-/// or was escaped by `console::harmless` or `console::one_line`. All else goes through `Console`.
+/// Files of the command line that write to standard output or standard error directly: the program's own text, binary
+/// data, or text escaped by `console::harmless` or `console::one_line`. All other output goes through `Console`.
 const WRITERS: [(&str, &str); 8] = [
     ("console.rs", "it is the console"),
     ("lines.rs", "records are escaped where they are made"),
@@ -145,19 +146,19 @@ const WRITERS: [(&str, &str); 8] = [
     ("transfer/receive.rs", "the contents of a file, which its user asked for"),
 ];
 
-/// Nothing but these files writes where `Console` does not see it.
+/// Only these files write without `Console`.
 #[test]
 fn all_that_is_printed_goes_through_the_console() {
     const WRITES: [&str; 4] = ["print!(", "println!(", "io::stdout()", "stderr()"];
-    /// Calls that ask what the output is, and what tests say to people.
-    const ASKS: [&str; 5] = ["is_terminal", "tcgetwinsize", "tcgetattr", "as_fd()", "\"skipped"];
+    /// Calls that inspect the output, and messages of tests.
+    const TERMINAL_CHECKS: [&str; 5] = ["is_terminal", "tcgetwinsize", "tcgetattr", "as_fd()", "\"skipped"];
     let folder = root().join("crates/thalweg/src");
     let mut files = Vec::new();
     sources(&folder, &mut files);
     let writes = |file: &PathBuf| {
         let text = fs::read_to_string(file).unwrap();
         let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
-        text.lines().any(|line| has(line, &WRITES) && !has(line, &ASKS))
+        text.lines().any(|line| has(line, &WRITES) && !has(line, &TERMINAL_CHECKS))
     };
     let found: BTreeSet<String> = files
         .iter()
@@ -168,8 +169,8 @@ fn all_that_is_printed_goes_through_the_console() {
     assert_eq!(found, known);
 }
 
-/// Every reader of bytes that others wrote is in a table of `docs/security.md`, with its function, which is there, and the fuzz target that
-/// feeds it; every target has its file, its build, inputs that are kept, a test that plays them, and counted executions.
+/// Every parser of external input is listed in a table of `docs/security.md`, with its existing function and its fuzz
+/// target. Every target has its file, its build, a stored corpus, a test that runs it, and counted executions.
 #[test]
 fn readers_of_what_others_wrote_are_fuzzed() {
     let text = page("docs/security.md");
@@ -186,7 +187,7 @@ fn readers_of_what_others_wrote_are_fuzzed() {
         }
         rows += 1;
         assert!(!writer.is_empty(), "{line}");
-        // The path of a file below `crates`, and a function in it.
+        // Path of a file below `crates`, and a function in it.
         for named in reader.split('`').skip(1).step_by(2) {
             let (file, function) = named.split_once("::").unwrap_or_else(|| panic!("{named}"));
             let path = root().join("crates").join(file);
@@ -212,7 +213,7 @@ fn readers_of_what_others_wrote_are_fuzzed() {
         let cells: Vec<_> = line.split(',').collect();
         let [targets, executions, _date] = cells[..] else { panic!("executions.csv: {line}") };
         assert!(executions.parse::<u64>().is_ok_and(|count| count > 0), "executions.csv: {line}");
-        // Several that were counted together are joined by `+`.
+        // Targets counted together are joined by `+`.
         counted.extend(targets.split('+').map(str::to_owned));
     }
     for target in &targets {
@@ -225,10 +226,10 @@ fn readers_of_what_others_wrote_are_fuzzed() {
     assert_eq!(counted, targets, "executions that are counted, and the targets of the table");
 }
 
-/// A patch that breaks promises.
+/// A patch that breaks guarantees.
 struct Mutant {
     name: String,
-    /// Pages with quotations of their promises.
+    /// Pages, with quotations of their guarantees.
     promises: Vec<(String, String)>,
     tests: Vec<String>,
     patch: Vec<String>,
@@ -254,7 +255,7 @@ fn mutants() -> Vec<Mutant> {
     files.map(read).collect()
 }
 
-/// The items, paragraphs and rows of tables of a page, each as one line.
+/// Returns the items, paragraphs and table rows of a page, each as one line.
 fn passages(text: &str) -> Vec<String> {
     let blocks = text.split("\n\n").flat_map(|block| block.split("\n- "));
     let parts =
@@ -262,7 +263,7 @@ fn passages(text: &str) -> Vec<String> {
     parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// A patch changes lines that are there, each place once.
+/// Checks that the lines that a patch changes exist, each exactly once.
 fn check_that_it_applies(Mutant { name, patch, .. }: &Mutant) -> Result<(), String> {
     let (mut file, mut text, mut hunks) = (String::new(), Vec::new(), 0);
     let mut lines = patch.iter().peekable();
@@ -278,7 +279,7 @@ fn check_that_it_applies(Mutant { name, patch, .. }: &Mutant) -> Result<(), Stri
             while let Some(line) =
                 lines.next_if(|line| !line.starts_with("@@ ") && !line.starts_with("--- a/"))
             {
-                // An empty line of the context may have lost its blank.
+                // The blank of an empty context line may be stripped.
                 let (mark, rest) = line.split_at_checked(1).unwrap_or((" ", ""));
                 before.extend((mark != "+").then(|| rest.to_owned()));
                 after.extend((mark != "-").then(|| rest.to_owned()));
@@ -292,11 +293,11 @@ fn check_that_it_applies(Mutant { name, patch, .. }: &Mutant) -> Result<(), Stri
     if hunks > 0 { Ok(()) } else { Err(format!("{name} changes nothing")) }
 }
 
-/// Tests of these pages for which no mutant was found yet that they notice. The list only becomes shorter.
+/// Tests of these pages without a mutant that they detect. The list may only become shorter.
 const WITHOUT_MUTANT: [&str; 1] = ["repeats_of_one_direction_do_not_starve_the_other"];
 
-/// Each test that a page names has a mutant which it is to notice. A mutant names passages of pages, and tests that these name, and
-/// its patch applies.
+/// Each test named in a page has a mutant that it must detect. A mutant names passages of pages, and tests that those
+/// name, and its patch applies.
 #[test]
 fn promises_have_mutants() {
     let (tests, mutants) = (tests(), mutants());

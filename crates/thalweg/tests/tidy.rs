@@ -1,5 +1,5 @@
-//! The rules of the house that a compiler does not check: short files, no hidden clocks or randomness below, no paths of
-//! somebody's machine, and a map that names every folder.
+//! Project rules that a compiler does not check: short files, no hidden clocks or randomness in the lower crates, no
+//! local paths, and a map that names every folder.
 
 mod circles;
 
@@ -17,7 +17,7 @@ fn files_are_short() {
 }
 
 #[test]
-fn what_lies_below_has_no_clock_no_entropy_no_hash_order_and_no_voice() {
+fn lower_crates_use_no_clock_entropy_hash_order_or_output() {
     let mut found = Vec::new();
     for text in texts() {
         if !ENGINES.iter().any(|folder| text.name.starts_with(folder)) {
@@ -35,7 +35,7 @@ fn what_lies_below_has_no_clock_no_entropy_no_hash_order_and_no_voice() {
     assert!(found.is_empty(), "time, randomness and output are handed in and out: {found:#?}");
 }
 
-/// Somebody sets it, and it leaps: connections know monotonic time alone. Times of files are another thing.
+/// Wall-clock time can be set and can jump: connections use monotonic time only. File times are exempt.
 #[test]
 fn nothing_that_is_live_reads_the_wall_clock() {
     let reads =
@@ -49,11 +49,11 @@ fn nothing_that_is_live_reads_the_wall_clock() {
 }
 
 #[test]
-fn no_file_names_a_place_on_somebodys_machine() {
+fn no_file_names_a_local_path() {
     let mut found = Vec::new();
     for text in texts() {
         for (number, line) in text.content.lines().enumerate() {
-            if MACHINE_PATHS.iter().any(|path| line.contains(&path.concat())) {
+            if LOCAL_PATHS.iter().any(|path| line.contains(&path.concat())) {
                 found.push(format!("{}:{}: {}", text.name, number + 1, line.trim()));
             }
         }
@@ -61,8 +61,8 @@ fn no_file_names_a_place_on_somebodys_machine() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Modules of one folder import each other in one direction (see `circles`), but for those that are listed: a circle that is
-/// opened goes from the list, and none comes to it.
+/// Modules of one folder import each other in one direction (see `circles`), except for the listed cycles: a resolved
+/// cycle leaves the list, and no new one is added.
 #[test]
 fn modules_do_not_import_each_other_in_circles() {
     let texts = texts();
@@ -161,7 +161,7 @@ fn links_between_documents_lead_to_files() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// The recipe in CONTRIBUTING.md counts the files that a metric touches: here with one that is nothing special.
+/// The recipe in CONTRIBUTING.md counts the files that a new metric touches, for a plain metric.
 #[test]
 fn a_metric_is_two_files() {
     let of_source = |text: &Text| text.name.starts_with("crates/") && text.name.contains("/src/");
@@ -179,7 +179,8 @@ fn a_metric_is_two_files() {
     assert!(expected.iter().all(|name| recipe.contains(name)), "the recipe names other files");
 }
 
-/// An editor's hover shows a doc comment without the line above it: one that begins with a question word says nothing there.
+/// An editor's hover shows a doc comment without the line above it: one that begins with a question word is unclear
+/// there.
 #[test]
 fn documentation_stands_alone() {
     let is_checked = |text: &Text| {
@@ -212,14 +213,14 @@ fn names_are_those_of_the_field() {
     {
         for (number, line) in text.content.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
-            // What is between quotes is said to users.
+            // Text in quotes is for users.
             let names = code.split('"').step_by(2).flat_map(|code| {
                 code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
             });
             for name in names {
                 let words = words_of(name);
                 if let Some((_, better)) =
-                    PRIVATE.iter().find(|(word, _)| words.iter().any(|own| own == word))
+                    PRIVATE.iter().find(|(word, _)| words.iter().any(|other| other == word))
                 {
                     found.push(format!("{}:{}: `{name}`; say {better}", text.name, number + 1));
                 }
@@ -255,8 +256,32 @@ fn default_members_are_all_but_the_python_package() {
     assert_eq!(listed, all);
 }
 
+/// What is released is optimised throughout: a profile inherits the overrides of single packages, and each must be undone by name.
 #[test]
-fn every_crate_says_what_it_is() {
+fn the_released_build_undoes_every_override_of_the_quick_one() {
+    let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let table = |name: &str| -> BTreeSet<String> {
+        let rest =
+            text.split(&format!("\n[{name}]\n")).nth(1).unwrap_or_else(|| panic!("[{name}] is missing"));
+        let lines = rest.lines().take_while(|line| !line.starts_with('['));
+        lines.filter(|line| line.contains('=')).map(str::to_owned).collect()
+    };
+    let unoptimised =
+        table("profile.release.package").into_iter().filter(|line| !line.contains("codegen-units"));
+    let undone: BTreeSet<String> =
+        unoptimised.map(|line| line.replace("opt-level = 0", "opt-level = 3")).collect();
+    assert!(undone.len() > 10, "{undone:?}");
+    assert_eq!(table("profile.dist.package"), undone);
+    let dist = table("profile.dist");
+    for line in ["inherits = \"release\"", "opt-level = 3", "codegen-units = 1", "strip = \"symbols\""] {
+        assert!(dist.contains(line), "{line}: {dist:?}");
+    }
+    // An engine that panics is caught, and the rest of the run goes on.
+    assert!(!dist.iter().any(|line| line.starts_with("panic")), "{dist:?}");
+}
+
+#[test]
+fn every_crate_has_a_description() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let source = entry.unwrap().path().join("src");
         let main = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|path| path.exists());
@@ -266,12 +291,12 @@ fn every_crate_says_what_it_is() {
     }
 }
 
-/// What CONTRIBUTING says that additions cost is what they cost.
+/// Additions touch as many files as CONTRIBUTING.md states.
 #[test]
-fn additions_touch_as_few_files_as_their_recipes_say() {
+fn additions_touch_as_few_files_as_documented() {
     let counted = std::process::Command::new("python3").arg(root().join("scripts/touched")).output().unwrap();
-    let told = String::from_utf8_lossy(&counted.stdout);
-    assert!(counted.status.success(), "more files than the recipe says:\n{told}");
+    let printed = String::from_utf8_lossy(&counted.stdout);
+    assert!(counted.status.success(), "more files than the recipe says:\n{printed}");
     let recipes = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     for (what, recipe) in [
         ("controller", "**A controller** touches "),
@@ -283,9 +308,9 @@ fn additions_touch_as_few_files_as_their_recipes_say() {
         ("engine family", "**An engine family** touches "),
     ] {
         let digits = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("").to_owned();
-        let said = recipes.split(recipe).nth(1).map(digits);
-        let line = told.lines().find_map(|line| line.strip_prefix(&format!("{what}: ")));
-        assert_eq!(line.map(digits), said, "{what}: {told}");
+        let documented = recipes.split(recipe).nth(1).map(digits);
+        let line = printed.lines().find_map(|line| line.strip_prefix(&format!("{what}: ")));
+        assert_eq!(line.map(digits), documented, "{what}: {printed}");
     }
 }
 
@@ -388,8 +413,8 @@ const BANNED: [&str; 9] = [
     "println!(",
 ];
 
-/// Circles of modules that nobody has opened yet: the folder and the modules. A pair mostly is one idea in two files; the
-/// longer ones are what is left to do.
+/// Import cycles of modules that are not resolved yet: the folder and the modules. Most pairs are one concept in two
+/// files; the longer ones remain to be resolved.
 const CIRCLES: [(&str, &[&str]); 12] = [
     ("crates/thalweg-catalog/src", &["describe", "value"]),
     ("crates/thalweg-explore/src", &["channel", "scheme"]),
@@ -403,13 +428,13 @@ const CIRCLES: [(&str, &[&str]); 12] = [
     // The table of metrics, and the macro that makes it.
     ("crates/thalweg-report/src/results", &["metric", "metrics"]),
     // Tables of keys decode themselves, and tell their schema.
-    ("crates/thalweg-scenario/src", &["given", "keys", "quantity", "schema", "table"]),
+    ("crates/thalweg-scenario/src", &["explicit", "keys", "quantity", "schema", "table"]),
     ("crates/thalweg-scenario/src/resolve", &["feedback", "line"]),
     ("crates/thalweg-studies/src/paper", &["prepare", "runs"]),
 ];
 
-/// In two parts each, so that this file does not hold them.
-const MACHINE_PATHS: [[&str; 2]; 5] =
+/// In two parts each: this file must not contain them.
+const LOCAL_PATHS: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]];
 
 const QUESTIONS: [&str; 9] = ["What", "Whether", "How", "Who", "Whose", "When", "Where", "Which", "Why"];

@@ -9,7 +9,7 @@ use thalweg_proto::random::Stream;
 /// Target: name, body, and number of executions in a minute of all targets on two cores.
 pub type Target = (&'static str, fn(&[u8]), u64);
 
-/// Returns the inputs of a target that are kept, in the order of their names, which are hashes.
+/// Returns the inputs of a target's corpus, sorted by name (a hash).
 fn kept(name: &str) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -17,7 +17,7 @@ fn kept(name: &str) -> Vec<Vec<u8>> {
     files.into_iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Runs the body on all inputs, and on changes of them.
+/// Runs the body on all inputs, and on mutations of them.
 pub fn play((name, body, _): Target, changes: u64) {
     let corpus = kept(name);
     assert!(!corpus.is_empty(), "{name}");

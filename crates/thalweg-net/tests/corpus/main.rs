@@ -1,14 +1,14 @@
-//! Fuzz targets run on the kept corpus and on mutations of it: the same inputs every time. `fuzz/corpus` has a folder
-//! for each target, which `scripts/fuzz` keeps small. The test of the same name of `thalweg` runs the other parsers'
-//! targets.
+//! Fuzz targets run on the stored corpus and on mutations of it: the same inputs every time. `fuzz/corpus` has a folder
+//! per target, which `scripts/fuzz` minimises. The test of the same name in `thalweg` runs the targets of the other
+//! parsers.
 
-#[path = "../../../thalweg-proto/tests/codec_octets/mod.rs"]
+#[path = "../../../thalweg-proto/tests/it/codec_octets/mod.rs"]
 mod codec_octets;
 mod kept;
 mod mutate;
-#[path = "../octets/mod.rs"]
+#[path = "../it/octets/mod.rs"]
 mod octets;
-#[path = "../../../thalweg-proto/tests/sscop_octets/mod.rs"]
+#[path = "../../../thalweg-proto/tests/it/sscop_octets/mod.rs"]
 mod sscop_octets;
 
 use kept::{Target, play};

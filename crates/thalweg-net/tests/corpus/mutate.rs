@@ -2,13 +2,13 @@
 
 use thalweg_proto::random::Stream;
 
-/// Values at which something often happens.
+/// Boundary values.
 const TELLING: [u8; 10] = [0, 1, 2, 0x0f, 0x10, 0x7f, 0x80, 0xf0, 0xfe, 0xff];
 
-/// Maximum length of inputs, unless a kept one is longer.
+/// Maximum length of inputs, unless a stored one is longer.
 const LONGEST: usize = 700;
 
-/// One of the inputs with one to eight changes, or the beginning of one before the end of another.
+/// Returns one of the inputs with one to eight changes, or the beginning of one joined to the end of another.
 pub fn changed(draw: &mut Stream, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut input = one_of(draw, corpus).clone();
     let longest = LONGEST.max(input.len());

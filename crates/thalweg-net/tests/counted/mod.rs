@@ -1,4 +1,4 @@
-//! Allocation counter of a process, for tests that are processes of their own.
+//! Allocation counter of a process, for tests with a separate process.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,7 +11,7 @@ pub static CALLS: AtomicU64 = AtomicU64::new(0);
 pub static HELD: AtomicI64 = AtomicI64::new(0);
 
 #[expect(unsafe_code, reason = "there is no safe way to count allocations; all is passed on as it is")]
-// SAFETY: every call goes to the system's allocator with the arguments that came.
+// SAFETY: every call goes to the system's allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.fetch_add(1, Ordering::Relaxed);
@@ -24,7 +24,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(pointer, layout) }
     }
 
-    // The default of the trait calls `alloc` and `dealloc`, so that growing counts, too.
+    // The default `realloc` calls `alloc` and `dealloc`, so growth is counted too.
 }
 
 #[global_allocator]

@@ -26,12 +26,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 VERSION = 2
 HELLO, COOKIE, RESPONSE, CONFIRM, RESET, PROTECTED = 1, 2, 3, 4, 5, 8
 PADDING, PING, PONG, PROBE, PROBE_ACK, CHALLENGE, PATH_RESPONSE, CLOSE, PDU_TO_END, PDU, DATAGRAM = range(11)
-FLOW_PDU, FLOW_END, FLOW_END_HEARD = range(3)
+FLOW_PDU, FLOW_END, FLOW_END_ACK = range(3)
 SEGMENT, ACK = 1, 2
 FROM_CLIENT, FROM_SERVER = 0, 1
 PAYLOAD = 1000
 WINDOW = 16
-PATIENCE = 0.3
+TIMEOUT = 0.3
 DEADLINE = 60.0
 
 
@@ -121,7 +121,7 @@ class Connection:
         self.sent = self.cookies = 0
 
     # Asks again until something of that kind comes.
-    def ask(self, packet, *kinds):
+    def request(self, packet, *kinds):
         begin = time.monotonic()
         while time.monotonic() - begin < 20:
             self.socket.send(packet)
@@ -144,11 +144,11 @@ class Connection:
         first = public(ephemeral)
         noise.mix_hash(first)
         noise.mix_hash(b"")
-        kind, message = self.ask(self.hello(b"", first), COOKIE, RESPONSE)
+        kind, message = self.request(self.hello(b"", first), COOKIE, RESPONSE)
         if kind == COOKIE:
             expect(len(message) == 24, f"a cookie of {len(message)} bytes")
             self.cookies += 1
-            kind, message = self.ask(self.hello(message, first), RESPONSE)
+            kind, message = self.request(self.hello(message, first), RESPONSE)
         # e, ee, s, es, parameters
         remote_ephemeral = message[:32]
         noise.mix_hash(remote_ephemeral)
@@ -182,9 +182,9 @@ class Connection:
     def send_flow(self, flow, kind, body):
         self.send(bytes([PDU_TO_END]) + struct.pack(">H", flow) + bytes([kind]) + body)
 
-    def receive(self, patience):
+    def receive(self, timeout):
         """The PDUs of flows in the packets that come: (flow, kind, body)."""
-        self.socket.settimeout(max(patience, 0.001))
+        self.socket.settimeout(max(timeout, 0.001))
         try:
             packet = self.socket.recv(65535)
         except TimeoutError:
@@ -252,16 +252,16 @@ class Transfer:
         self.acknowledged = self.next = 0
         self.granted = PAYLOAD
         self.moved = time.monotonic()
-        self.end_heard = False
+        self.end_acknowledged = False
         self.pieces, self.delivered, self.answer = {}, 0, b""
         self.answer_length = None
 
     def run(self):
         begin = time.monotonic()
-        while not (self.end_heard and self.answer_length == self.delivered):
+        while not (self.end_acknowledged and self.answer_length == self.delivered):
             expect(time.monotonic() - begin < DEADLINE, f"it took more than {DEADLINE} s")
             self.write()
-            for flow, kind, body in self.connection.receive(PATIENCE / 3):
+            for flow, kind, body in self.connection.receive(TIMEOUT / 3):
                 if flow == FROM_CLIENT:
                     self.on_acknowledgement(kind, body)
                 elif flow == FROM_SERVER:
@@ -273,10 +273,10 @@ class Transfer:
         return json.loads(self.answer[:-4])
 
     def write(self):
-        if time.monotonic() - self.moved > PATIENCE:
+        if time.monotonic() - self.moved > TIMEOUT:
             self.next, self.moved = self.acknowledged, time.monotonic()
-            if self.acknowledged == len(self.data) and not self.end_heard:
-                self.tell_end()
+            if self.acknowledged == len(self.data) and not self.end_acknowledged:
+                self.send_end()
         limit = min(len(self.data), self.acknowledged + min(self.granted, WINDOW * PAYLOAD))
         while self.next < limit:
             piece = self.data[self.next:min(self.next + PAYLOAD, limit)]
@@ -284,25 +284,25 @@ class Transfer:
             self.connection.send_flow(FROM_CLIENT, FLOW_PDU, body)
             self.next += len(piece)
 
-    def tell_end(self):
+    def send_end(self):
         self.connection.send_flow(FROM_CLIENT, FLOW_END, struct.pack(">QB", len(self.data), 0))
 
     def on_acknowledgement(self, kind, body):
-        if kind == FLOW_END_HEARD:
+        if kind == FLOW_END_ACK:
             expect(not body, "an answer to the end of a stream has a body")
-            self.end_heard = True
+            self.end_acknowledged = True
             return
         expect(kind == FLOW_PDU, f"a flow's PDU of kind {kind}")
         expect(body[0] >> 4 == ACK, f"PDU of kind {body[0] >> 4} from the receiver of a flow")
-        blocks, tells_of_arrival, counts_ce = (body[0] >> 1) & 3, body[0] & 8 != 0, body[0] & 1 != 0
-        expect(len(body) == 17 + 8 * blocks + 5 * tells_of_arrival + 2 * counts_ce,
+        blocks, has_arrival, counts_ce = (body[0] >> 1) & 3, body[0] & 8 != 0, body[0] & 1 != 0
+        expect(len(body) == 17 + 8 * blocks + 5 * has_arrival + 2 * counts_ce,
                f"an acknowledgement with {blocks} blocks has {len(body)} bytes")
         cumulative, window = struct.unpack(">QQ", body[1:17])
         expect(cumulative <= len(self.data), "more is acknowledged than was sent")
         if cumulative > self.acknowledged:
             self.acknowledged, self.moved = cumulative, time.monotonic()
             if cumulative == len(self.data):
-                self.tell_end()
+                self.send_end()
         self.next = max(self.next, self.acknowledged)
         self.granted = window
 
@@ -311,7 +311,7 @@ class Transfer:
             length, stopped = struct.unpack(">QB", body)
             expect(stopped == 0, "the server stopped early")
             self.answer_length = length
-            self.connection.send_flow(FROM_SERVER, FLOW_END_HEARD, b"")
+            self.connection.send_flow(FROM_SERVER, FLOW_END_ACK, b"")
             return
         expect(kind == FLOW_PDU and body[0] >> 4 == SEGMENT, "a segment was expected")
         (sequence,) = struct.unpack(">Q", body[1:9])
@@ -330,7 +330,7 @@ def leave_half_open(address, count):
     for _ in range(count):
         connection = Connection.__new__(Connection)
         connection.open(address)
-        connection.ask(connection.hello(b"", public(X25519PrivateKey.generate())), COOKIE, RESPONSE)
+        connection.request(connection.hello(b"", public(X25519PrivateKey.generate())), COOKIE, RESPONSE)
 
 
 def main():

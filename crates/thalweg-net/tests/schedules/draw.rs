@@ -6,17 +6,17 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Limit;
 
-/// The scale of times in a schedule.
+/// Time scale of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Blackouts of a second at most: all is over soon.
+    /// Blackouts of a second at most, for short runs.
     Quick,
     /// Blackouts of ten seconds.
     Full,
 }
 
 impl Scale {
-    /// The applications write for so long, unless the path holds them up; all that is drawn happens in this time.
+    /// Returns the duration of the writes on an unimpaired path; all events happen within it.
     pub fn span(self) -> Duration {
         match self {
             Self::Quick => Duration::from_millis(1500),
@@ -51,9 +51,9 @@ pub enum End {
 /// An action on the ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// The server is gone and comes back without memory.
+    /// Restart of the server without its state.
     Restart,
-    /// The clock of an end is later by so much.
+    /// Jump of the clock of an end by this span.
     Jump(End, Duration),
 }
 
@@ -110,7 +110,7 @@ impl Schedule {
             }
         }
         actions.sort_by_key(|(at, _)| *at);
-        // Where much is lost, little takes long already.
+        // With heavy loss, even small amounts take long.
         let worst = up.loss.max(down.loss).max(up.corrupt).max(down.corrupt);
         let most = if worst > 0.2 {
             15_000
@@ -127,7 +127,7 @@ impl Schedule {
         Self { seed, scale, scheme, lengths, up, down, rebinds, actions }
     }
 
-    /// Nothing happens on a path of 40 ms with a little loss, but for what is added.
+    /// Creates a schedule without events on a path of 40 ms with little loss.
     pub fn calm(seed: u64, scheme: &str) -> Self {
         let mut draw = Stream::new(seed, "schedule", 0);
         let direction = || DirectionSpec {
@@ -155,10 +155,11 @@ impl Schedule {
     }
 }
 
-/// Timers do not double up to a minute: where much is lost a few packets would take ten.
+/// Bounds the retransmission timeout: with heavy loss and the default ceiling of a minute, a few packets would take ten
+/// minutes.
 fn scheme(name: &str, scale: Scale) -> Scheme {
     let ceiling = if scale == Scale::Quick { "400ms" } else { "10s" };
-    // Not all have that timer.
+    // Some schemes have no such timer.
     format!("{name}:rto.ceiling={ceiling}").parse().unwrap_or_else(|_| name.parse().unwrap())
 }
 
@@ -185,7 +186,7 @@ fn direction(draw: &mut Stream, scale: Scale) -> DirectionSpec {
     spec
 }
 
-/// Nothing gets in one way, the other, or both.
+/// Adds a blackout of one direction or of both.
 pub fn darken(directions: [&mut DirectionSpec; 2], which: u64, span: Span) {
     for (index, direction) in (0..).zip(directions) {
         if which == index || which == 2 {

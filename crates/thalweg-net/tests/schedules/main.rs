@@ -6,7 +6,7 @@
 mod counted;
 mod draw;
 mod play;
-#[path = "../relay/mod.rs"]
+#[path = "../live/relay/mod.rs"]
 mod relay;
 
 use draw::{Action, End, Scale, Schedule};
@@ -18,7 +18,7 @@ use std::time::Duration;
 use thalweg_net::impair::{MtuChange, Span};
 use thalweg_proto::units::Bytes;
 
-/// One test at a time: they count what the process has open.
+/// Serialises the tests, as they count the open files and threads of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Plays the schedules of `count` seeds from `first` on, `together` of them at a time.
@@ -48,7 +48,7 @@ fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Durati
     counted.into_inner().unwrap()
 }
 
-/// Open files and threads of this process.
+/// Returns the numbers of open files and of threads of this process.
 fn open() -> (usize, usize) {
     let count = |folder| std::fs::read_dir(folder).unwrap().count();
     (count("/proc/self/fd"), count("/proc/self/task"))
@@ -67,7 +67,7 @@ fn check_open(before: (usize, usize)) {
     panic!("files and threads stayed open: {:?}, {before:?} before", open());
 }
 
-/// The memory of this process in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -75,7 +75,7 @@ fn resident() -> usize {
 }
 
 /// Checks that every kind of event occurred.
-fn check_that_all_happened(counted: &[Counted]) {
+fn check_all_events_occurred(counted: &[Counted]) {
     let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
     let both = |of: fn(&thalweg_net::impair::LineStats) -> u64| {
         counted.iter().map(|counted| of(&counted.relay.up) + of(&counted.relay.down)).sum::<u64>()
@@ -104,23 +104,23 @@ fn two_hundred_schedules() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = open();
     let counted = play_all(0, 200, Scale::Quick, 80, Duration::from_secs(90));
-    check_that_all_happened(&counted);
+    check_all_events_occurred(&counted);
     check_open(before);
 }
 
-/// A scheme of each kind.
+/// One scheme of each kind.
 const KINDS: &[&str] = &["cubic", "sscop-rate", "sstp", "adaptive-ack"];
 
-/// One trouble at a time, with each of these schemes.
-fn play_with(first: u64, schemes: &[&str], trouble: impl Fn(&mut Schedule)) -> Vec<Counted> {
+/// Plays a schedule with one kind of event for each of these schemes.
+fn play_with(first: u64, schemes: &[&str], add_event: impl Fn(&mut Schedule)) -> Vec<Counted> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let trouble = &trouble;
+    let add_event = &add_event;
     std::thread::scope(|scope| {
         let players: Vec<_> = (first..)
             .zip(schemes)
             .map(|(seed, scheme)| {
                 let mut schedule = Schedule::calm(seed, scheme);
-                trouble(&mut schedule);
+                add_event(&mut schedule);
                 scope.spawn(move || play::play(&schedule, Duration::from_secs(90)))
             })
             .collect();
@@ -149,7 +149,7 @@ fn addresses_that_change() {
     for Counted { relay, migrations, resets, .. } in
         play_with(50_010, KINDS, |schedule| schedule.rebinds = vec![at(400), at(900)])
     {
-        // The second may come before the first was noticed.
+        // The second change may precede the detection of the first.
         assert!(relay.rebinds == 2 && migrations > 0 && resets == 0, "{migrations} of {}", relay.rebinds);
     }
 }
@@ -162,7 +162,7 @@ fn a_path_that_becomes_a_black_hole_for_large_packets() {
         schedule.down.mtu_changes.push(narrowing);
     });
     assert!(counted.iter().all(|counted| counted.resets == 0));
-    // The first sends packets as large as the path takes.
+    // The first scheme sends packets of the full path MTU.
     assert!(counted[0].relay.up.too_long + counted[0].relay.down.too_long > 0);
 }
 
@@ -186,12 +186,12 @@ fn clocks_that_jump() {
     assert!(counted.iter().all(|counted| counted.jumps == 3 && counted.resets == 0));
 }
 
-/// `scripts/soak schedules` runs this one.
+/// Run by `scripts/soak schedules`.
 #[test]
 #[ignore = "takes an hour; scripts/soak runs it"]
 fn soak() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (count, first) = (number("THALWEG_SCHEDULES", 10_000), number("THALWEG_SEED", 0));
     let before = open();
     let mut memory = None;
@@ -205,7 +205,7 @@ fn soak() {
         let now = counted::held();
         let base = *memory.get_or_insert(now);
         println!("{done} of {count} passed, {} kB allocated, {} MB in memory", now >> 10, resident() >> 20);
-        // The process also has what the system's allocator keeps for later, which comes and goes.
+        // Count allocated memory: the resident size includes free memory that the allocator retains.
         assert!(now < base + (1 << 20), "what is allocated grew from {base} to {now} bytes");
     }
 }

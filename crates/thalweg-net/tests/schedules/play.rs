@@ -15,22 +15,22 @@ use thalweg_net::live::{Clock, Connection, Jumps, NetError, Socket, SocketConfig
 use thalweg_net::session::{Closed, SessionStats};
 use thalweg_proto::payload::Slice;
 
-/// Pieces that an application writes.
+/// Number of writes per stream.
 const PIECES: usize = 25;
 
-/// The outcome of a schedule.
+/// Outcome of a schedule.
 #[derive(Debug)]
 pub struct Counted {
     pub relay: RelayStats,
-    /// Connections that ended before everything had come.
+    /// Number of connections that ended early.
     pub resets: usize,
-    /// Changes of address that the server saw.
+    /// Number of migrations seen by the server.
     pub migrations: u64,
     pub jumps: usize,
     pub took: Duration,
 }
 
-/// Plays a schedule, and panics where a byte is wrong, a connection ends that should not, or nothing happens any more.
+/// Plays a schedule. Panics on a wrong byte, an unexpected end of a connection, or a lack of progress.
 pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
     let begun = Instant::now();
     let data = Arc::new(schedule.lengths.map(|length| bytes(schedule.seed ^ length as u64, length)));
@@ -53,7 +53,7 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
         let wait = due.unwrap_or(limit).saturating_sub(begun.elapsed());
         match client.done.recv_timeout(wait) {
             Ok(resets) => break resets,
-            // It has said why.
+            // It has already reported the reason.
             Err(RecvTimeoutError::Disconnected) => panic!("the client failed"),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -66,7 +66,7 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
             Some((_, Action::Jump(end, by))) => {
                 jumps += 1;
                 let of = if *end == End::Client { &client.jumps } else { &server_jumps };
-                of.ahead(*by);
+                of.advance(*by);
             }
             None => panic!(
                 "the client hangs: {schedule:?}, {:?}, the server: {:?}",
@@ -86,10 +86,10 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
     Counted { relay: relay.stop(), resets, migrations, jumps, took: begun.elapsed() }
 }
 
-/// The counters of connections, for finding out why they hang.
+/// Returns the counters of connections, to diagnose a hang.
 fn stats(connections: impl IntoIterator<Item = Connection>) -> Vec<SessionStats> {
     let connections: Vec<_> = connections.into_iter().collect();
-    // The first question makes them look, the second gets an answer of now.
+    // The first call requests an update, the second returns it.
     let _: Vec<_> = connections.iter().map(Connection::stats).collect();
     std::thread::sleep(Duration::from_millis(500));
     connections.iter().map(Connection::stats).collect()
@@ -99,7 +99,7 @@ fn stats(connections: impl IntoIterator<Item = Connection>) -> Vec<SessionStats>
 fn address(seed: u64) -> SocketAddr {
     let host = 64 + std::process::id() % 128;
     let (net, number) = (seed / 250 % 250, seed % 250);
-    // Each is below 256.
+    // Each value is below 256.
     SocketAddr::new(Ipv4Addr::new(127, host as u8, net as u8, 1 + number as u8).into(), 24_747)
 }
 
@@ -107,7 +107,7 @@ fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
-/// Writes what is ours in pieces, with pauses, and reads what is theirs.
+/// Writes `ours` in pieces, with pauses, and reads `theirs`.
 fn exchange(connection: Connection, ours: &[u8], theirs: &[u8], pause: Duration) -> Result<(), NetError> {
     let (mut send, mut receive) = connection.split();
     std::thread::scope(|scope| {
@@ -134,7 +134,7 @@ struct Server {
     clock: Clock,
     data: Arc<[Vec<u8>; 2]>,
     pause: Duration,
-    /// Exchanges that came to their end.
+    /// Number of completed exchanges.
     complete: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     connections: Arc<Mutex<Vec<Connection>>>,
@@ -201,7 +201,7 @@ impl Server {
 
 struct Client {
     jumps: Jumps,
-    /// The number of connections that ended before the one that brought everything.
+    /// Number of connections that ended before the one that completed the exchange.
     done: Receiver<usize>,
     connection: Arc<Mutex<Option<Connection>>>,
     leave: Sender<()>,
@@ -222,7 +222,7 @@ impl Client {
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(1)));
         let socket = Socket::bind(SocketConfig { clock, ..config }).unwrap();
         let connection = Arc::new(Mutex::new(None));
-        let (tell, done) = channel();
+        let (report, done) = channel();
         let (leave, left) = channel();
         let (schedule, watched) = (schedule.clone(), Arc::clone(&connection));
         let thread = std::thread::spawn(move || {
@@ -241,14 +241,15 @@ impl Client {
                     exchange(connection, &data[0], &data[1], pause)
                 });
                 let Err(why) = result else { break };
-                if let NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow) = why {
-                    // Twenty seconds of bad luck, in which small packets may have had more of it than large ones.
+                if let NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall) = why {
+                    // All attempts of twenty seconds were lost; small packets may have got through more often than
+                    // large ones.
                     continue;
                 }
                 assert!(may_end && was_restarted(&why), "{why}: {schedule:?}");
                 resets += 1;
             }
-            tell.send(resets).unwrap();
+            report.send(resets).unwrap();
             // The server may not know yet that all data arrived.
             let _ = left.recv();
             *watched.lock().unwrap() = None;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 // How long one answer may take on a busy machine.
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 export class Browser {
   #process;
@@ -46,7 +46,7 @@ export class Browser {
   send(method, params = {}, sessionId = undefined) {
     const id = ++this.#number;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${method} took more than ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
+      const timer = setTimeout(() => reject(new Error(`${method} took more than ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
       this.#waiting.set(id, { resolve, reject, timer, method });
       this.#process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
     });
@@ -73,7 +73,7 @@ export class Browser {
 }
 
 export class Page {
-  // What went wrong in the page, and what it asked the network for.
+  // Errors of the page, and the URLs that it requested.
   problems = [];
   requests = [];
 
@@ -94,7 +94,7 @@ export class Page {
       if (method === "Log.entryAdded" && params.entry.level === "error") this.problems.push(params.entry.text);
       if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
     });
-    // Focus is told to pages also while no window has it.
+    // Pages have focus even if no window has it.
     await this.send("Emulation.setFocusEmulationEnabled", { enabled: true });
     for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
   }

@@ -1,8 +1,8 @@
 // Opens reports in a real browser and uses them as a reader would.
 //
-//     node reports.mjs THALWEG PICTURES      with the program, and the folder for pictures of what was seen
+//     node reports.mjs THALWEG PICTURES      the program, and the folder for screenshots
 //
-// Needs Chromium (CHROMIUM names the program, `chromium` otherwise). Ends with code 1 if anything is not as it should.
+// Needs Chromium (CHROMIUM names the program, `chromium` otherwise). Exits with code 1 if a check fails.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ const reports = {
   paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7", "--experiment", "table-4.1"),
 };
 
-// Few packets, which are kept without being asked for; and a short time of many.
+// Few packets, recorded by default; and a short interval of many.
 const chain = made("chain", "run", "slow-chain");
 const moment = made("moment", "run", "two-flows", "--replay", "10 s..10.1 s");
 
@@ -108,7 +108,7 @@ for (const [name, url] of Object.entries(reports)) {
   check(`${name}, desk: no column is cut`, cut.length === 0, cut);
 }
 
-// Where transfers end, their times are told.
+// Completion times are shown if transfers finish.
 await page.open(reports.transfers, 1400, 900, "light");
 const headings = await page.run("[...document.querySelectorAll('th')].map((of) => of.textContent.trim())");
 check("completion times have columns", ["Time mean", "Completed"].some((of) => headings.some((heading) => heading.includes(of))), headings);
@@ -194,7 +194,7 @@ check("another scheme's flows can be shown", (await firstFlow()) !== ofFirst);
 const senders = await page.run("document.querySelector('#network .group').textContent");
 check("the network names the scheme that ran", senders.includes("vegas"), senders);
 
-// A phone shows a small network as a whole, and says where there is more to the side.
+// On a phone a small network fits, and names stay in sight beside wide tables.
 await page.open(reports.comparison, 390, 844, "light");
 const sides = await page.run("(() => { const body = document.querySelector('#network-body'); return [body.scrollWidth, body.clientWidth]; })()");
 check("the network fits a phone", sides[0] <= sides[1], sides);
@@ -210,7 +210,7 @@ await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code:
 await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 });
 check("and show their numbers to a key", (await claim()).every((of) => of), await claim());
 
-// A million samples: what the page takes, and what a zoom. Limits are far above what is usual, for slow machines.
+// A million samples: time to open the page, and time of a zoom. Limits have a wide margin, for slow machines.
 const opened = await page.open(million, 1280, 800, "light");
 check("a million samples: open soon", opened < 3000, opened);
 const timed = (key) => page.run(`new Promise((done) => {
@@ -238,7 +238,7 @@ for (const [name, url, share, low, high] of [["chain", chain, 0.4, 5, 60], ["mom
   check(`${name}: packets are on their way`, count >= low && count <= high, count);
   const then = await clockTime();
   await page.picture(join(pictures, `${name}-packets.png`));
-  // The time is told in four digits: several events may have the same.
+  // Times are shown with four digits: several events may have the same.
   await page.run("for (let step = 0; step < 50; step += 1) document.querySelector('#clock-step').click()");
   const next = await clockTime();
   check(`${name}: steps go from event to event`, parseFloat(next) > parseFloat(then), [then, next]);
@@ -263,7 +263,7 @@ for (const [name, url, share, low, high] of [["chain", chain, 0.4, 5, 60], ["mom
   check(`${name}: no errors`, page.problems.length === 0, page.problems);
 }
 
-// The network follows the cursor of the plots, and says where there are no packets.
+// The network follows the cursor of the plots, and marks times without packets.
 await page.open(reports.network, 1280, 800, "light");
 check("what was not recorded is said", await page.run("document.querySelector('#network').textContent.includes('No packets were recorded')"));
 const average = await loads();

@@ -26,7 +26,7 @@ scheme = "{scheme}"
 workload = {workload}
 """
 RIGHT = {"name": "Übersee/2", "ends": '["a", "b"]', "delay": "10 ms", "jitter": '"1 ms"', "scheme": "cubic", "workload": '"bulk"'}
-# What else is right, and what is not.
+# Further valid and invalid cases.
 TAKEN = [
     {"name": "core-1"},
     {"ends": '["host-1", "b_2"]'},

@@ -1,35 +1,36 @@
-//! Circles of modules: siblings that import each other, straight or round about.
+//! Import cycles: siblings that import each other, directly or indirectly.
 //!
-//! The rule is for the modules of one folder. A module stands for all that is below it: what any file of it imports, it
-//! imports. A parent and its children may know each other, as is usual in Rust, and a child may use what its parent has; but of
-//! two siblings one must not know the other, so that each can be read, tested and moved with nothing but what it stands on.
-//! Names that a parent hands on (`pub use`) are followed to where they are. Tests inside a module may import anything.
+//! The rule applies to the modules of one folder. A module includes everything below it: the imports of all its files
+//! are its imports. Parents and children may import each other, as is usual in Rust, and a child may use its parent's
+//! imports. Of two siblings only one may import the other; each can then be read, tested and moved with its
+//! dependencies
+//! alone. Re-exports (`pub use`) are followed to their definition. Tests inside a module may import anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module by the names on the way to it from the root of its crate.
+/// A module, as its path from the root of its crate.
 type Module = Vec<String>;
 
-/// The imports of a crate.
+/// Imports of a crate.
 #[derive(Default)]
 struct Crate {
-    /// All modules; of those with a file, what is in it.
+    /// All modules, with their source if they have a file.
     modules: BTreeMap<Module, String>,
-    /// By module: the names that it hands on, and where they are.
+    /// Re-exported names by module, with their definitions.
     handed_on: BTreeMap<Module, BTreeMap<String, (Module, Vec<String>)>>,
 }
 
-/// Siblings that import each other, and how.
+/// Siblings that import each other, and the imports.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Circle {
-    /// The folder, from the root of the project.
+    /// Folder, relative to the root of the project.
     pub folder: String,
     pub modules: Vec<String>,
-    /// The imports among them, for whoever is to open it.
+    /// Imports among them, as a hint for breaking the cycle.
     pub imports: Vec<String>,
 }
 
-/// All circles in the crates whose source files (name and content) these are.
+/// Returns all cycles in the crates with these source files (name and content).
 pub fn circles<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Circle> {
     let mut crates: BTreeMap<&str, Crate> = BTreeMap::new();
     for (name, content) in files {
@@ -46,7 +47,7 @@ pub fn circles<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Circl
     crates.into_iter().flat_map(|(source, krate)| krate.circles(source)).collect()
 }
 
-/// A file without comments and without its tests.
+/// Returns a file's code without comments and tests.
 fn code(content: &str) -> String {
     let end = content.find("#[cfg(test)]\nmod tests {").unwrap_or(content.len());
     let lines = content[..end].lines().map(|line| line.split("//").next().unwrap_or(line));
@@ -56,7 +57,7 @@ fn code(content: &str) -> String {
 impl Crate {
     fn circles(mut self, source: &str) -> Vec<Circle> {
         let imports = self.imports();
-        // By folder: the siblings that each imports.
+        // Imported siblings of each module, by folder.
         let mut folders: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         for (module, path) in imports {
             let target = self.target(path, 0);
@@ -92,7 +93,7 @@ impl Crate {
         found
     }
 
-    /// Every path that a module names, from the module on that it starts at.
+    /// Returns every path in the code of each module, with its starting module.
     fn imports(&mut self) -> Vec<(Module, (Module, Vec<String>))> {
         let mut imports = Vec::new();
         for (module, content) in &self.modules {
@@ -121,7 +122,7 @@ impl Crate {
         imports
     }
 
-    /// The module at which a path starts, and the rest of the path; `None` for one to another crate.
+    /// Returns the starting module of a path, and the rest of the path; `None` for a path to another crate.
     fn start(&self, module: &Module, path: &[String]) -> Option<(Module, Vec<String>)> {
         let above = path.iter().take_while(|part| *part == "super").count();
         let first = path.first()?;
@@ -137,7 +138,7 @@ impl Crate {
         Some((base, path[skip..].to_vec()))
     }
 
-    /// The module that has what a path names.
+    /// Returns the module that defines the target of a path.
     fn target(&self, (mut module, path): (Module, Vec<String>), depth: usize) -> Module {
         for (at, part) in path.iter().enumerate() {
             let below = [module.clone(), vec![part.clone()]].concat();
@@ -157,7 +158,7 @@ impl Crate {
     }
 }
 
-/// A name is not handed on more often.
+/// Maximum length of a chain of re-exports.
 const MAX_STEPS: usize = 5;
 
 fn is_use(text: &str) -> bool {
@@ -171,7 +172,7 @@ fn is_use(text: &str) -> bool {
     text.starts_with("use ")
 }
 
-/// The paths of a tree as `use` has it.
+/// Expands a `use` tree into paths.
 fn flat(tree: &str) -> Vec<Vec<String>> {
     let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
     for (at, c) in tree.char_indices() {
@@ -203,7 +204,7 @@ fn flat(tree: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// All that a module imports, straight or round about.
+/// Returns all direct and indirect imports of a module.
 fn reached<'a>(imports: &'a BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'a String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&String> = imports.get(from).into_iter().flatten().collect();
@@ -224,18 +225,18 @@ fn circles_are_found() {
     let circle = |folder: &str, modules: &str| vec![(folder.to_owned(), modules.to_owned())];
     let none = Vec::<(String, String)>::new();
     let a = ("crates/x/src/a.rs", "use crate::b::{B, c::C};\n");
-    // One knows the other, and so does a comment and a test.
+    // Only one imports the other; comments and tests do not count.
     let b = "/// [`A`](crate::a::A)\npub struct B;\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
     assert_eq!(found(&[a, ("crates/x/src/b.rs", b)]), none);
-    // Both know each other, one of them in passing.
+    // Both import each other, one with an inline path.
     let b = ("crates/x/src/b.rs", "fn f() -> u32 {\n    crate::a::g()\n}\n");
     assert_eq!(found(&[a, b]), circle("crates/x/src", "a b"));
-    // A child of one does, through a name that the root hands on.
+    // A child of one imports the other, through a re-export of the root.
     let root = ("crates/x/src/lib.rs", "mod a;\nmod b;\npub use a::A;\n");
     let child = ("crates/x/src/b/c.rs", "use super::B;\nuse crate::A as Other;\n");
     let b = ("crates/x/src/b.rs", "mod c;\npub use c::C;\npub struct B;\n");
     assert_eq!(found(&[root, a, b, child]), circle("crates/x/src", "a b"));
-    // A parent and its child are no siblings; two children are, and three in a round.
+    // A parent and its child are not siblings; two children are, and so are three in a cycle.
     assert_eq!(found(&[b, ("crates/x/src/b/c.rs", "use super::B;\n")]), none);
     let round = [
         ("crates/x/src/b/c.rs", "use super::d::D;\n"),

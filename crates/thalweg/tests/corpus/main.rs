@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets of readers on the inputs that fuzzing has found worth keeping, and on changes of them: the same
-//! inputs every time. Those of the network protocol are played by the test of the same name of `thalweg-net`.
+//! Runs the fuzz targets of parsers on the stored corpus and on mutations of it, with the same inputs every time. The
+//! test of the same name in `thalweg-net` covers the network protocol.
 
 #[path = "../../../thalweg-net/tests/corpus/kept.rs"]
 mod kept;
@@ -10,7 +10,7 @@ mod readers;
 
 use kept::{Target, play};
 
-/// Targets, with the executions of a minute of all of them on two cores.
+/// Targets, with their number of executions in a minute of all targets on two cores.
 const TARGETS: [Target; 9] = [
     ("batches", readers::batches, 20_000),
     ("keys", readers::keys, 200_000),
@@ -23,7 +23,7 @@ const TARGETS: [Target; 9] = [
     ("transfers", readers::transfers, 20_000),
 ];
 
-/// A part of a minute, as it is among all tests.
+/// A fraction of a minute, as one of many tests.
 #[test]
 fn kept_inputs_of_readers_and_some_changes_of_them_do_no_harm() {
     for target in TARGETS {
@@ -31,7 +31,7 @@ fn kept_inputs_of_readers_and_some_changes_of_them_do_no_harm() {
     }
 }
 
-/// A minute of all targets on two cores, as many executions everywhere.
+/// A minute of all targets on two cores; the number of executions is the same everywhere.
 #[test]
 #[ignore = "takes a minute; scripts/test runs it"]
 fn a_minute_of_readers() {
@@ -42,7 +42,7 @@ fn a_minute_of_readers() {
     });
 }
 
-/// Kept scores with more refused candidates than there were would overflow the count of a hunt.
+/// Stored scores with more rejected than generated candidates must not overflow the count.
 #[test]
 fn kept_scores_are_of_as_many_candidates_as_there_were() {
     let read = |text: &str| thalweg_hunt::kept_scores(text.as_bytes(), 2);

@@ -1,4 +1,4 @@
-//! The bodies of fuzz targets for readers of files and texts that others wrote. The first octet of an input selects the reader.
+//! Fuzz targets for parsers of external files and texts. The first byte of an input selects the parser.
 
 mod packets;
 
@@ -22,12 +22,12 @@ use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
 
 pub use packets::packets;
 
-/// The memory above which a scenario is only read, and nothing that follows from it is made.
+/// Memory limit in bytes, above which a scenario is parsed but not built.
 const MAX_MEMORY: u64 = 64 << 20;
-/// The points above which a sweep is only read.
+/// Maximum number of points of a sweep that is expanded.
 const MAX_POINTS: usize = 1000;
 
-/// A folder of files, which is removed at the end.
+/// A folder of files, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -53,7 +53,7 @@ impl Drop for Folder {
     }
 }
 
-/// The reader that the first octet selects among `count`, and what it reads.
+/// Returns the parser selected by the first byte among `count`, and its input.
 fn selected(octets: &[u8], count: u8) -> Option<(u8, &[u8])> {
     octets.split_first().map(|(first, rest)| (first % count, rest))
 }
@@ -62,7 +62,7 @@ fn text(octets: &[u8]) -> Option<&str> {
     std::str::from_utf8(octets).ok()
 }
 
-/// Checks diagnostics: each has a place within its source, and can be drawn.
+/// Checks diagnostics: each has a position within its source, and can be rendered.
 fn check(found: &[Diagnostic]) {
     for one in found {
         assert!(one.span.start <= one.span.end && one.span.end <= one.source.text().len(), "{one:?}");
@@ -71,7 +71,7 @@ fn check(found: &[Diagnostic]) {
     }
 }
 
-/// Checks a scenario: what was read can be explained, and reads back from its full form.
+/// Checks a scenario: it can be explained, and its expanded form parses to the same scenario.
 fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
     match loaded {
         Err(found) => {
@@ -92,7 +92,7 @@ fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
     }
 }
 
-/// A recording for `infer`, and the scenario that is made of it.
+/// Fuzzes recordings for `infer`, and the scenarios inferred from them.
 pub fn recordings(octets: &[u8]) {
     let Ok(recording) = infer::Recording::read(octets) else { return };
     let share = recording.resent();
@@ -110,12 +110,13 @@ pub fn recordings(octets: &[u8]) {
     check_loaded(load_text("scenario.toml", &scenario, &folder.0, &[]));
 }
 
-/// Files of results: documents, tables of series, runs that a sweep has kept, results of papers, and scores that a hunt has kept.
+/// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, and stored scores of a
+/// hunt.
 pub fn results(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 5) else { return };
     let Some(text) = text(octets) else { return };
     match reader {
-        // The table of series stands behind the document.
+        // The table of series follows the document.
         0 => {
             let (document, series) = text.split_once('\0').unwrap_or((text, ""));
             let Ok(document) = Document::from_json(document) else { return };
@@ -149,7 +150,8 @@ pub fn results(octets: &[u8]) {
     }
 }
 
-/// A network of a scenario: a topology file, GraphML or SNDlib's XML, with and without delays for its links; a mahimahi trace.
+/// Fuzzes networks of a scenario: a topology file in GraphML or SNDlib's XML, with and without link delays; a Mahimahi
+/// trace.
 pub fn networks(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 3) else { return };
     let folder = Folder::new().with("file", octets);
@@ -171,7 +173,7 @@ pub fn networks(octets: &[u8]) {
     check_loaded(load_text("network.toml", scenario, &folder.0, &[]));
 }
 
-/// Files of a scenario's traffic: lists of transfers (CSV, htsim, ns-3), sizes, writes, losses and delays.
+/// Fuzzes traffic files of a scenario: lists of transfers (CSV, htsim, ns-3), sizes, writes, losses and delays.
 pub fn transfers(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 5) else { return };
     let folder = Folder::new().with("file", octets);
@@ -196,11 +198,11 @@ pub fn transfers(octets: &[u8]) {
     check_loaded(load_text("transfers.toml", &scenario, &folder.0, &[]));
 }
 
-/// Scenarios with what they include, C4's specifications, sweeps, and packs and margins of assessments.
+/// Fuzzes scenarios with includes, C4's specifications, sweeps, and packs and margins of assessments.
 pub fn scenarios(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 5) else { return };
     match reader {
-        // Files that are included stand behind it.
+        // Included files follow the scenario.
         0 => {
             let mut folder = Folder::new();
             let names = ["scenario.toml", "a.toml", "b.toml"];
@@ -237,7 +239,7 @@ pub fn scenarios(octets: &[u8]) {
     }
 }
 
-/// Key files, files of known peers, and codes of pairings.
+/// Fuzzes key files, files of known peers, and pairing codes.
 pub fn keys(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 4) else { return };
     let text = String::from_utf8_lossy(octets);
@@ -264,7 +266,7 @@ pub fn keys(octets: &[u8]) {
     }
 }
 
-/// Requests to the endpoint of `--metrics`, and what a `bench` client and server tell each other.
+/// Fuzzes requests to the endpoint of `--metrics`, and the messages of a `bench` client and server.
 pub fn metrics_http(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 4) else { return };
     match reader {
@@ -282,14 +284,14 @@ pub fn metrics_http(octets: &[u8]) {
             }
         }
         _ => {
-            if let Some(told) = thalweg::readers::bench_counts(octets) {
-                assert!(told.len() < octets.len() + 4096, "{told}");
+            if let Some(text) = thalweg::readers::bench_counts(octets) {
+                assert!(text.len() < octets.len() + 4096, "{text}");
             }
         }
     }
 }
 
-/// Batches of runs as workers get them, and what a program that makes runs answers.
+/// Fuzzes batches of runs as received by workers, and the answers of engines.
 pub fn batches(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 2) else { return };
     if reader == 0 {
@@ -303,7 +305,7 @@ pub fn batches(octets: &[u8]) {
     let mut engine = Engine::new(Cursor::new(octets.to_vec()), std::io::sink(), &program, |_| ());
     let scenario: Arc<str> = "duration = \"1 s\"".into();
     for number in 0..4 {
-        engine.give(thalweg_sweep::Task { number, scenario: Arc::clone(&scenario), seed: number as u64 });
+        engine.enqueue(thalweg_sweep::Task { number, scenario: Arc::clone(&scenario), seed: number as u64 });
     }
     let mut answered = 0;
     while let Ok(answers) = engine.poll(0, Duration::from_secs(60)) {

@@ -1,4 +1,4 @@
-//! Packets of programs in a live network.
+//! Fuzz target for packets of programs in a live network.
 
 use super::selected;
 use std::net::IpAddr;
@@ -8,9 +8,9 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
 
-/// The most bytes of one packet of a script.
+/// Maximum packet size in a script, in bytes.
 const MAX_PACKET: usize = 200;
-/// The kinds of translators that a script chooses from.
+/// NAT types that a script chooses from.
 const NATS: [Option<NatKind>; 5] = [
     None,
     Some(NatKind::FullCone),
@@ -19,7 +19,7 @@ const NATS: [Option<NatKind>; 5] = [
     Some(NatKind::Symmetric),
 ];
 
-/// Messages to the name server, runs for a network card to cut, and packets through a network with a translator.
+/// Fuzzes DNS messages, segmentation offload, and packets through a network with a NAT.
 pub fn packets(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 3) else { return };
     match reader {
@@ -37,7 +37,7 @@ pub fn packets(octets: &[u8]) {
     }
 }
 
-/// Four nodes in a row, the second of which translates addresses.
+/// Returns a chain of four nodes, with a NAT at the second.
 fn chain(nat: Option<NatKind>) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
@@ -59,21 +59,22 @@ fn chain(nat: Option<NatKind>) -> Spec {
     spec
 }
 
-/// Plays a script: an octet for the translator and the options, and for each packet one for its sender and addresses, its length, and
-/// its bytes. Lengths and addresses in headers are made right where the script asks for it, as few inputs of a fuzzer have them so.
+/// Runs a script: a byte for the NAT and the options, and per packet a byte for its sender and addresses, its length,
+/// and its bytes. Corrects lengths and addresses in headers if the script requests it, because few fuzzer inputs have
+/// valid ones.
 fn network(script: &[u8]) {
     let Some((first, mut script)) = script.split_first() else { return };
-    let wishes = PlanOptions {
+    let plan_options = PlanOptions {
         marks_feedback: first & 0x20 != 0,
-        holds_acks: (first & 0x40 != 0).then(|| Duration::from_millis(5)),
+        ack_delay: (first & 0x40 != 0).then(|| Duration::from_millis(5)),
         mtus: vec![(None, if first & 0x80 != 0 { 1280 } else { 1500 })],
         duration: Some(Duration::from_secs(10)),
         ..PlanOptions::default()
     };
-    let plan = plan(&chain(NATS[usize::from(first & 7) % NATS.len()]), &wishes).unwrap();
+    let plan = plan(&chain(NATS[usize::from(first & 7) % NATS.len()]), &plan_options).unwrap();
     let addresses: Vec<[IpAddr; 2]> = plan.nodes.iter().map(|node| node.addresses).collect();
     let mut emulator = Emulator::new(plan).unwrap();
-    let (mut now, mut came, mut got) = (Time::ZERO, 0, 0usize);
+    let (mut now, mut arrived, mut got) = (Time::ZERO, 0, 0usize);
     while let [how, length, rest @ ..] = script {
         let length = usize::from(*length).min(MAX_PACKET).min(rest.len());
         let (packet, rest) = rest.split_at(length);
@@ -84,19 +85,19 @@ fn network(script: &[u8]) {
             mend(&mut packet, ends);
         }
         emulator.enter(now, if how & 3 < 2 { 0 } else { 3 }, packet);
-        came += 1;
+        arrived += 1;
         now += Duration::from_micros(u64::from(how >> 5) * 400);
         emulator.advance(now, |delivery| got += usize::from(!delivery.bytes.is_empty()));
     }
     while let Some(next) = emulator.next().filter(|next| *next <= now + Duration::from_millis(500)) {
         emulator.advance(next, |delivery| got += usize::from(!delivery.bytes.is_empty()));
     }
-    // Each packet is delivered in fragments, or draws a message from a router, which is one.
-    assert!(got <= came * (1 + MAX_PACKET / 8), "{got} of {came}");
+    // Each packet is delivered in fragments, or causes one ICMP message from a router.
+    assert!(got <= arrived * (1 + MAX_PACKET / 8), "{got} of {arrived}");
     emulator.finish();
 }
 
-/// Gives a packet of IP its length, and the addresses of these nodes.
+/// Sets the length of an IP packet, and its addresses to the addresses of these nodes.
 fn mend(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
     let length = packet.len() as u16;
     match packet.first().map(|first| first >> 4) {

@@ -1,4 +1,4 @@
-//! The commands that run within: this test program itself, which plays one of these parts when it is called with its name.
+//! Commands inside the network: this test program itself, in a role given by an environment variable.
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recvfrom, sendto, socket, sockopt};
 use std::io::{Read, Write};
@@ -7,12 +7,12 @@ use std::net::{
 };
 use std::time::{Duration, Instant};
 
-/// The variable that holds the part and its arguments.
+/// Environment variable with the role and its arguments.
 pub const PART: &str = "THALWEG_TEST_PART";
 
-/// Plays a part.
+/// Runs a role.
 pub fn play(words: &str) {
-    // The harness has begun a line.
+    // The test harness has begun a line.
     println!();
     let words: Vec<&str> = words.split_whitespace().collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
@@ -20,7 +20,7 @@ pub fn play(words: &str) {
     match words[0] {
         "receive" => receive(words.get(1).map_or(5001, |port| port.parse().unwrap())),
         "send" => send(words[1], millis(2), 5001),
-        // Two programs beside each other.
+        // Two concurrent programs.
         "send-two" => {
             let (to, span) = (words[1].to_owned(), millis(2));
             let other = std::thread::spawn(move || send(&to, span, 5003));
@@ -29,7 +29,7 @@ pub fn play(words: &str) {
         }
         "flood" => flood(words[1], number(2) as usize, number(3).into(), millis(4)),
         "sink" => sink(millis(1)),
-        "ask" => ask(words[1], [2, 3, 4].map(|at| number(at) as u16)),
+        "ask" => query(words[1], [2, 3, 4].map(|at| number(at) as u16)),
         "ping" => ping(words[1], number(2) as u16),
         "trace" => trace(words[1]),
         "resolve" => resolve(words[1]),
@@ -41,7 +41,7 @@ pub fn play(words: &str) {
     }
 }
 
-/// A receiver of TCP: bytes and the span from the first to the last.
+/// Receives over TCP; prints the number of bytes and the time from the first to the last.
 fn receive(port: u16) {
     let (mut stream, _) = TcpListener::bind(("0.0.0.0", port)).unwrap().accept().unwrap();
     let mut buffer = vec![0; 1 << 20];
@@ -54,22 +54,22 @@ fn receive(port: u16) {
 }
 
 fn send(to: &str, span: Duration, port: u16) {
-    // On a busy host the receiver may not be there yet.
+    // On a busy host the receiver may not listen yet.
     let tries = std::iter::repeat_with(|| TcpStream::connect((to, port)));
     let mut tries = tries.inspect(|_| std::thread::sleep(Duration::from_millis(100))).take(100);
     let mut stream = tries.find_map(Result::ok).unwrap();
-    // Whatever is usual on this host.
+    // Override the host's default.
     sockopt::set_tcp_congestion(&stream, "reno").unwrap();
     let (began, buffer) = (Instant::now(), vec![7; 1 << 16]);
     while began.elapsed() < span {
         stream.write_all(&buffer).unwrap();
     }
     stream.shutdown(std::net::Shutdown::Write).unwrap();
-    // Whatever is under way arrives before this ends.
+    // Wait until all data in flight has arrived.
     let _ = stream.read(&mut [0]);
 }
 
-/// Datagrams of a size at a rate in Mbit/s, headers counted.
+/// Sends datagrams of this size at a rate in Mbit/s, including headers.
 fn flood(to: &str, size: usize, mbits: u64, span: Duration) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let to = (to, 5002).to_socket_addrs().unwrap().find(SocketAddr::is_ipv4).unwrap();
@@ -77,7 +77,7 @@ fn flood(to: &str, size: usize, mbits: u64, span: Duration) {
     let mut sent = 0u64;
     while began.elapsed() < span {
         while sent * size as u64 * 8 < began.elapsed().as_micros() as u64 * mbits {
-            // A full queue of the device is the same as one of the network.
+            // A full device queue is equivalent to one in the network.
             let _ = socket.send_to(&payload, to);
             sent += 1;
         }
@@ -86,7 +86,7 @@ fn flood(to: &str, size: usize, mbits: u64, span: Duration) {
     println!("sent {sent}");
 }
 
-/// Counts datagrams: the bytes behind the first one, headers counted, and the span from the first to the last.
+/// Counts datagrams: prints the bytes after the first one, including headers, and the time from the first to the last.
 fn sink(span: Duration) {
     let socket = UdpSocket::bind("0.0.0.0:5002").unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -102,8 +102,9 @@ fn sink(span: Duration) {
     println!("received {bytes} {}", last.duration_since(first.unwrap()).as_secs_f64());
 }
 
-/// A question for the address of `server` to the host's name server (RFC 1035, section 4.1), and the last four bytes of its answer.
-fn look_up() {
+/// Queries the host's name server for the address of `server` (RFC 1035, section 4.1), and prints the last four bytes
+/// of the response.
+fn resolve_all() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect("127.0.0.1:53").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -114,8 +115,8 @@ fn look_up() {
     println!("resolved {}", Ipv4Addr::from(*answer[length - 4..].first_chunk::<4>().unwrap()));
 }
 
-/// A question over TCP, one over UDP, and a connection to where nobody is.
-fn ask(to: &str, [tcp, udp, nobody]: [u16; 3]) {
+/// Sends a request over TCP, one over UDP, and connects to a closed port.
+fn query(to: &str, [tcp, udp, closed]: [u16; 3]) {
     let mut stream = TcpStream::connect((to, tcp)).unwrap();
     stream.write_all(b"tcp").unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -129,11 +130,11 @@ fn ask(to: &str, [tcp, udp, nobody]: [u16; 3]) {
     let mut answer = [0; 100];
     let length = socket.recv(&mut answer).unwrap();
     println!("answer {}", String::from_utf8_lossy(&answer[..length]));
-    println!("answer {:?}", TcpStream::connect((address_of(to), nobody)).unwrap_err().kind());
+    println!("answer {:?}", TcpStream::connect((address_of(to), closed)).unwrap_err().kind());
 }
 
 fn resolve(name: &str) {
-    look_up();
+    resolve_all();
     for address in (name, 0).to_socket_addrs().unwrap() {
         println!("resolved {}", address.ip());
     }
@@ -155,7 +156,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
     (!(sum + (sum >> 16)) as u16).to_be_bytes()
 }
 
-/// Echoes, one after the other: the time that each takes, in microseconds.
+/// Sends ICMP echoes one after the other; prints each round-trip time in microseconds.
 fn ping(to: &str, count: u16) {
     let socket = socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::ICMP)).unwrap();
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(5))).unwrap();
@@ -178,7 +179,7 @@ fn ping(to: &str, count: u16) {
     }
 }
 
-/// Datagrams that may pass 1, 2, ... routers, and who says what of them, until somebody says that nobody listens.
+/// Sends datagrams with a TTL of 1, 2, ..., and prints the ICMP responses, until a port is unreachable.
 fn trace(to: &str) {
     let listener = socket(AddressFamily::INET, SocketType::RAW, Some(rustix::net::ipproto::ICMP)).unwrap();
     sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(5))).unwrap();
@@ -197,10 +198,10 @@ fn trace(to: &str) {
     }
 }
 
-/// The system knows that a packet is too large.
+/// Error of the kernel for a packet above the path MTU.
 const EMSGSIZE: i32 = 90;
 
-/// A datagram that must not be cut, of this size, headers counted: what the system says when it has been told the largest there is.
+/// Sends a datagram of this size with DF set, including headers; prints the kernel's result once it knows the path MTU.
 fn large(to: &str, size: usize) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect((address_of(to), 5002)).unwrap();

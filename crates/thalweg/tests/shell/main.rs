@@ -1,5 +1,5 @@
-//! Live networks, with the kernel's own programs and protocols in them. They need namespaces and TUN devices: where a host gives
-//! none, tests say so and pass.
+//! Live networks with the kernel's own programs and protocols. They need namespaces and TUN devices: on a host without
+//! them, the tests print this and pass.
 
 mod gates;
 mod helpers;
@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The parts are played by this program, in place of tools that a host may not have.
+/// This program runs the roles, instead of tools that a host may not have.
 #[test]
 fn part() {
     if let Ok(words) = std::env::var(PART) {
@@ -21,7 +21,7 @@ fn part() {
     }
 }
 
-/// A call of `thalweg shell`, with commands that play parts.
+/// A call of `thalweg shell`, with commands that run roles.
 struct Shell {
     command: Command,
     scenario: scenarios::Scenario,
@@ -32,15 +32,15 @@ fn play_part(words: &str) -> String {
     format!("{PART}='{words}' exec {} --exact part --nocapture --test-threads 1", program.display())
 }
 
-/// False, with the reason said, where this host gives no live networks.
+/// Returns false and prints the reason if this host does not support live networks.
 fn can() -> bool {
     static CAN: OnceLock<Result<(), String>> = OnceLock::new();
     let tried = CAN.get_or_init(|| {
         let output = Shell::new(&two("", "")).run_command("true");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let lacks = said.contains("gives no network namespaces") || said.contains("/dev/net/tun");
-        assert!(output.status.success() || lacks, "{said}");
-        if output.status.success() { Ok(()) } else { Err(said) }
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        let lacks = printed.contains("gives no network namespaces") || printed.contains("/dev/net/tun");
+        assert!(output.status.success() || lacks, "{printed}");
+        if output.status.success() { Ok(()) } else { Err(printed) }
     });
     if let Err(why) = tried {
         eprintln!("skipped: {why}");
@@ -61,7 +61,7 @@ impl Shell {
         self
     }
 
-    /// A part that is played at a node meanwhile.
+    /// Adds a role that runs on a node in parallel.
     fn meanwhile(self, node: &str, words: &str) -> Self {
         let run = format!("{node}={}", play_part(words));
         self.args(&["--after", "500 ms", "--run", &run])
@@ -71,45 +71,45 @@ impl Shell {
         self.command.args(["--", "sh", "-c", script]).output().unwrap()
     }
 
-    /// Plays a part; its output, of a call that went well.
+    /// Runs a role; returns the output of the successful call.
     fn run(self, words: &str) -> String {
         let output = self.run_command(&play_part(words));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{printed}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
 
-/// The words behind `first` in each line that begins with it.
-fn said<'a>(text: &'a str, first: &str) -> Vec<Vec<&'a str>> {
+/// Returns the words after `first` in each line that begins with it.
+fn printed<'a>(text: &'a str, first: &str) -> Vec<Vec<&'a str>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(first)?.strip_prefix(' '));
     lines.map(|line| line.split_whitespace().collect()).collect()
 }
 
-/// Bits a second, of `received BYTES SECONDS`.
+/// Returns the rate in bit/s, from `received BYTES SECONDS`.
 fn rate(text: &str) -> f64 {
-    let received = &said(text, "received")[0];
+    let received = &printed(text, "received")[0];
     let [bytes, seconds] = [0, 1].map(|word: usize| received[word].parse::<f64>().unwrap());
     8.0 * bytes / seconds
 }
 
-/// Echoes take the delay of both ways and the time of 32 B on the line, and never less.
+/// The minimum echo time is the delay of both directions and the transmission time of 32 B.
 #[test]
 fn a_ping_takes_as_long_as_the_path() {
     if !can() {
         return;
     }
     let text = Shell::new(&two("delay = \"20 ms\"", "")).run("ping server 10");
-    let times: Vec<f64> = said(&text, "rtt").iter().map(|words| words[0].parse().unwrap()).collect();
+    let times: Vec<f64> = printed(&text, "rtt").iter().map(|words| words[0].parse().unwrap()).collect();
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     assert_eq!(times.len(), 10);
-    // 32 B at 20 Mbit/s are 12.8 us. How much later the least is depends on how busy this host is.
+    // 32 B at 20 Mbit/s are 12.8 us. The excess of the minimum depends on the load of this host.
     assert!(times.iter().all(|time| *time >= 40_025.0) && least < 60_000.0, "{times:?}");
 }
 
-/// Twice what the line takes: what comes out is what the line takes. The clock of the receiver is this host's.
+/// At twice the link's rate, the output has the link's rate. The receiver uses this host's clock.
 #[test]
-fn a_flood_comes_out_at_the_rate_of_the_line() {
+fn a_flood_leaves_at_the_link_rate() {
     if !can() {
         return;
     }
@@ -118,11 +118,11 @@ fn a_flood_comes_out_at_the_rate_of_the_line() {
         .run_command(&format!("{}; sleep 3", play_part("flood server 1500 40 2000").replace("exec", "")));
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     let rate = rate(&text) / 20e6;
-    // A busy host lets datagrams go that its socket has no room for, and hands over the first late.
+    // On a busy host the socket's buffer overflows, and the first datagram is received late.
     assert!((0.7..1.03).contains(&rate), "{rate}: {text}");
 }
 
-/// TCP of the kernel: never above what the line takes (1448 of 1500 bytes are payload), and most of it.
+/// The kernel's TCP never exceeds the link's rate (1448 of 1500 bytes are payload), and uses most of it.
 #[test]
 fn tcp_of_the_kernel_gets_what_the_line_takes() {
     if !can() {
@@ -133,21 +133,21 @@ fn tcp_of_the_kernel_gets_what_the_line_takes() {
     assert!((0.5..1.02).contains(&share), "{share}: {text}");
 }
 
-/// Five routers: each is seen with its own address, then the host says that nobody listens.
+/// Each of five routers responds from its own address, then the host reports a closed port.
 #[test]
 fn a_trace_shows_the_routers() {
     if !can() {
         return;
     }
     let text = Shell::new(&chain(5)).run("trace sink");
-    let seen: Vec<String> = said(&text, "hop").iter().map(|words| words.join(" ")).collect();
-    // Nodes are numbered as links name them: the source, five routers, the sink.
+    let seen: Vec<String> = printed(&text, "hop").iter().map(|words| words.join(" ")).collect();
+    // Nodes are numbered in the order of the links: source, five routers, sink.
     let mut expected: Vec<String> = (1..=5).map(|hop| format!("{hop} 10.71.0.{} 11 0", hop + 1)).collect();
     expected.push("6 10.71.0.7 3 3".to_owned());
     assert_eq!(seen, expected, "{text}");
 }
 
-/// Behind an address translator a program sees the path as others do, and its TCP comes through.
+/// Behind a NAT a program sees the same path as others, and its TCP works.
 #[test]
 fn programs_get_through_an_address_translator() {
     if !can() {
@@ -156,7 +156,7 @@ fn programs_get_through_an_address_translator() {
     let inside = |kind: &str| chain(3).replace("\"link-1\"", &format!("\"link-1\"\nnat = \"{kind}\""));
     for kind in ["full-cone", "symmetric"] {
         let text = Shell::new(&inside(kind)).run("trace sink");
-        let seen: Vec<String> = said(&text, "hop").iter().map(|words| words.join(" ")).collect();
+        let seen: Vec<String> = printed(&text, "hop").iter().map(|words| words.join(" ")).collect();
         let mut expected: Vec<String> =
             (1..=3).map(|hop| format!("{hop} 10.71.0.{} 11 0", hop + 1)).collect();
         expected.push("4 10.71.0.5 3 3".to_owned());
@@ -173,24 +173,24 @@ fn names_have_addresses_of_both_kinds() {
     }
     let text = Shell::new(&two("", "")).run("resolve server");
     let seen: std::collections::BTreeSet<&str> =
-        said(&text, "resolved").iter().map(|words| words[0]).collect();
+        printed(&text, "resolved").iter().map(|words| words[0]).collect();
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["10.71.0.2", "fd74:6861:6c77::2"]);
 }
 
-/// A link in the middle that takes less: the router before it says so, and the system refuses what is larger from then on.
+/// With a smaller MTU in the middle, the router before it reports this, and the kernel then rejects larger packets.
 #[test]
-fn a_router_tells_what_is_too_big() {
+fn a_router_reports_oversized_packets() {
     if !can() {
         return;
     }
     let shell = |size: &str| {
         Shell::new(&chain(3)).args(&["--mtu", "link-2=1300B"]).run(&format!("large sink {size}"))
     };
-    assert_eq!(said(&shell("1400"), "too"), [["large"]]);
-    assert_eq!(said(&shell("1300"), "too"), Vec::<Vec<&str>>::new());
+    assert_eq!(printed(&shell("1400"), "too"), [["large"]]);
+    assert_eq!(printed(&shell("1300"), "too"), Vec::<Vec<&str>>::new());
 }
 
-/// The exit code is that of the command; results and a certificate are in the folder.
+/// The exit code is that of the command; the folder contains the results and a certificate.
 #[test]
 fn a_call_ends_as_its_command() {
     if !can() {
@@ -209,13 +209,14 @@ fn a_call_ends_as_its_command() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("results of real packets"), "{again:?}");
     let fidelity = std::fs::read_to_string(out.join("fidelity.json")).unwrap();
     assert!(fidelity.contains("\"p99_s\""), "{fidelity}");
-    // Three echoes and three answers, each sent and got: 16 B around what IP has, and blocks of some 60 B around that.
+    // Three echoes and three replies, each sent and received: 16 B around the IP payload, and blocks of about 60 B
+    // around that.
     assert!(std::fs::metadata(&capture).unwrap().len() > 12 * 32);
     std::fs::remove_dir_all(&out).unwrap();
     std::fs::remove_file(&capture).unwrap();
 }
 
-/// Killed with no chance to do anything, the command in it is gone as well, and so are its children.
+/// After `kill -9` the command inside and its children are gone.
 #[test]
 fn nothing_is_left_behind_by_a_kill() {
     if !can() {
@@ -232,7 +233,7 @@ fn nothing_is_left_behind_by_a_kill() {
     drop(shell.scenario);
 }
 
-/// Killed while it starts, at whatever step, it leaves neither a process nor a file.
+/// Killed at any step of its start, it leaves neither processes nor files.
 #[test]
 fn a_kill_during_start_up_leaves_nothing() {
     if !can() {
@@ -241,7 +242,7 @@ fn a_kill_during_start_up_leaves_nothing() {
     let mark = format!("{}", 300_000 + std::process::id());
     let folder = std::env::temp_dir().join(format!("thalweg-killed-{mark}"));
     std::fs::create_dir(&folder).unwrap();
-    // Closer together where a fast host is done with most steps.
+    // Smaller intervals at the start, where a fast host does most steps.
     for delay in (0..40).map(|number| number * number / 8) {
         let mut shell = Shell::new(&two("", ""));
         let command = shell.command.args(["--", "sleep", &mark]).env("TMPDIR", &folder);
@@ -256,9 +257,9 @@ fn a_kill_during_start_up_leaves_nothing() {
     std::fs::remove_dir(&folder).unwrap();
 }
 
-/// Asked to end, it ends commands that hang, and tells what it saw.
+/// On SIGTERM it ends commands that hang, and prints its results.
 #[test]
-fn a_call_that_is_asked_to_end_does() {
+fn a_call_ends_on_a_termination_request() {
     if !can() {
         return;
     }
@@ -273,17 +274,21 @@ fn a_call_that_is_asked_to_end_does() {
     let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(130) && said.contains("Fidelity"), "{:?}: {said}", output.status);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(130) && printed.contains("Fidelity"),
+        "{:?}: {printed}",
+        output.status
+    );
     assert_eq!(sleeping(&mark), 0);
 }
 
-/// Processes with this word as their last, of whatever program.
+/// Returns the number of processes with this last argument, of any program.
 fn processes_with(mark: &str) -> usize {
     command_lines(mark).count()
 }
 
-/// Processes of `sleep` with this word as their last.
+/// Returns the number of `sleep` processes with this last argument.
 fn sleeping(mark: &str) -> usize {
     command_lines(mark).filter(|line| line.starts_with(b"sleep\0")).count()
 }
@@ -304,9 +309,9 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Refused before anything is made: each says what is wrong.
+/// Invalid calls fail before anything is created, with the cause.
 #[test]
-fn what_cannot_be_live_is_refused() {
+fn unsupported_live_scenarios_are_rejected() {
     for (arguments, words) in [
         (&["--at", "sever"][..], "there is no node `sever`; there are `client`, `server`"),
         (&["--mtu", "500B"], "every link takes packets of 576 B"),
@@ -326,18 +331,18 @@ fn what_cannot_be_live_is_refused() {
         (&["--run", "server"], "expected a node and a command"),
     ] {
         let output = Shell::new(&two("", "")).args(arguments).run_command("true");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && printed.contains(words), "{arguments:?}: {printed}");
     }
     let mut shell = Shell::new(&two("", ""));
     let output = shell.command.env("THALWEG_SHELL_INSIDE", "root").args(["--", "true"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("unset it"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && printed.contains("unset it"), "{printed}");
     let mut shell = Shell::new(&two("", ""));
     let output = shell.command.args(["--", "no-such-command-anywhere"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(2) && said.contains("there is no command `no-such-command-anywhere`"),
-        "{said}"
+        output.status.code() == Some(2) && printed.contains("there is no command `no-such-command-anywhere`"),
+        "{printed}"
     );
 }

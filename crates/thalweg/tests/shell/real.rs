@@ -1,17 +1,17 @@
-//! The way out to the real network, of which these tests use this host alone.
+//! Forwarding to the real network; these tests use only this host.
 
 use super::scenarios::two;
-use super::{Shell, can, play_part, said};
+use super::{Shell, can, play_part, printed};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
 
-/// Answers one question over TCP and one over UDP, in capitals; their ports, and one where nobody is.
+/// Serves one request over TCP and one over UDP, answered in upper case; returns their ports, and a closed one.
 fn answering() -> [u16; 3] {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let ports = [tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port(), nobody];
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ports = [tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port(), closed];
     std::thread::spawn(move || {
         let (mut stream, _) = tcp.accept().unwrap();
         let mut question = String::new();
@@ -26,29 +26,29 @@ fn answering() -> [u16; 3] {
 }
 
 fn check(text: &str) {
-    let answers: Vec<&str> = said(text, "answer").iter().map(|words| words[0]).collect();
+    let answers: Vec<&str> = printed(text, "answer").iter().map(|words| words[0]).collect();
     assert_eq!(answers, ["TCP", "UDP", "ConnectionRefused"], "{text}");
 }
 
-/// Over the links of a scenario to services of this host: at their end, byte for byte, and refused where it refuses.
+/// Connections over a scenario's links to services of this host: data arrives unchanged, and refusals are passed on.
 #[test]
 fn programs_reach_what_is_outside() {
     if !can() {
         return;
     }
-    let [tcp, udp, nobody] = answering();
+    let [tcp, udp, closed] = answering();
     let shell = Shell::new(&two("", "")).args(&["--outside", "server"]);
-    check(&shell.run(&format!("ask server {tcp} {udp} {nobody}")));
+    check(&shell.run(&format!("ask server {tcp} {udp} {closed}")));
 }
 
-/// The same behind a gate, with what the command reads from standard input.
+/// The same behind a gate, with input for the command.
 #[test]
 fn programs_of_this_host_have_a_gate() {
     if !can() {
         return;
     }
-    let [tcp, udp, nobody] = answering();
-    let part = play_part(&format!("ask outside {tcp} {udp} {nobody}")).replace("exec ", "");
+    let [tcp, udp, closed] = answering();
+    let part = play_part(&format!("ask outside {tcp} {udp} {closed}")).replace("exec ", "");
     let mut gate = Command::new(env!("CARGO_BIN_EXE_thalweg"));
     gate.args([
         "gate",

@@ -1,10 +1,10 @@
-//! The scenarios of these tests.
+//! Scenarios of these tests.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A scenario in a file, which goes with it.
+/// A scenario file, removed on drop.
 pub struct Scenario(PathBuf);
 
 impl Scenario {
@@ -29,7 +29,7 @@ impl Drop for Scenario {
 
 const FLOW: &str = "scheme = \"cubic\"\nworkload = \"bulk\"\n";
 
-/// A client and a server, with 20 Mbit/s and 10 ms between them; `link` says more of the link, or `delay`.
+/// Returns a client and a server, connected at 20 Mbit/s with 10 ms; `link` adds keys of the link or replaces `delay`.
 pub fn two(link: &str, rest: &str) -> String {
     let delay = if link.contains("delay") { "" } else { "delay = \"10 ms\"\n" };
     format!(
@@ -38,7 +38,7 @@ pub fn two(link: &str, rest: &str) -> String {
     )
 }
 
-/// So many routers in a row between a source and a sink.
+/// Returns a chain of routers between a source and a sink.
 pub fn chain(routers: usize) -> String {
     let mut text = "duration = \"10 s\"\nwarmup = \"0 s\"\n".to_owned();
     let node = |number: usize| match number {
@@ -57,7 +57,7 @@ pub fn chain(routers: usize) -> String {
     format!("{text}[[flow]]\nfrom = \"source\"\nto = \"sink\"\n{FLOW}")
 }
 
-/// Two programs at one node, by port: a call of the first priority and a copy of the fourth, through what a gate does.
+/// Returns two programs on one node, classified by port: a call of priority 1 and a copy of priority 4, through a gate.
 pub fn gated(gate: &str, queue: &str) -> String {
     let flow = |name: &str, packets: &str, priority: u8| {
         format!(

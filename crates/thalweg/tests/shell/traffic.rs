@@ -1,4 +1,4 @@
-//! The scenario's own flows, carried by the kernel and by this project, and both beside the simulation.
+//! A scenario's own flows, over the kernel's TCP and this project's transport, both compared with simulation.
 
 use super::scenarios::{Scenario, two};
 use super::{Shell, can};
@@ -12,15 +12,15 @@ fn carried(scheme: &str, more: &[&str]) -> Value {
         .args(&["--traffic", scheme, "--for", "4 s", "--out", out.to_str().unwrap()])
         .args(more);
     let output = shell.command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
     let document = std::fs::read_to_string(out.join("traffic.json")).unwrap();
     std::fs::remove_dir_all(&out).unwrap();
-    assert!(said.contains("Fidelity"), "{said}");
+    assert!(printed.contains("Fidelity"), "{printed}");
     serde_json::from_str(&document).unwrap()
 }
 
-/// Never above what the line takes, most of it, and a window and a round-trip time that fit each other.
+/// The rate never exceeds the link's, uses most of it, and is consistent with window and round-trip time.
 #[test]
 fn flows_are_carried_by_the_kernel_and_by_us() {
     if !can() {
@@ -38,20 +38,20 @@ fn flows_are_carried_by_the_kernel_and_by_us() {
     }
 }
 
-/// SEIF's router is heard by a real sender over datagrams: it is slowed down before packets are lost.
+/// A real sender receives SEIF feedback from a router: it slows down before packets are lost.
 #[test]
-fn a_router_is_heard_by_a_real_sender() {
+fn a_real_sender_receives_router_feedback() {
     if !can() {
         return;
     }
     let text = two("", "").replace("scheme = \"cubic\"", "scheme = \"seif\"");
     let mut shell = Shell::new(&text).args(&["--traffic", "seif", "--for", "4 s", "--json"]);
     let output = shell.command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("messages of routers about congestion"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && printed.contains("messages of routers about congestion"), "{printed}");
 }
 
-/// One table with both places, and the kernel live alone.
+/// One table with live and simulated results; the kernel's are live only.
 #[test]
 fn schemes_are_compared_in_both_places() {
     if !can() {
@@ -81,7 +81,7 @@ fn schemes_are_compared_in_both_places() {
 }
 
 #[test]
-fn what_cannot_be_carried_is_refused() {
+fn unsupported_traffic_is_rejected() {
     for (arguments, text, words) in [
         (
             &["--traffic", "kernel:cubik"][..],
@@ -96,8 +96,8 @@ fn what_cannot_be_carried_is_refused() {
     ] {
         let mut shell = Shell::new(&text).args(arguments);
         let output = shell.command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && printed.contains(words), "{arguments:?}: {printed}");
     }
     let scenario = Scenario::new(&two("", ""));
     let output = Command::new(env!("CARGO_BIN_EXE_thalweg"))
@@ -106,6 +106,6 @@ fn what_cannot_be_carried_is_refused() {
         .args(["--schemes", "cubic,kernel:reno"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("add --live"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && printed.contains("add --live"), "{printed}");
 }

@@ -1,5 +1,4 @@
-//! An attacker: sockets of his own at many addresses of the loopback network, handshakes that are right, and what he likes
-//! after them.
+//! An attacker with sockets at many loopback addresses: completes valid handshakes and then sends arbitrary frames.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -16,25 +15,25 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::sstp;
 use thalweg_proto::window::{Pdu, Segment, wire};
 
-/// The services of transfers and of pairing.
+/// Service names of transfers and of pairing.
 pub const TRANSFER: &str = "transfer";
 pub const PAIRING: &str = "pair";
 
-/// Packets that are sent before the answers are taken.
+/// Number of packets sent before responses are read.
 const BURST: u64 = 32;
 
-/// The sum of all that was sent and heard.
+/// Totals of sent and received traffic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
     pub packets: u64,
     pub sent: u64,
-    /// Bytes of it in hellos that nothing follows and in garbage, which are hardly answered.
+    /// Bytes sent in abandoned hellos and garbage, which get few responses.
     pub noise: u64,
-    pub heard: u64,
-    /// Datagrams that came back.
+    pub received: u64,
+    /// Number of received datagrams.
     pub answers: u64,
-    /// Handshakes that came to their end.
-    pub strangers: u64,
+    /// Number of completed handshakes.
+    pub connections: u64,
 }
 
 pub struct Attacker {
@@ -42,25 +41,25 @@ pub struct Attacker {
     server: SocketAddr,
     pub counted: Counted,
     pub draw: Stream,
-    /// The service that his connections ask for.
+    /// Service that the attacker's connections request.
     pub service: &'static str,
-    /// After each burst he waits for so long.
+    /// Pause after each burst.
     pub pause: Duration,
-    /// Packets that were sent lately.
+    /// Recently sent packets.
     recent: VecDeque<Vec<u8>>,
 }
 
-/// A connection of his.
-pub struct Stranger {
+/// A connection of the attacker.
+pub struct PeerConnection {
     socket: usize,
     server: ConnectionId,
-    sealer: Encryptor,
-    /// The number of his next byte of the stream.
+    encryptor: Encryptor,
+    /// Stream offset of the next byte.
     next: u64,
 }
 
 impl Attacker {
-    /// With sockets at so many addresses.
+    /// Creates an attacker with sockets at this number of addresses.
     pub fn new(server: &str, addresses: u8, seed: u64) -> Self {
         let bind = |host: u8| {
             let socket = UdpSocket::bind((Ipv4Addr::new(127, 9, seed as u8, host), 0)).unwrap();
@@ -83,7 +82,7 @@ impl Attacker {
     }
 
     fn send(&mut self, socket: usize, bytes: &[u8]) {
-        // A full queue loses it, as a path may.
+        // A full queue drops it, like a path.
         if self.sockets[socket].send_to(bytes, self.server).is_ok() {
             self.counted.packets += 1;
             self.counted.sent += bytes.len() as u64;
@@ -94,45 +93,45 @@ impl Attacker {
         }
         if self.counted.packets.is_multiple_of(BURST) {
             std::thread::sleep(self.pause);
-            self.hear();
+            self.receive();
         }
     }
 
-    /// Takes what has come.
-    fn hear(&mut self) {
+    /// Reads the received datagrams.
+    fn receive(&mut self) {
         let mut buffer = [0; 65_536];
         for socket in &self.sockets {
             loop {
                 match socket.recv_from(&mut buffer) {
                     Ok((length, _)) => {
-                        self.counted.heard += length as u64;
+                        self.counted.received += length as u64;
                         self.counted.answers += 1;
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    // ICMP says that nobody is there any more: the test will notice.
+                    // ICMP reports that the server is gone: the test will detect it.
                     Err(_) => {}
                 }
             }
         }
     }
 
-    /// Listens for so long.
+    /// Receives for this time.
     pub fn listen(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end {
-            self.hear();
+            self.receive();
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// The next datagram to this socket that is wanted, within two seconds.
+    /// Returns the next matching datagram to this socket, within two seconds.
     fn answer<T>(&mut self, socket: usize, wanted: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         let end = Instant::now() + Duration::from_secs(2);
         let mut buffer = [0; 65_536];
         while Instant::now() < end {
             match self.sockets[socket].recv_from(&mut buffer) {
                 Ok((length, _)) => {
-                    self.counted.heard += length as u64;
+                    self.counted.received += length as u64;
                     self.counted.answers += 1;
                     if let Some(found) = wanted(&buffer[..length]) {
                         return Some(found);
@@ -153,8 +152,8 @@ impl Attacker {
         ConnectionId(self.draw.bits().to_be_bytes())
     }
 
-    /// A key of his own, new each time, and a handshake up to where it says who he is: without a cookie, and with one if the
-    /// server wants that, whose response is still to come then.
+    /// Begins a handshake with a new key, up to the message that reveals the identity: without a cookie, or with one if
+    /// the server requires it; in that case its response is still to come.
     fn begin(&mut self, socket: usize) -> Option<(Initiator, ConnectionId, Option<Vec<u8>>)> {
         let mut secret = [7; 32];
         secret[..8].copy_from_slice(&self.draw.bits().to_be_bytes());
@@ -177,19 +176,19 @@ impl Attacker {
         Some((initiator, source, answer.ok()))
     }
 
-    /// Sends what is hardly answered.
+    /// Sends a packet that rarely gets a response.
     fn noise(&mut self, socket: usize, bytes: &[u8]) {
         self.counted.noise += bytes.len() as u64;
         self.send(socket, bytes);
     }
 
-    /// Goes on with another server.
+    /// Continues with another server.
     pub fn turn_to(&mut self, server: &str) {
         self.server = server.parse().unwrap();
     }
 
     /// Connects with a scheme.
-    fn connect(&mut self, scheme: &str) -> Option<Stranger> {
+    fn connect(&mut self, scheme: &str) -> Option<PeerConnection> {
         let socket = self.any_socket();
         let (mut initiator, source, response) = self.begin(socket)?;
         let response = response.or_else(|| self.answer(socket, |bytes| response_to(source, bytes)))?;
@@ -204,24 +203,24 @@ impl Attacker {
         let mut confirm = Vec::new();
         write_confirm(&mut confirm, server.id, &message);
         self.send(socket, &confirm);
-        self.counted.strangers += 1;
-        Some(Stranger { socket, server: server.id, sealer: Encryptor::new(secrets.client), next: 0 })
+        self.counted.connections += 1;
+        Some(PeerConnection { socket, server: server.id, encryptor: Encryptor::new(secrets.client), next: 0 })
     }
 
-    /// Says these frames on a connection.
-    fn say(&mut self, stranger: &mut Stranger, frames: &[u8]) {
+    /// Sends these frames on a connection.
+    fn send_frames(&mut self, peer: &mut PeerConnection, frames: &[u8]) {
         let mut packet = Vec::new();
-        write_header(&mut packet, stranger.server, stranger.sealer.next_number());
+        write_header(&mut packet, peer.server, peer.encryptor.next_number());
         packet.extend_from_slice(frames);
-        stranger.sealer.seal(&mut packet, 0).unwrap();
-        // Sometimes from elsewhere.
+        peer.encryptor.seal(&mut packet, 0).unwrap();
+        // Sometimes send from another address.
         let elsewhere = self.draw.chance(0.02);
-        let socket = if elsewhere { self.any_socket() } else { stranger.socket };
+        let socket = if elsewhere { self.any_socket() } else { peer.socket };
         self.send(socket, &packet);
     }
 
-    /// Segments of the stream at these places, of so many bytes, in one packet.
-    fn segments(&mut self, stranger: &mut Stranger, places: impl IntoIterator<Item = u64>, length: usize) {
+    /// Sends segments of the stream at these offsets, of this length, in one packet.
+    fn segments(&mut self, peer: &mut PeerConnection, places: impl IntoIterator<Item = u64>, length: usize) {
         let mut frames = Vec::new();
         for sequence in places {
             let mut pdu = vec![0];
@@ -237,11 +236,11 @@ impl Attacker {
             frames.extend_from_slice(&(pdu.len() as u16).to_be_bytes());
             frames.extend_from_slice(&pdu);
         }
-        self.say(stranger, &frames);
+        self.send_frames(peer, &frames);
     }
 }
 
-/// The message of a response to the hello of this id.
+/// Returns the handshake message of a response to the hello with this id.
 fn response_to(source: ConnectionId, bytes: &[u8]) -> Option<Vec<u8>> {
     match Packet::read(bytes) {
         Some(Packet::Response { destination, message }) if destination == source => Some(message.to_vec()),
@@ -249,10 +248,10 @@ fn response_to(source: ConnectionId, bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A name, and some packets of it.
+/// An attack: its name, and a function that sends some of its packets.
 pub type Attack = (&'static str, fn(&mut Attacker));
 
-/// Each attack of its own.
+/// All attacks.
 pub const ATTACKS: [Attack; 8] = [
     ("hellos", hellos),
     ("half-open handshakes", half_open),
@@ -264,7 +263,7 @@ pub const ATTACKS: [Attack; 8] = [
     ("copies and changes", copies),
 ];
 
-/// Hellos without cookies.
+/// Sends hellos without cookies.
 fn hellos(attacker: &mut Attacker) {
     for _ in 0..1500 {
         let (socket, id) = (attacker.any_socket(), attacker.id());
@@ -275,8 +274,8 @@ fn hellos(attacker: &mut Attacker) {
     }
 }
 
-/// Handshakes that are begun, and none that is ended: without cookies while that is possible, and each cookie is used, among
-/// hellos that cost nothing.
+/// Begins handshakes and completes none: without cookies while possible; uses each received cookie. Sends cheap hellos
+/// in between.
 fn half_open(attacker: &mut Attacker) {
     for _ in 0..60 {
         let socket = attacker.any_socket();
@@ -285,7 +284,7 @@ fn half_open(attacker: &mut Attacker) {
     hellos(attacker);
 }
 
-/// Octets of all kinds and lengths.
+/// Sends random bytes of all lengths.
 fn garbage(attacker: &mut Attacker) {
     for _ in 0..1500 {
         let socket = attacker.any_socket();
@@ -297,10 +296,10 @@ fn garbage(attacker: &mut Attacker) {
     }
 }
 
-/// Frames of strangers: questions that must be answered, PDUs that make little sense, frames that make none.
+/// Sends frames on established connections: requests that need a response, implausible PDUs, invalid frames.
 fn frames(attacker: &mut Attacker) {
     for _ in 0..6 {
-        let Some(mut stranger) = attacker.connect("cubic") else { continue };
+        let Some(mut peer) = attacker.connect("cubic") else { continue };
         for _ in 0..200 {
             let mut frames = Vec::new();
             for _ in 0..1 + attacker.draw.below(12) {
@@ -317,39 +316,39 @@ fn frames(attacker: &mut Attacker) {
                     _ => Frame::Pong(token).write(&mut frames),
                 }
             }
-            // What makes no sense ends the connection.
+            // An invalid frame ends the connection.
             if attacker.draw.chance(0.002) {
                 frames.extend(attacker.random(40));
             }
-            attacker.say(&mut stranger, &frames);
+            attacker.send_frames(&mut peer, &frames);
         }
     }
 }
 
-/// More than fits of each of many strangers, whole segments and single bytes.
+/// Exceeds the buffers of many connections, with whole segments and single bytes.
 fn memory(attacker: &mut Attacker) {
     for number in 0..12 {
-        let Some(mut stranger) = attacker.connect("cubic:receive-window=4GB") else { continue };
+        let Some(mut peer) = attacker.connect("cubic:receive-window=4GB") else { continue };
         let length = if number % 2 == 0 { 1000 } else { 1 };
         for _ in 0..120 {
-            let at = stranger.next;
-            attacker.segments(&mut stranger, [at], length);
-            stranger.next += length as u64;
+            let at = peer.next;
+            attacker.segments(&mut peer, [at], length);
+            peer.next += length as u64;
         }
     }
 }
 
-/// Single bytes behind holes, as many in a packet as it holds.
+/// Sends single bytes after gaps, as many as fit into a packet.
 fn out_of_order(attacker: &mut Attacker) {
     for _ in 0..4 {
-        let Some(mut stranger) = attacker.connect("cubic") else { continue };
+        let Some(mut peer) = attacker.connect("cubic") else { continue };
         for round in 0..300 {
-            attacker.segments(&mut stranger, (0..70).map(|at| 2 * (round * 70 + at) + 1), 1);
+            attacker.segments(&mut peer, (0..70).map(|at| 2 * (round * 70 + at) + 1), 1);
         }
     }
 }
 
-/// One packet for which the engine alone would send hundreds of thousands.
+/// Sends one packet that could make the engine send hundreds of thousands.
 fn engines(attacker: &mut Attacker) {
     let mut far_ahead = vec![8, 0, 0, 0];
     let data = sstp::Data {
@@ -375,15 +374,15 @@ fn engines(attacker: &mut Attacker) {
         ("adaptive-ack:t-error=1ms,t-normal=1ms,window=20000pkt,segment=256B", gaps),
     ];
     for (scheme, frames) in schemes.iter().cycle().take(8) {
-        if let Some(mut stranger) = attacker.connect(scheme) {
-            attacker.say(&mut stranger, frames);
+        if let Some(mut peer) = attacker.connect(scheme) {
+            attacker.send_frames(&mut peer, frames);
         }
     }
     attacker.listen(Duration::from_millis(300));
     garbage(attacker);
 }
 
-/// Packets that were sent before, again, changed, cut off, and from other addresses.
+/// Repeats earlier packets: unchanged, modified, truncated, and from other addresses.
 fn copies(attacker: &mut Attacker) {
     frames(attacker);
     for _ in 0..1500 {

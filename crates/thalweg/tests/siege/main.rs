@@ -1,8 +1,8 @@
-//! Attacks on the programs that people run, over real sockets. For each: the bytes that the server sends for those that it gets,
-//! its memory, its CPU time for a packet, and an honest sender who gets in and is done meanwhile.
+//! Attacks on the deployed programs, over real sockets. Each measures the bytes sent by the server per received byte,
+//! its memory and its CPU time per packet, while an honest sender must get admitted and finish.
 
 mod attacker;
-#[path = "../children/mod.rs"]
+#[path = "../it/children/mod.rs"]
 mod children;
 mod measure;
 #[allow(dead_code, reason = "tests of transfers use the rest")]
@@ -14,37 +14,38 @@ use measure::Process;
 use processes::{Place, Receiver, end, exit, thalweg};
 use std::time::{Duration, Instant};
 
-/// The program that is attacked.
+/// The attacked program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Server {
-    /// A receiver with a code: whoever comes is a stranger.
+    /// A receiver with a pairing code, for which all peers are unknown.
     Pairing,
-    /// A server that knows its sender: others are refused.
+    /// A server that knows its sender, and refuses others.
     Known,
-    /// A server that lets everybody in, with every scheme.
+    /// A server that admits any peer, with every scheme.
     Open,
 }
 
 const SERVERS: [Server; 3] = [Server::Pairing, Server::Known, Server::Open];
 
-/// CPU time for a hostile packet, and for one that goes back: some peers may be sent something without having said more.
+/// CPU time limit per hostile packet, and per packet sent back: admitted peers may be sent packets without sending any.
 const CPU: Duration = Duration::from_micros(50);
 
-/// Memory of a socket under any attack, and of a stranger.
+/// Memory limit of a socket under any attack, and of an unauthenticated peer, in bytes.
 const SOCKET_MEMORY: u64 = 256 << 20;
 const UNAUTHENTICATED_MEMORY: u64 = 4 << 20;
 
-/// Bytes to a stranger before he has sent anything after his handshake.
-const GREETING: u64 = 64;
+/// Bytes sent to an unauthenticated peer before it has sent anything after its handshake.
+const HANDSHAKE: u64 = 64;
 
-/// The bytes that an admitted peer may be sent a second beside twice what it sent, and for the search of the path's size.
+/// Bytes per second that may be sent to an admitted peer, in addition to twice the bytes it sent and to path MTU
+/// discovery.
 const BUDGET_PER_SECOND: u64 = 64 << 10;
 const PROBES: u64 = 40 * 1500;
 
-/// The time of CPU is that of the best of so many rounds: the first brings pages and buffers.
+/// Number of rounds; the best CPU time counts, because the first round allocates pages and buffers.
 const ROUNDS: u32 = 3;
 
-/// A round is so many packets, as time is counted in ticks of 10 ms, or takes so long.
+/// Number of packets that ends a round, since CPU time is counted in ticks of 10 ms; a time limit ends it as well.
 const ENOUGH: u64 = 5000;
 const ROUND: Duration = Duration::from_secs(3);
 
@@ -66,7 +67,7 @@ impl Server {
                 (receiver, vec!["--trust".into(), "new".into()])
             }
             Self::Open => {
-                // Whoever is let in may have a place: there are enough.
+                // Enough transfer slots for all admitted peers.
                 let more = [&any[..], &["--transfers", "1000"]].concat();
                 let receiver = Receiver::begin(place, "serve", &more, &["--trust", "new"]);
                 (receiver, vec!["--trust".into(), "new".into()])
@@ -75,7 +76,7 @@ impl Server {
     }
 }
 
-/// Plays an attack on a server, and looks at what it cost.
+/// Runs an attack on a server, and checks its cost.
 fn play(server: Server, (name, attack): Attack, seed: u64) {
     let what = format!("{name} on {server:?}, seed {seed}");
     let place = Place::new(&format!("siege-{}-{server:?}-{seed}", name.replace(' ', "-")));
@@ -93,7 +94,7 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
     for _ in 0..ROUNDS {
         let (cpu, before) = (process.cpu(), attacker.counted);
         let end = Instant::now() + ROUND;
-        // A code that was guessed wrong three times is good for nothing any more, and its receiver ends.
+        // After three wrong guesses the code is invalid, and its receiver ends.
         let goes_on = || process.peak().is_some() && Instant::now() < end;
         while attacker.counted.packets - before.packets < ENOUGH && goes_on() {
             attack(&mut attacker);
@@ -107,21 +108,21 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
     }
     peak = peak.max(process.peak().unwrap_or(0));
     if server == Server::Pairing {
-        // Whoever can reach a receiver can keep it from being paired; what is tested from here on is everything else.
+        // Any peer that can reach a receiver can prevent its pairing; the rest of the test checks everything else.
         receiver.kill();
         (receiver, trust) = server.begin(&place);
         process = Process::new(receiver.child.id());
         attacker.turn_to(&receiver.address);
         attacker.service = TRANSFER;
     }
-    // Somebody honest comes while it goes on, at a pace at which he finds room in the queue of the server's socket.
+    // An honest sender arrives during the attack, which leaves room in the queue of the server's socket.
     attacker.pause = Duration::from_millis(10);
     let mut call = vec!["file", &receiver.address];
     call.extend(trust.iter().map(String::as_str));
     let mut sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
     while sender.try_wait().unwrap().is_none() {
         attack(&mut attacker);
-        // One that has received all of it ends.
+        // A receiver ends when it has received everything.
         peak = peak.max(process.peak().unwrap_or(0));
         assert!(begun.elapsed() < Duration::from_secs(90), "{what}: the honest sender is kept out");
     }
@@ -132,7 +133,7 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
     let peak = peak - memory;
     println!(
         "{what}: {counted:?}, {:.2} bytes out for one in, {} KiB more memory, {best:?} for a packet",
-        counted.heard as f64 / counted.sent as f64,
+        counted.received as f64 / counted.sent as f64,
         peak >> 10
     );
 
@@ -140,28 +141,28 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
     let noise = counted.noise / 2;
     let most = match server {
         Server::Pairing | Server::Known => {
-            noise + 3 * (counted.sent - counted.noise) + GREETING * counted.strangers
+            noise + 3 * (counted.sent - counted.noise) + HANDSHAKE * counted.connections
         }
         Server::Open => {
             let seconds = begun.elapsed().as_secs() + 1;
-            noise + 3 * counted.sent + counted.strangers * (seconds * BUDGET_PER_SECOND + PROBES)
+            noise + 3 * counted.sent + counted.connections * (seconds * BUDGET_PER_SECOND + PROBES)
         }
     };
-    assert!(counted.heard <= most, "{what}: {counted:?}, at most {most} bytes");
-    // The program itself has some while it serves an honest sender: his window, twice, and threads.
+    assert!(counted.received <= most, "{what}: {counted:?}, at most {most} bytes");
+    // The program's own memory while it serves an honest sender: the window, twice, and threads.
     let honest = 64 << 20;
-    let most = SOCKET_MEMORY.min(counted.strangers * UNAUTHENTICATED_MEMORY) + honest;
+    let most = SOCKET_MEMORY.min(counted.connections * UNAUTHENTICATED_MEMORY) + honest;
     assert!(peak <= most, "{what}: {peak} bytes more, at most {most}");
     assert!(best <= CPU, "{what}: {best:?} of CPU time for a packet");
 }
 
-/// All attacks at once, in an order and amount that the seed tells.
+/// Mixes all attacks, in an order and amount derived from the seed.
 fn mixed(attacker: &mut Attacker) {
     let which = attacker.draw.below(ATTACKS.len() as u64) as usize;
     ATTACKS[which].1(attacker);
 }
 
-/// Attacks by their names.
+/// Returns the attacks with these names.
 fn named<'a>(names: &'a [&str]) -> impl Iterator<Item = Attack> + 'a {
     names.iter().map(|name| *ATTACKS.iter().find(|(of, _)| of == name).unwrap())
 }
@@ -179,7 +180,7 @@ fn attacks_on_a_server_that_knows_its_senders() {
 }
 
 #[test]
-fn attacks_on_a_server_that_lets_everybody_in() {
+fn attacks_on_a_server_that_admits_unknown_senders() {
     let attacks =
         ["memory of strangers", "bytes out of order", "engines that ask for much", "copies and changes"];
     named(&attacks).for_each(|attack| play(Server::Open, attack, 3));
@@ -190,11 +191,11 @@ fn random_attacks() {
     SERVERS.into_iter().zip(4..).for_each(|(server, seed)| play(server, ("all of it", mixed), seed));
 }
 
-/// `scripts/soak siege` runs this one.
+/// `scripts/soak siege` runs this test.
 #[test]
 #[ignore = "takes as long as it is told; scripts/soak runs it"]
 fn long() {
-    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (rounds, first) = (number("THALWEG_ROUNDS", 30), number("THALWEG_SEED", 0));
     for seed in first..first + rounds {
         let server = SERVERS[(seed % 3) as usize];

@@ -1,14 +1,15 @@
-//! Processes that are killed at any moment of a transfer, at either end.
+//! Kills either endpoint at any moment of a transfer.
 
 use crate::processes::{Place, Receiver, end, exit, thalweg, wait_until};
 use crate::{NEW, children, noise};
 use std::time::{Duration, Instant};
 
-/// The bytes of a file, which takes half a second at the rate that is allowed.
+/// Size of the file in bytes; it takes half a second at the configured rate.
 const LENGTH: usize = 3_000_000;
 const RATE: &str = "48 Mbit/s";
 
-/// Kills one end at a moment that the seed tells, and goes on. True if some of the file had come by then and not all.
+/// Kills one endpoint at a moment derived from the seed, and resumes. Returns true if the file was partly received by
+/// then.
 fn kill_once(seed: u64) -> bool {
     let place = Place::new(&format!("kill-{seed}"));
     let bytes = noise(seed, LENGTH);
@@ -21,25 +22,25 @@ fn kill_once(seed: u64) -> bool {
     let call = ["file", &address, "--trust", "new", "--rate", RATE, "--keep-trying"];
     let begun = Instant::now();
     let mut sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
-    // A process takes a while to begin: the moments are spread over the transfer, and what comes before it.
+    // A process takes a while to start: the moments cover its start and the transfer.
     wait_until("its moment has come", || begun.elapsed() >= after);
-    let is_whole = || place.join("to/file").exists();
-    let came = place.part_length("to/file");
+    let is_complete = || place.join("to/file").exists();
+    let received = place.part_length("to/file");
     if sender_dies {
         sender.kill().unwrap();
         sender.wait().unwrap();
-        if !is_whole() {
+        if !is_complete() {
             sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
             let sent = end(sender);
-            // The receiver may have had all of it already, and end while the second comes.
-            assert!(exit(&sent) == 0 || is_whole(), "seed {seed}: {}", sent.stderr);
+            // The receiver may already have everything, and end while the second sender connects.
+            assert!(exit(&sent) == 0 || is_complete(), "seed {seed}: {}", sent.stderr);
         }
-        // One that has heard all ends, and the other is dead.
-        wait_until("the file is there", is_whole);
+        // One endpoint ends after the last acknowledgement; the other was killed.
+        wait_until("the file is there", is_complete);
         receiver.kill();
     } else {
         receiver.kill();
-        // Whoever was told that all has come asks nobody.
+        // A sender that received the final notification does not reconnect.
         if sender.try_wait().unwrap().is_none() {
             receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
             let sent = end(sender);
@@ -50,7 +51,7 @@ fn kill_once(seed: u64) -> bool {
     assert!(place.read("to/file") == bytes, "seed {seed}: other bytes");
     assert_eq!(place.names("to"), ["file"], "seed {seed}");
     place.remove();
-    came > 0
+    received > 0
 }
 
 fn kill(first: u64, count: u64) {
@@ -60,11 +61,11 @@ fn kill(first: u64, count: u64) {
 }
 
 #[test]
-fn whoever_is_killed_at_any_moment_goes_on() {
+fn transfers_resume_after_kills_at_any_moment() {
     kill(0, 8);
 }
 
-/// The kernel sees to it, as a test that is killed cannot: to it a thread that ends is a parent that ends.
+/// The kernel does this, as a killed test cannot. It treats the end of the thread like the end of the parent.
 #[test]
 fn a_server_ends_with_the_test_that_started_it() {
     if !children::has_leash() {
@@ -78,10 +79,10 @@ fn a_server_ends_with_the_test_that_started_it() {
     assert!(ended.code.is_none() && begun.elapsed() < Duration::from_secs(30), "{:?}", ended.code);
 }
 
-/// `scripts/soak kills` runs this one.
+/// `scripts/soak kills` runs this test.
 #[test]
 #[ignore = "takes as long as it is told"]
 fn many_kills() {
-    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     kill(number("THALWEG_SEED", 0), number("THALWEG_KILLS", 1000));
 }

@@ -1,14 +1,14 @@
-//! Files between real processes over real sockets, which are killed.
+//! Transfers between real processes over real sockets, including kills.
 
-#[path = "../children/mod.rs"]
+mod approval;
+#[path = "../it/children/mod.rs"]
 mod children;
-mod ends;
+mod endpoints;
 mod kills;
 mod metrics;
 mod pairing;
 mod priority;
 mod processes;
-mod questions;
 mod terminal;
 
 use processes::{Place, Receiver, exit, sends, thalweg, wait_until};
@@ -18,11 +18,11 @@ use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Bytes that look like no others.
+/// Returns pseudorandom bytes.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2) + 1;
     let step = |_| {
-        // Steele and Vigna's multiplier for linear congruential generators of 64 bits.
+        // Steele and Vigna's multiplier for 64-bit linear congruential generators.
         state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
         (state >> 56) as u8
     };
@@ -36,7 +36,7 @@ fn json(text: &str) -> Value {
 const NEW: [&str; 2] = ["--trust", "new"];
 
 #[test]
-fn a_folder_arrives_and_both_ends_say_so() {
+fn a_folder_arrives_and_both_ends_report_it() {
     let place = Place::new("arrives");
     place.write("set/a", b"a");
     place.write("set/b/large", &noise(1, 3_000_000));
@@ -52,7 +52,7 @@ fn a_folder_arrives_and_both_ends_say_so() {
         assert_eq!((&document["files"], &document["moved_bytes"]), (&2.into(), &3_000_001.into()));
     }
     assert_eq!((&ours["command"], &ours["path"]["scheme"]), (&"send".into(), &"thalweg".into()));
-    // Whoever says so limits it.
+    // `--rate` limits the sending rate.
     assert!(ours["seconds"].as_f64().unwrap() > 0.9 * 3_000_000.0 * 8.0 / 400e6 - 0.05, "{ours}");
     assert!(theirs["path"]["rtt_ms"].as_f64().unwrap() > 0.0);
     assert!(place.read("to/set/b/large") == noise(1, 3_000_000));
@@ -63,7 +63,7 @@ fn a_folder_arrives_and_both_ends_say_so() {
     );
     assert!(received.stderr.contains("Received 2 files"), "{}", received.stderr);
 
-    // They know each other now, and what is there is not sent again.
+    // Both are known peers now, and unchanged files are not sent again.
     let receiver = Receiver::at(&place, &address, "recv", &["to"], &[]);
     let again = sends(&place, &["set", &receiver.address, "--json", "--quiet", "--checksum"]);
     assert_eq!(exit(&again), 0, "{}", again.stderr);
@@ -80,7 +80,7 @@ fn every_reliable_scheme_carries_files() {
     place.write("file", &bytes);
     for scheme in ["newreno", "vegas", "sscop", "adaptive-ack", "sstp"] {
         let receiver = Receiver::begin(&place, "recv", &[scheme, "--allow-scheme", scheme], &NEW);
-        // One of them keeps to an agreed rate, which this is.
+        // One of the schemes needs an agreed rate: this one.
         let rate = ["--rate", "100 Mbit/s"];
         let call = ["file", &receiver.address, "--trust", "new", "--scheme", scheme];
         let sent = sends(&place, &[&call[..], &rate].concat());
@@ -177,7 +177,7 @@ fn a_receiver_that_is_killed_is_found_again() {
 }
 
 #[test]
-fn ctrl_c_ends_one_side_and_the_other_hears_why() {
+fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     let place = Place::new("ctrl-c");
     place.write("file", &noise(4, 5_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
@@ -192,7 +192,7 @@ fn ctrl_c_ends_one_side_and_the_other_hears_why() {
     let received = receiver.end();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
-    // Both begin again, and now the receiver goes.
+    // Both restart, and now the receiver is killed.
     let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let least = place.part_length("to/file");
@@ -235,38 +235,38 @@ fn standard_input_goes_to_standard_output() {
 }
 
 #[test]
-fn nobody_is_trusted_without_being_told() {
+fn no_peer_is_trusted_without_configuration() {
     let place = Place::new("trust");
     place.write("file", b"file");
     let key = |who: &str| {
         let output = processes::thalweg(&place, who, "key", &[]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    let (sender, stranger) = (key("sender"), key("stranger"));
+    let (sender, other_key) = (key("sender"), key("stranger"));
     assert_eq!(sender, key("sender"), "a key stays");
-    // A receiver that would take nothing says so at once.
+    // A receiver that would admit no sender fails at once.
     let output =
         processes::thalweg(&place, "receiver", "recv", &["to", "--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no sender is known"));
 
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", &sender]);
-    // A sender that does not know whom it talks to sends nothing.
+    // A sender sends nothing to an unknown receiver.
     let unknown = sends(&place, &["file", &receiver.address]);
     assert_eq!(exit(&unknown), 1);
     assert!(unknown.stderr.contains("is not known"), "{}", unknown.stderr);
-    // Nor to somebody with another key.
-    let wrong = sends(&place, &["file", &receiver.address, "--trust", &stranger]);
+    // Nor to a peer with another key.
+    let wrong = sends(&place, &["file", &receiver.address, "--trust", &other_key]);
     assert_eq!(exit(&wrong), 1);
     assert!(wrong.stderr.contains("Somebody may be in between"), "{}", wrong.stderr);
-    // The call gave that key, and no file.
+    // The wrong key comes from the option, not from a file.
     assert!(wrong.stderr.contains("that --trust gives") && !wrong.stderr.contains("known-receivers"));
-    // A receiver takes nothing from strangers.
+    // A receiver rejects unknown senders.
     let arguments = ["file", &receiver.address, "--trust", &receiver.key];
     let strange = processes::thalweg(&place, "stranger", "send", &arguments).output().unwrap();
     assert_eq!(strange.status.code(), Some(1));
     let message = String::from_utf8_lossy(&strange.stderr).into_owned();
-    assert!(message.contains(&stranger), "{message}");
+    assert!(message.contains(&other_key), "{message}");
     assert!(place.names("to").is_empty());
     let good = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
     assert_eq!(exit(&good), 0, "{}", good.stderr);
@@ -275,7 +275,7 @@ fn nobody_is_trusted_without_being_told() {
 }
 
 #[test]
-fn a_full_disk_has_its_own_words_and_leaves_no_wrong_file() {
+fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
     let place = Place::new("full-disk");
     place.write("set/a", &noise(1, 1000));
     place.write("set/b", &noise(2, 6_000_000));
@@ -291,13 +291,13 @@ fn a_full_disk_has_its_own_words_and_leaves_no_wrong_file() {
     assert_eq!(exit(&received), 1);
     let mut files: Vec<_> = received.stdout.lines().collect();
     files.sort_unstable();
-    let [whole, part] = files[..] else { panic!("{files:?}") };
-    assert_eq!(whole, "to/set/a");
+    let [complete, part] = files[..] else { panic!("{files:?}") };
+    assert_eq!(complete, "to/set/a");
     assert!(part.starts_with("to/set/b.") && part.ends_with(".thalweg.part"), "{part}");
 }
 
 #[test]
-fn what_cannot_be_done_has_an_exit_code() {
+fn failures_have_exit_codes() {
     let place = Place::new("exit-codes");
     place.write("file", b"file");
     let code = |arguments: &[&str]| {
@@ -315,7 +315,7 @@ fn what_cannot_be_done_has_an_exit_code() {
     assert_eq!(code(&["file", "localhost:1", "--rate", "5"]).0, 2);
     let (exit, message) = code(&["file", "a file"]);
     assert!(exit == 2 && message.contains("the receiver comes last"), "{message}");
-    // Nobody is there.
+    // No receiver runs.
     let (exit, message) = code(&["file", "127.0.0.1:9", "--trust", "new"]);
     assert!(exit == 3 && message.contains("nobody answered"), "{message}");
 }
@@ -333,7 +333,7 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
         arguments.extend([&*server.address, "--trust", "new", "--rate", "20 Mbit/s"]);
         processes::thalweg(&place, who, "send", &arguments).spawn().unwrap()
     };
-    // Both at a time.
+    // Both run concurrently.
     let both = [send("anna", &["one", "two"]), send("bert", &["one"])];
     for sender in both {
         assert_eq!(exit(&processes::end(sender)), 0);
@@ -359,7 +359,7 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
 }
 
 #[test]
-fn the_receivers_mask_counts_unless_permissions_are_asked_for() {
+fn the_receivers_umask_applies_unless_permissions_are_requested() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new("mask");
     let mode = |name: &str| fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o777;
@@ -369,7 +369,7 @@ fn the_receivers_mask_counts_unless_permissions_are_asked_for() {
     open("set", 0o777);
     open("set/tool", 0o766);
     for mask in [0o000, 0o002, 0o007, 0o022, 0o027, 0o037, 0o070, 0o077] {
-        // Others never write, whatever the mask says.
+        // Others never get write permission, for any umask.
         let masked = [0o777, 0o766].map(|mode| mode & !mask & !0o022);
         for (arguments, expected) in [(&[][..], masked), (&["--perms"], [0o777, 0o766])] {
             let folder = format!("{mask:03o}{}", arguments.len());
@@ -384,7 +384,7 @@ fn the_receivers_mask_counts_unless_permissions_are_asked_for() {
     }
 }
 
-/// Whatever the mask takes or leaves.
+/// For any umask.
 #[test]
 fn the_folder_of_keys_is_its_users_alone() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -402,7 +402,7 @@ fn the_folder_of_keys_is_its_users_alone() {
         let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&folder.join("identity"))), (0o700, 0o600), "mask {mask}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "drafts are left");
-        // One that others may write to is not trusted.
+        // A folder that others can write to is rejected.
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         let open = processes::end(thalweg(&place, &user, "key", &[]).spawn().unwrap());
         assert_eq!(exit(&open), 1, "{}", open.stderr);
@@ -414,9 +414,9 @@ fn the_folder_of_keys_is_its_users_alone() {
     }
 }
 
-/// A line without its end, or half of one, is no reason to let nobody in.
+/// A truncated or unterminated line must not lock out other peers.
 #[test]
-fn a_trust_file_that_was_cut_off_locks_nobody_out() {
+fn a_truncated_trust_file_locks_out_no_known_sender() {
     let place = Place::new("cut-list");
     place.write("file", b"file");
     let key = |user: &str| {
@@ -466,15 +466,15 @@ fn keys_are_for_their_user_only() {
     let identity = place.join("keys/sender/thalweg/identity");
     assert_eq!(fs::metadata(&identity).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!fs::read_to_string(&identity).unwrap().contains(key.trim()));
-    // Like those of ssh.
+    // The same permissions as ssh requires.
     let mode = |name: &str, mode| {
         let path = place.join(&format!("keys/sender/thalweg/{name}"));
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
-    let fails = |command: &str, arguments: &[&str], says: &str| {
+    let fails = |command: &str, arguments: &[&str], expected: &str| {
         let output = processes::thalweg(&place, "sender", command, arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(says), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{output:?}");
     };
     mode("identity", 0o640);
     fails("key", &[], "others may read it (mode 640): chmod 600 mends it");

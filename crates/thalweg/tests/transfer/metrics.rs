@@ -1,11 +1,11 @@
-//! The metrics that Prometheus would ask for.
+//! Metrics, requested like Prometheus does.
 
 use crate::noise;
 use crate::processes::{Place, Receiver, exit, sends};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-/// Asks over HTTP, and gives the status and the page.
+/// Sends an HTTP request; returns the status and the page.
 pub fn get(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
@@ -22,7 +22,7 @@ fn value(page: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn a_server_tells_what_it_has_counted() {
+fn a_server_exports_its_counters() {
     let place = Place::new("metrics");
     place.write("file", &noise(9, 1_000_000));
     let mut receiver = Receiver::begin(&place, "serve", &["to", "--metrics", "0"], &["--trust", "new"]);
@@ -36,7 +36,7 @@ fn a_server_tells_what_it_has_counted() {
     assert_eq!((value(&page, "transfers_total"), value(&page, "handshakes_total")), (0, 0));
     let sent = sends(&place, &["file", &receiver.address, "--trust", "new"]);
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
-    // Numbers are a fifth of a second old.
+    // Numbers are up to 0.2 s old.
     crate::wait_until("all is counted", || {
         let (_, page) = get(&address, "GET /metrics");
         value(&page, "transfers_open") == 0 && value(&page, "handshakes_total") == 1
@@ -45,7 +45,7 @@ fn a_server_tells_what_it_has_counted() {
     assert_eq!((value(&page, "transfers_total"), value(&page, "transferred_bytes_total")), (1, 1_000_000));
     assert!(value(&page, "received_bytes_total") > 1_000_000, "{page}");
     assert!(value(&page, "received_packets_total") > 10, "{page}");
-    // Each has its kind.
+    // Each metric has a type.
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split([' ', '{']).next().unwrap();
         assert!(page.contains(&format!("# TYPE {name} ")), "{line}");

@@ -1,8 +1,8 @@
-//! Two users that do not know each other, and a code.
+//! Pairing of two users without known keys, by a code.
 
 use crate::processes::{Place, Receiver, end, exit, sends, thalweg};
 
-/// A receiver that shows a code, and the code.
+/// Starts a receiver that shows a code; returns both.
 fn inviting(place: &Place) -> (Receiver, String) {
     let mut receiver = Receiver::begin(place, "recv", &["to"], &["--pair"]);
     let line = receiver.line();
@@ -12,7 +12,7 @@ fn inviting(place: &Place) -> (Receiver, String) {
 }
 
 #[test]
-fn who_knows_the_code_is_let_in_and_known_from_then_on() {
+fn a_sender_with_the_code_is_admitted_and_remembered() {
     let place = Place::new("paired");
     place.write("file", b"secret");
     let (receiver, code) = inviting(&place);
@@ -32,13 +32,13 @@ fn who_knows_the_code_is_let_in_and_known_from_then_on() {
 }
 
 #[test]
-fn three_wrong_guesses_end_the_code_and_strangers_need_one() {
+fn three_wrong_guesses_end_the_code_and_unknown_senders_need_one() {
     let place = Place::new("guessed");
     place.write("file", b"secret");
     let (receiver, code) = inviting(&place);
-    let stranger = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
-    assert_eq!(exit(&stranger), 1, "{}", stranger.stderr);
-    assert!(stranger.stderr.contains("takes nothing from this key"), "{}", stranger.stderr);
+    let unpaired = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
+    assert_eq!(exit(&unpaired), 1, "{}", unpaired.stderr);
+    assert!(unpaired.stderr.contains("takes nothing from this key"), "{}", unpaired.stderr);
     let wrong = if code == "0000-0000" { "0000-0001" } else { "0000-0000" };
     for _ in 0..3 {
         let guess = sends(&place, &["file", &receiver.address, &format!("--pair={wrong}")]);
@@ -71,7 +71,7 @@ fn the_right_code_after_three_wrong_guesses_is_not_called_wrong() {
 }
 
 #[test]
-fn a_receiver_that_shows_no_code_pairs_with_nobody() {
+fn a_receiver_without_a_code_pairs_with_no_sender() {
     let place = Place::new("no-code");
     place.write("file", b"secret");
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", "new"]);
@@ -90,16 +90,16 @@ fn a_code_need_not_be_seen_in_the_list_of_processes() {
     let sent = end(call.env("THALWEG_PAIR", &code).spawn().unwrap());
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
     assert_eq!(exit(&receiver.end()), 0);
-    // Without a terminal nobody can be asked.
-    for (variable, says) in [(None, "no terminal"), (Some("12"), "--pair: ")] {
+    // Without a terminal there is no prompt.
+    for (variable, expected) in [(None, "no terminal"), (Some("12"), "--pair: ")] {
         let mut call = thalweg(&place, "sender", "send", &["file", "127.0.0.1:9", "--pair"]);
         let refused = end(call.envs(variable.map(|code| ("THALWEG_PAIR", code))).spawn().unwrap());
         assert_eq!(exit(&refused), 2, "{}", refused.stderr);
-        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     }
 }
 
-/// Whoever answers in the receiver's place would get a guess with each connection.
+/// An impostor of the receiver would get one guess per connection.
 #[test]
 fn a_pairing_is_never_repeated() {
     let place = Place::new("pair-once");

@@ -1,9 +1,9 @@
-//! `--priority`.
+//! Tests of `--priority`.
 
 use super::processes::{Place, Receiver, end, exit, sends, thalweg, wait_until};
 use super::{NEW, json};
 
-/// The key of a user, whose priorities the receiver takes.
+/// Returns the key of a user whose priorities the receiver accepts.
 fn trust(place: &Place, user: &str) -> Vec<String> {
     let printed = end(thalweg(place, user, "key", &[]).spawn().unwrap());
     vec!["--trust".to_owned(), printed.stdout.trim().to_owned()]
@@ -17,15 +17,15 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     let wanted = trust(&place, "sender");
     let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
     let server = Receiver::begin(&place, "serve", &["to", "--json-lines"], &wanted);
-    // Alone or side by side, the first needs 4.8 s, the other 6 s.
+    // Alone or concurrently, the first needs 4.8 s, the other 6 s.
     let spawn = |file, priority| {
-        // Its packets ask for marks.
+        // Its packets are ECN-capable.
         let scheme = ["--scheme", "cubic"];
         let call = [file, &*server.address, "--priority", priority, "--rate", "100 Mbit/s", "--json"];
         thalweg(&place, "sender", "send", &[&call[..], &scheme, &NEW].concat()).spawn().unwrap()
     };
     let mut patient = spawn("patient", "5");
-    // The file grows where the sender has its folder.
+    // The file grows in the sender's folder.
     let part = |place: &Place| {
         let folder = place.names("to").pop().unwrap_or_default();
         place.part_length(&format!("to/{folder}/patient"))
@@ -34,13 +34,13 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     let urgent = end(spawn("urgent", "1"));
     assert_eq!(exit(&urgent), 0, "{}", urgent.stderr);
     assert!(patient.try_wait().unwrap().is_none(), "the patient one was done before");
-    // 16 MiB wait in memory, and it goes on when the other has been stored, while that says good-bye.
+    // 16 MiB wait in memory. The transfer continues when the other one is stored, while that connection closes.
     assert!(part(&place) < 45_000_000, "{} bytes were taken of the patient one", part(&place));
     let patient = end(patient);
     assert_eq!(exit(&patient), 0, "{}", patient.stderr);
     let summary = json(&patient.stdout);
     assert_eq!(summary["moved_bytes"], 60_000_000);
-    // It was, for about as long as the other took.
+    // It was held back for about the duration of the other.
     assert!(summary["queued_seconds"].as_f64().unwrap() > 3.0, "{summary}");
     assert_eq!(json(&urgent.stdout)["queued_seconds"], 0.0);
     assert!(patient.stderr.contains("held back for"), "{}", patient.stderr);
@@ -81,7 +81,7 @@ fn a_priority_is_from_one_to_six() {
     }
 }
 
-/// A sender that only `--trust new` let in chooses none: it holds nobody back.
+/// A sender admitted only by `--trust new` has no priority, and pauses no other transfer.
 #[test]
 fn a_sender_that_is_not_known_is_not_urgent() {
     let place = Place::new("priority-unknown");
@@ -95,11 +95,11 @@ fn a_sender_that_is_not_known_is_not_urgent() {
         thalweg(&place, user, "send", &[&call[..], &NEW].concat()).spawn().unwrap()
     };
     let mut unknown = spawn("stranger", "unknown", "1");
-    let has_come = || {
+    let has_arrived = || {
         let folders = place.names("to");
         folders.iter().any(|folder| place.part_length(&format!("to/{folder}/unknown")) > 100_000)
     };
-    wait_until("contents come", || place.join("to").exists() && has_come());
+    wait_until("contents come", || place.join("to").exists() && has_arrived());
     let known = end(spawn("sender", "known", "6"));
     assert_eq!(exit(&known), 0, "{}", known.stderr);
     assert_eq!(json(&known.stdout)["queued_seconds"], 0.0, "{}", known.stdout);

@@ -1,4 +1,4 @@
-//! Senders and receivers as processes, each user with keys of its own.
+//! Senders and receivers as processes, each user with separate keys.
 
 use crate::children;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A folder of a test's own.
+/// Folder of a test.
 pub struct Place(PathBuf);
 
 impl Place {
@@ -33,7 +33,7 @@ impl Place {
         fs::read(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The unfinished file that becomes this one, if there is one.
+    /// Returns the temporary file of this unfinished file, if there is one.
     pub fn part(&self, name: &str) -> Option<PathBuf> {
         let path = self.join(name);
         let begins = format!("{}.", path.file_name()?.to_str()?);
@@ -45,12 +45,12 @@ impl Place {
         entries.into_iter().find(is_part)
     }
 
-    /// The length of the unfinished file, in bytes; 0 if there is none.
+    /// Returns the length of the temporary file in bytes; 0 if there is none.
     pub fn part_length(&self, name: &str) -> u64 {
         self.part(name).and_then(|part| fs::metadata(part).ok()).map_or(0, |metadata| metadata.len())
     }
 
-    /// Nobody wants to look at it any more.
+    /// Removes the folder after a successful test.
     pub fn remove(self) {
         fs::remove_dir_all(self.0).unwrap();
     }
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// The output of a process, and its exit code.
+/// Output of a process, and its exit code.
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
@@ -75,7 +75,7 @@ pub fn exit(ended: &Ended) -> i32 {
     ended.code.unwrap_or(-1)
 }
 
-/// A call in the test's folder by `user`.
+/// Returns a call in the test's folder by `user`.
 pub fn thalweg(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Command {
     let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
     call.arg(command).args(arguments);
@@ -93,7 +93,7 @@ pub fn sends(place: &Place, arguments: &[&str]) -> Ended {
     end(thalweg(place, "sender", "send", arguments).spawn().unwrap())
 }
 
-/// Waits for a process; kills it when it takes too long.
+/// Waits for a process; kills it after a timeout.
 pub fn end(child: Child) -> Ended {
     let id = child.id();
     let (done, is_done) = std::sync::mpsc::channel::<()>();
@@ -117,7 +117,7 @@ pub fn signal(name: &str, process: u32) {
     assert!(sent.unwrap().success() || name == "KILL");
 }
 
-/// Ctrl-C.
+/// Sends SIGINT, like Ctrl-C.
 pub fn interrupt(child: &Child) {
     signal("INT", child.id());
 }
@@ -140,7 +140,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// At a port that is free.
+    /// Starts a receiver at a free port.
     pub fn begin(place: &Place, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
         Self::at(place, "127.0.0.1:0", command, arguments, trust)
     }
@@ -150,7 +150,7 @@ impl Receiver {
         Self::spawn(&mut thalweg(place, "receiver", command, &arguments))
     }
 
-    /// As the arguments of a script, which is run by these words.
+    /// Starts a receiver inside a script, which these words run.
     fn within(place: &Place, words: &[&str], script: &str, arguments: &[&str], trust: &[&str]) -> Self {
         let mut call = children::after(words);
         call.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_thalweg"), "recv"]);
@@ -159,19 +159,19 @@ impl Receiver {
         Self::spawn(&mut call)
     }
 
-    /// With this `umask`.
+    /// Starts a receiver with this `umask`.
     pub fn with_mask(place: &Place, mask: &str, arguments: &[&str]) -> Self {
         let script = format!("umask {mask}; exec \"$@\"");
         Self::within(place, &[], &script, arguments, &["--trust", "new"])
     }
 
-    /// With files of so many bytes at most.
+    /// Starts a receiver with a file size limit in bytes.
     pub fn with_small_files(place: &Place, bytes: u32) -> Self {
         let script = format!("ulimit -f {}; exec \"$@\"", bytes.div_ceil(512));
         Self::within(place, &[], &script, &["to"], &["--trust", "new"])
     }
 
-    /// On a file system of 3 MB, where the user may make one; prints what files it has in the end.
+    /// Starts a receiver on a file system of 3 MB, if the user may mount one; it prints its files at the end.
     pub fn on_a_small_disk(place: &Place) -> Option<Self> {
         let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
         if !can {
@@ -189,23 +189,23 @@ impl Receiver {
     fn spawn(call: &mut Command) -> Self {
         let mut child = call.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        Self::heard(child, stderr)
+        Self::listening(child, stderr)
     }
 
-    /// A receiver that says this first.
+    /// Starts a receiver that prints this first.
     pub fn spawn_after(call: &mut Command, first: &str) -> Self {
         let mut child = call.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
         assert!(line.contains(first), "{line}");
-        Self::heard(child, stderr)
+        Self::listening(child, stderr)
     }
 
-    fn heard(child: Child, mut stderr: BufReader<ChildStderr>) -> Self {
+    fn listening(child: Child, mut stderr: BufReader<ChildStderr>) -> Self {
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        // Servers say the time, too.
+        // Servers also print the time.
         let words = line.trim().split_once("Listening on ").map(|(_, words)| words).unwrap_or_else(|| {
             let mut rest = String::new();
             let _ = stderr.read_to_string(&mut rest);
@@ -216,7 +216,7 @@ impl Receiver {
         Self { child, stderr, address, key }
     }
 
-    /// The next line that it writes for people.
+    /// Returns the next line of its standard error.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
@@ -249,7 +249,7 @@ impl Receiver {
         ended
     }
 
-    /// The bytes that it writes to standard output, which are not text.
+    /// Ends the receiver; returns the bytes of its standard output, which are not text.
     pub fn end_bytes(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
@@ -258,5 +258,5 @@ impl Receiver {
     }
 }
 
-/// Nothing here takes so long unless it hangs.
+/// Timeout of all waits, far above their usual duration.
 pub const TOO_LONG: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! A process at a terminal: what it shows, and what is typed.
+//! A process on a terminal: its display, and typed input.
 
 use crate::children;
 use crate::processes::{Place, TOO_LONG, dress};
@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-/// A process whose standard input and standard error are a terminal.
+/// A process with a terminal as standard input and standard error.
 pub struct Terminal {
     pub child: Child,
     keyboard: File,
@@ -30,14 +30,14 @@ impl Terminal {
         dress(&mut call, place, user);
         call.env("TERM", "xterm").stdin(Stdio::from(end())).stderr(Stdio::from(end()));
         let child = call.spawn().unwrap();
-        // Its ends of the terminal are held by the child alone.
+        // Only the child keeps its ends of the terminal open.
         drop(call);
         let keyboard = File::from(master);
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut screen, text) = (keyboard.try_clone().unwrap(), Arc::clone(&shown));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Ends with the process.
+            // The read fails when the process ends.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
@@ -59,12 +59,12 @@ impl Terminal {
     }
 
     pub fn types(&mut self, line: &str) {
-        // Nobody reads a question and answers it sooner.
+        // Earlier answers are ignored as typed before the prompt.
         std::thread::sleep(std::time::Duration::from_millis(600));
         writeln!(self.keyboard, "{line}").unwrap();
     }
 
-    /// The address that it listens at.
+    /// Returns the listening address.
     pub fn address(&self) -> String {
         self.wait_for("key ");
         let text = self.text();

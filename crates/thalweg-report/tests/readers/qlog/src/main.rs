@@ -1,6 +1,6 @@
-//! Reads qlog files with Cloudflare's crate `qlog`, whose types follow the drafts, and fails if it does not understand
-//! something: an event or frame of an unknown name, a value of another type, or a member that its types do not have.
-//! Also checks what qvis asks for beyond the drafts (`qvis.rs`). Prints how many events of each name there are.
+//! Reads qlog files with Cloudflare's crate `qlog`, whose types follow the drafts. Fails on anything it does not parse:
+//! an event or frame with an unknown name, a value of another type, or a member missing from its types. Also checks the
+//! requirements of qvis beyond the drafts (`qvis.rs`). Prints the number of events by name.
 
 mod qvis;
 
@@ -30,7 +30,7 @@ fn read(file: &str) -> Result<BTreeMap<String, usize>, String> {
         return Err(format!("version {}", qlog.qlog_version));
     }
     let ours: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    // Whatever the types do not have is lost on the way through them; an event keeps it aside.
+    // Parsing drops members missing from the types, except in events, which store them separately.
     if let Some(event) =
         qlog.traces.iter().flat_map(|trace| &trace.events).find(|event| !event.ex_data.is_empty())
     {
@@ -46,8 +46,7 @@ fn read(file: &str) -> Result<BTreeMap<String, usize>, String> {
     Ok(counts)
 }
 
-/// Compares; numbers are the same if 32 bits of floating point cannot tell them apart, which is how the crate stores
-/// times.
+/// Compares two values; numbers are equal if they are equal as 32-bit floats, the crate's type for times.
 fn same(ours: &Value, theirs: &Value, place: &str) -> Result<(), String> {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {

@@ -1,17 +1,17 @@
-//! The needs of qvis in order to open a file and to draw it, beyond what the drafts say. The rules are those of its
-//! loader (`FileLoader.ts`, `QlogLoaderV2.ts`) and of its congestion diagram, in our words; qvis itself is a web site,
-//! which cannot be installed for a test.
+//! Requirements of qvis for opening and drawing a file, beyond the drafts. The rules paraphrase its loader
+//! (`FileLoader.ts`, `QlogLoaderV2.ts`) and its congestion diagram; qvis itself is a web site, which cannot be
+//! installed for a test.
 
 use serde_json::Value;
 
-/// Says what qvis would stumble over.
+/// Checks that qvis can open and draw the file.
 pub fn opens(text: &str, qlog: &Value) -> Result<(), String> {
-    // It looks at the first 1024 characters to tell what kind of file this is.
+    // qvis detects the file type from the first 1024 characters.
     let head: String = text.chars().take(1024).collect();
     if !(head.contains("qlog_version") && head.contains("qlog_format")) {
         return Err("the beginning does not say that this is qlog".to_owned());
     }
-    // Names of other formats there would have it read lines or records.
+    // Names of other formats would make it read lines or records.
     let format = qlog["qlog_format"].as_str();
     if format != Some("JSON") || head.contains("NDJSON") || head.contains("JSON-SEQ") {
         return Err(format!("the format {format:?} is not plain JSON"));
@@ -26,7 +26,7 @@ pub fn opens(text: &str, qlog: &Value) -> Result<(), String> {
         .try_for_each(|(at, of)| trace(of).map_err(|error| format!("trace {at}: {error}")))
 }
 
-/// The events of all traces.
+/// Returns the events of all traces.
 pub fn events(qlog: &Value) -> impl Iterator<Item = &Value> {
     qlog["traces"]
         .as_array()
@@ -36,7 +36,8 @@ pub fn events(qlog: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn trace(trace: &Value) -> Result<(), String> {
-    // A trace with this member is taken for a message, and one with `event_fields` for a table of an older draft.
+    // qvis takes a trace with `error_description` for an error message, and one with `event_fields` for a table of an
+    // older draft.
     for member in ["error_description", "event_fields"] {
         if !trace[member].is_null() {
             return Err(format!("a member `{member}`"));
@@ -55,14 +56,14 @@ fn trace(trace: &Value) -> Result<(), String> {
         return Err(format!("a sender's side is `client` or `server`, not `{point}`"));
     }
     let events = trace["events"].as_array().ok_or("no list of events")?;
-    // It looks at the last event without asking whether there is one.
+    // qvis reads the last event without checking that there is one.
     if events.is_empty() {
         return Err("no events".to_owned());
     }
     let mut before = f64::MIN;
     for (at, of) in events.iter().enumerate() {
         let time = event(of).map_err(|error| format!("event {at}: {error}"))?;
-        // It complains, and sorts.
+        // qvis warns about it, and sorts.
         if time < before {
             return Err(format!("event {at}: {time} ms after {before} ms"));
         }
@@ -71,10 +72,10 @@ fn trace(trace: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The time of an event.
+/// Checks an event and returns its time.
 fn event(event: &Value) -> Result<f64, String> {
     let time = event["time"].as_f64().ok_or("no time")?;
-    // With one in its first event a trace is split by them.
+    // If the first event has a group id, qvis splits the trace by group.
     if !event["group_id"].is_null() {
         return Err("a group of its own".to_owned());
     }
@@ -95,7 +96,7 @@ fn event(event: &Value) -> Result<f64, String> {
     Ok(time)
 }
 
-/// A packet: where draft 02 has its members, with a number, and with a size where it is drawn by that.
+/// Checks a packet: members as in draft 02, a packet number, and a size if `sized`.
 fn packet(data: &Value, sized: bool) -> Result<(), String> {
     let header = &data["header"];
     let moved = [&data["packet_type"], &header["packet_size"], &header["payload_length"]];
@@ -125,7 +126,7 @@ fn packet(data: &Value, sized: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The versions that its second loader takes; older ones are read as tables.
+/// Versions accepted by its second loader; older ones are read as tables.
 const VERSIONS: [&str; 4] = ["draft-02", "draft-02-RC1", "qlog-03-WIP", "0.3"];
 
 #[cfg(test)]
@@ -139,13 +140,13 @@ mod tests {
              "raw": {"length": 9}, "frames": [{"frame_type": "ack", "acked_ranges": [[0, 1]]}]}},
             {"time": 2, "name": "recovery:metrics_updated", "data": {"congestion_window": 1}}]}]}"#;
 
-    fn judged(text: &str) -> Result<(), String> {
+    fn checked(text: &str) -> Result<(), String> {
         opens(text, &serde_json::from_str(text).unwrap())
     }
 
     #[test]
     fn each_rule_can_be_broken() {
-        assert_eq!(judged(GOOD), Ok(()));
+        assert_eq!(checked(GOOD), Ok(()));
         for (good, bad) in [
             ("\"0.3\"", "\"0.4\""),
             ("\"JSON\"", "\"NDJSON\""),
@@ -162,10 +163,10 @@ mod tests {
             ("\"congestion_window\": 1", "\"congestion_window\": \"1\""),
         ] {
             let text = GOOD.replacen(good, bad, 1);
-            assert!(text != GOOD && judged(&text).is_err(), "{bad}");
+            assert!(text != GOOD && checked(&text).is_err(), "{bad}");
         }
         assert!(
-            judged(r#"{"qlog_version": "0.3", "qlog_format": "JSON", "traces": [{"events": []}]}"#).is_err()
+            checked(r#"{"qlog_version": "0.3", "qlog_format": "JSON", "traces": [{"events": []}]}"#).is_err()
         );
     }
 }

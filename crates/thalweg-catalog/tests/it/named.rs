@@ -1,0 +1,95 @@
+//! Schemes whose names are known only while a program runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use thalweg_catalog::schemes::window::named_scheme;
+use thalweg_catalog::{ConfigError, EndpointConfigs, PathHints, Place, Registry, Value};
+use thalweg_proto::Ecn;
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Fixed, FixedConfig};
+use thalweg_proto::units::Bytes;
+
+/// A fixed window under a name of its own.
+#[derive(Clone, Debug, PartialEq)]
+struct Named {
+    name: &'static str,
+    window: f64,
+    response: CeResponse,
+}
+
+impl ConfigureController for Named {
+    type Controller = Fixed;
+    const NAME: &'static str = "named";
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn make(&self) -> Fixed {
+        Fixed::new(&FixedConfig { window: self.window })
+    }
+    fn ce_response(&self) -> CeResponse {
+        self.response
+    }
+}
+
+/// A controller that handles marks enables ECN unless it is disabled explicitly; one that does not rejects it.
+#[test]
+fn a_controller_that_takes_marks_uses_ecn() {
+    let scheme =
+        |response| named_scheme("mine", "Mine.", move || Ok(Named { name: "mine", window: 7.0, response }));
+    let ecn = |response, explicit: Option<bool>| {
+        let scheme = scheme(response);
+        let mut values = scheme.values(Place::Simulated);
+        if let Some(explicit) = explicit {
+            values.set_value("ecn", Value::Switch(explicit));
+        }
+        let ends = (scheme.ends)(&values, &PathHints::default()).unwrap();
+        (ends.properties().ecn(), scheme.faults(&values).len())
+    };
+    assert_eq!(ecn(CeResponse::None, None), (Ecn::NotEct, 0));
+    assert_eq!(ecn(CeResponse::None, Some(true)), (Ecn::NotEct, 1));
+    assert_eq!(ecn(CeResponse::AsToLoss, None), (Ecn::Ect0, 0));
+    assert_eq!(ecn(CeResponse::AsToLoss, Some(false)), (Ecn::NotEct, 0));
+    assert_eq!(ecn(CeResponse::ControllerSpecific(Ecn::Ect1), None), (Ecn::Ect1, 0));
+}
+
+#[test]
+fn two_controllers_of_one_type_are_two_schemes() {
+    let made = Arc::new(AtomicU32::new(0));
+    let mut registry = Registry::default();
+    for name in ["one", "other"] {
+        let made = Arc::clone(&made);
+        let controller = move || {
+            made.fetch_add(1, Ordering::Relaxed);
+            Ok(Named { name, window: 7.0, response: CeResponse::None })
+        };
+        registry.add_scheme(Box::leak(Box::new(named_scheme(name, "Mine.", controller))));
+    }
+    for name in ["one", "other"] {
+        let text = format!("{name}:segment=500B,recovery=newreno");
+        let (description, values) = registry.read_scheme(&text, Place::Simulated).unwrap();
+        let ends = (description.ends)(&values, &PathHints::default()).unwrap();
+        let EndpointConfigs::Window(config) = &ends else { panic!("it has a window") };
+        assert_eq!((config.sender.segment, config.controller.custom().unwrap().name()), (500, name));
+        let (found, written) = registry.scheme_of(&ends).unwrap();
+        assert_eq!(
+            (found.name, written.explicit_value("segment")),
+            (name, Some(Value::Size(Bytes::new(500))))
+        );
+    }
+    // Once to check its values, and once for both ends.
+    assert_eq!(made.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn a_controller_that_fails_to_build_is_a_config_error() {
+    let scheme = named_scheme("gone", "Mine.", || Err::<Named, _>(ConfigError::new("", "it is gone")));
+    let made = (scheme.ends)(&scheme.values(Place::Simulated), &PathHints::default());
+    assert_eq!(made.unwrap_err().what, "it is gone");
+}
+
+#[test]
+fn a_registry_keeps_its_stamp() {
+    let mut registry = Registry::default();
+    assert_eq!(registry.stamp(), None);
+    registry.set_stamp("mine 1");
+    assert_eq!(registry.clone().stamp(), Some("mine 1"));
+}

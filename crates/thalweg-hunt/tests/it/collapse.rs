@@ -1,0 +1,161 @@
+//! No scheme of the catalogue sends more than twice the arriving data where queues are tiny or never delay, apart from
+//! schemes without congestion control or with control that needs routers.
+
+use std::path::Path;
+use std::sync::Arc;
+use thalweg_catalog::{Registry, SCHEMES};
+use thalweg_hunt::{Goal, score_of};
+use thalweg_scenario::load_text;
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{Simulation, Status};
+
+/// Maximum share of the packets sent that is lost or retransmitted: at this share twice the arriving data was sent.
+const BOUND: f64 = 0.5;
+
+/// Path with its flows.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    delay_ms: u32,
+    /// Link rate in Mbit/s, and its queue.
+    rate: u32,
+    queue: &'static str,
+    flows: u32,
+    spread_ms: u32,
+}
+
+const fn case(delay_ms: u32, rate: u32, queue: &'static str, flows: u32, spread_ms: u32) -> Case {
+    Case { delay_ms, rate, queue, flows, spread_ms }
+}
+
+/// Policer that never delays, a policer on a long path, a short queue shared by several flows, and a queue shorter than
+/// a packet of each flow.
+const CASES: [Case; 4] = [
+    case(20, 100, POLICER, 1, 0),
+    case(150, 100, POLICER_5, 4, 1000),
+    case(20, 10, "\"20 pkt\"", 8, 1000),
+    case(40, 20, "\"5 pkt\"", 12, 0),
+];
+
+const POLICER: &str =
+    "{ discipline = \"policer\", rate = \"10 Mbit/s\", burst = \"100 kB\", capacity = \"1 bdp\" }";
+const POLICER_5: &str =
+    "{ discipline = \"policer\", rate = \"5 Mbit/s\", burst = \"30 kB\", capacity = \"1 bdp\" }";
+const POLICER_50: &str =
+    "{ discipline = \"policer\", rate = \"50 Mbit/s\", burst = \"20 kB\", capacity = \"1 bdp\" }";
+
+/// Further cases for the schemes that stay within the bound in [`CASES`].
+const MORE: [Case; 24] = [
+    case(2, 100, POLICER, 1, 0),
+    case(5, 100, POLICER, 4, 1000),
+    case(50, 100, POLICER, 1, 0),
+    case(100, 100, POLICER, 8, 0),
+    case(2, 100, POLICER_5, 1, 0),
+    case(20, 100, POLICER_5, 2, 0),
+    case(60, 100, POLICER_5, 1, 0),
+    case(20, 100, POLICER_50, 1, 0),
+    case(5, 100, POLICER_50, 10, 1000),
+    case(80, 100, POLICER_50, 3, 1000),
+    case(20, 10, "\"5 pkt\"", 1, 0),
+    case(20, 10, "\"5 pkt\"", 3, 1000),
+    case(20, 10, "\"10 pkt\"", 8, 0),
+    case(20, 10, "\"50 pkt\"", 8, 0),
+    case(20, 10, "\"50 pkt\"", 16, 1000),
+    case(5, 10, "\"20 pkt\"", 4, 0),
+    case(5, 20, "\"10 pkt\"", 8, 1000),
+    case(100, 10, "\"20 pkt\"", 8, 1000),
+    case(100, 20, "\"10 pkt\"", 16, 0),
+    case(100, 20, "\"50 pkt\"", 30, 2000),
+    case(40, 50, "\"5 pkt\"", 1, 0),
+    case(40, 50, "\"20 pkt\"", 30, 1000),
+    case(10, 50, "\"10 pkt\"", 20, 0),
+    case(1, 50, "\"50 pkt\"", 8, 0),
+];
+
+/// Schemes that collapse in some of [`CASES`], with the reason for each, as in their descriptions.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("fixed", "a window that never changes"),
+    ("vanilla", "a window that never changes"),
+    ("source-quench", "a window that quenches alone close, and no router sends any"),
+    ("bbn", "a window without bound where no router grants a ration"),
+    ("udp", "no congestion control"),
+    ("adaptive-ack", "a window that never changes"),
+    ("sscop", "the credit of the receiver, which knows nothing of the path"),
+    ("sstp", "an agreed rate, by default that of the slowest line, which a policer is not"),
+];
+
+fn scenario(scheme: &str, link: &str, flows: u32, spread_ms: u32, seconds: u32) -> String {
+    let scheme = match scheme {
+        "udp" => "{ base = \"udp\", rate = \"30 Mbit/s\" }".to_owned(),
+        name => format!("\"{name}\""),
+    };
+    format!(
+        "duration = \"{seconds} s\"\nwarmup = \"{} s\"\n[[link]]\nbetween = [\"a\", \"b\"]\n{link}\n[[flow]]\nname = \"tested\"\nfrom = \"a\"\n\
+         to = \"b\"\nscheme = {scheme}\ncount = {flows}\noverhead = \"1.2 ms\"\nspread = \"{spread_ms} ms\"\n",
+        seconds / 4
+    )
+}
+
+/// Returns the share of packets sent by `scheme` that is lost or retransmitted.
+fn score(scheme: &str, case: Case) -> f64 {
+    let Case { delay_ms, rate, queue, flows, spread_ms } = case;
+    let link = format!("rate = \"{rate} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {queue}");
+    // A hundred round trips of a long path.
+    let text = scenario(scheme, &link, flows, spread_ms, 8.max(delay_ms / 5));
+    score_of("collapse.toml", &text, Path::new(""), Goal::Collapse, &Arc::<Registry>::default())
+        .unwrap_or_else(|error| panic!("{scheme}: {error}"))
+}
+
+fn scores(scheme: &str, cases: &[Case]) -> Vec<f64> {
+    cases.iter().map(|case| score(scheme, *case)).collect()
+}
+
+fn worst(scores: &[f64]) -> f64 {
+    scores.iter().copied().fold(0.0, f64::max)
+}
+
+#[test]
+fn only_declared_schemes_send_more_than_twice_the_delivered_data() {
+    for description in SCHEMES {
+        let (name, scores) = (description.name, scores(description.name, &CASES));
+        match EXCEPTIONS.iter().find(|(scheme, _)| *scheme == name) {
+            Some((_, reason)) => {
+                assert!(
+                    worst(&scores) > BOUND,
+                    "{name} keeps to the bound: {reason} is no reason: {scores:.2?}"
+                );
+                assert!(description.about.contains("may be lost"), "{name}: {reason}");
+            }
+            None => assert!(worst(&scores) <= BOUND, "{name}: {scores:.2?}"),
+        }
+    }
+}
+
+/// Copa where its minimum round-trip time was always measured with a full queue, or never with any queue.
+#[test]
+fn copa_sends_no_more_than_twice_what_arrives() {
+    let scores = scores("copa", &MORE);
+    // The minimum window of two segments exceeds the capacity of one of these paths.
+    assert!(worst(&scores) <= 1.1 * BOUND, "{scores:.2?}");
+}
+
+/// With half of the acknowledgements lost, LEDBAT++, with an initial window of two segments that slowdowns return to,
+/// carries nearly as much as NewReno.
+#[test]
+fn losing_half_of_the_acknowledgements_does_not_stall_background_schemes() {
+    let [background, reno] = ["ledbat-plus-plus", "newreno"].map(goodput);
+    assert!(background > 0.75 * reno, "{background} beside {reno}");
+}
+
+/// Returns the goodput in Mbit/s with half of the acknowledgements lost, over three seeds.
+fn goodput(scheme: &str) -> f64 {
+    let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"1 bdp\"\nreverse = { loss = 0.5 }";
+    let text = scenario(scheme, link, 1, 0, 40);
+    let mut spec = load_text("acks.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
+    let run = |seed| {
+        spec.seed = seed;
+        let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+        while simulation.advance(1 << 30) == Status::Running {}
+        simulation.finish().0.flows[0].goodput.as_f64() / 1e6
+    };
+    (1..=3).map(run).sum::<f64>() / 3.0
+}

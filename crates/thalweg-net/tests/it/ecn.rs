@@ -1,0 +1,111 @@
+//! Explicit congestion notification (RFC 3168) end to end: marks avoid losses, and a path that drops ECN-capable
+//! packets still carries the stream.
+
+use crate::pair::{Channel, Pair, pattern};
+use thalweg_net::flow::Registry;
+use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::session::{EcnState, SessionStats};
+use thalweg_proto::units::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Schemes that react to a mark like to a loss.
+const SCHEMES: [&str; 4] = ["slow-start", "newreno", "vegas", "cubic"];
+
+/// Returns the counters of the client.
+fn stats(pair: &mut Pair) -> SessionStats {
+    let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
+    pair.ends[0].endpoint.session(handle).unwrap().stats(now)
+}
+
+/// Returns the counters of the server.
+fn receiver_stats(pair: &mut Pair) -> SessionStats {
+    let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+    pair.ends[1].endpoint.session(handle).unwrap().stats(now)
+}
+
+/// Returns the retransmissions of a transfer through a queue that marks, its duration, and the number of marks.
+fn through_codel(scheme: &str) -> (u64, Duration, u64) {
+    let mut spec = DirectionSpec::default();
+    spec.set_all("rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt", &Registry::default()).unwrap();
+    let mut pair = Pair::new(31, Channel::default());
+    pair.bottleneck = Some(Line::new(&spec, 1, 0));
+    let start = pair.now;
+    pair.transfer(scheme, 31, [8_000_000, 0], MINUTE);
+    let marked = pair.bottleneck.as_ref().unwrap().stats().marked;
+    let seen = receiver_stats(&mut pair).marked;
+    assert!(seen <= marked && marked - seen <= 1, "{marked} were marked, {seen} seen");
+    let SessionStats { sending, .. } = stats(&mut pair);
+    assert_eq!(sending.mark_cuts > 0, marked > 0);
+    (sending.sender.retransmissions, pair.now.since(start), marked)
+}
+
+#[test]
+fn a_queue_that_marks_need_not_drop() {
+    for scheme in ["newreno", "cubic"] {
+        let (again, took, marked) = through_codel(scheme);
+        let (again_without, took_without, marked_without) = through_codel(&format!("{scheme}:ecn=false"));
+        assert!(marked > 0 && marked_without == 0);
+        assert!(again == 0 && again_without >= 5, "{scheme}: {again} with marks, {again_without} without");
+        assert!(
+            took < took_without + took_without / 10,
+            "{scheme}: {took} with marks, {took_without} without"
+        );
+    }
+}
+
+#[test]
+fn data_may_be_marked_where_the_path_lets_it_pass() {
+    for scheme in SCHEMES {
+        let mut pair = Pair::new(32, Channel { loss: 0.02, ..Channel::default() });
+        pair.transfer(scheme, 32, [200_000, 200_000], MINUTE * 5);
+        assert_eq!(stats(&mut pair).ecn, EcnState::Capable, "{scheme}");
+    }
+    let mut pair = Pair::new(33, Channel::default());
+    pair.transfer("cubic:ecn=false", 33, [100_000, 0], MINUTE);
+    assert_eq!(stats(&mut pair).ecn, EcnState::Off);
+}
+
+/// Holds RFC 9000, section 13.4.2.
+#[test]
+fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
+    let mut pair = Pair::new(35, Channel::default());
+    let data = pattern(35, 1_000_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
+    pair.channel.loses_ect = true;
+    assert_eq!(stats(&mut pair).ecn, EcnState::Capable);
+    // Three silent expiries could be an outage; three more after a new attempt with marks are not.
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+    assert_eq!(stats(&mut pair).ecn, EcnState::Failed);
+}
+
+/// Holds RFC 9000, section 13.4.1.
+#[test]
+fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
+    for scheme in SCHEMES.into_iter().chain(["dec-bit", "dctcp", "prague"]) {
+        // An empty stream has no retransmission timer to detect the failure.
+        for lengths in [[300_000, 100], [0, 1]] {
+            let mut pair = Pair::new(34, Channel { loses_ect: true, ..Channel::default() });
+            let start = pair.now;
+            pair.transfer(scheme, 34, lengths, MINUTE);
+            let expected = if lengths[0] == 0 { EcnState::Untested } else { EcnState::Failed };
+            assert_eq!(stats(&mut pair).ecn, expected, "{scheme}");
+            // After the first time-out the transfer proceeds normally.
+            let took = pair.now.since(start);
+            assert!(took < Duration::from_secs(4), "{scheme}: {took}");
+        }
+    }
+}
+
+#[test]
+fn heavy_loss_is_not_mistaken_for_an_ecn_failure() {
+    for (scheme, seed) in [("newreno", 36), ("newreno", 37), ("cubic", 38), ("cubic", 39), ("cubic", 40)] {
+        let mut pair = Pair::new(seed, Channel { loss: 0.4, ..Channel::default() });
+        pair.transfer(scheme, seed, [60_000, 0], MINUTE * 60);
+        assert_ne!(stats(&mut pair).ecn, EcnState::Failed, "{scheme}, seed {seed}");
+    }
+}

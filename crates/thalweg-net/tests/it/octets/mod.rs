@@ -1,0 +1,28 @@
+//! Bytes as scripts for protocol input: the bodies of fuzz targets and of tests with fixed inputs.
+#![allow(dead_code, reason = "each fuzz target has one of them")]
+
+pub mod datagrams;
+pub mod options;
+pub mod pairing;
+pub mod session;
+pub mod transfer;
+
+use thalweg_net::identity::Entropy;
+use thalweg_proto::random::Stream;
+
+/// Deterministic random bytes.
+pub struct Seeded(pub Stream);
+
+impl Entropy for Seeded {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            *byte = self.0.bits() as u8;
+        }
+    }
+}
+
+/// Reads a length byte and that many bytes.
+fn piece(octets: &mut impl Iterator<Item = u8>) -> Vec<u8> {
+    let length = usize::from(octets.next().unwrap_or(0));
+    octets.take(length).collect()
+}

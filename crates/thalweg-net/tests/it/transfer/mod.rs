@@ -1,0 +1,113 @@
+//! File transfer over in-memory streams that break on demand.
+
+mod collisions;
+mod existing;
+mod far;
+mod faults;
+mod folders;
+mod interruptions;
+mod links;
+mod local_users;
+mod pipe;
+mod places;
+mod priorities;
+
+use pipe::{Break, pipes};
+use places::Place;
+use std::path::PathBuf;
+use std::sync::Arc;
+use thalweg_net::transfer::{
+    Claims, Destination, Existing, Options, Outcome, Progress, Roots, Source, Target, TransferScheduler,
+    receive, send,
+};
+
+/// Transfer between threads.
+struct Transfer {
+    options: Options,
+    owner: &'static str,
+    existing: Existing,
+    claims: Claims,
+    breaks: Break,
+}
+
+impl Default for Transfer {
+    fn default() -> Self {
+        Self {
+            options: Options::default(),
+            owner: "anna",
+            existing: Existing::default(),
+            claims: Claims::default(),
+            breaks: Break::never(),
+        }
+    }
+}
+
+/// Returns the name of an unfinished file of "anna".
+fn part(name: &str) -> String {
+    thalweg_net::transfer::unfinished_name(name.as_bytes(), "anna").into_string().unwrap()
+}
+
+/// Both ends of a transfer.
+struct Ends {
+    sender: Outcome,
+    receiver: Outcome,
+    progress: [Arc<Progress>; 2],
+}
+
+impl Transfer {
+    fn broken(breaks: Break) -> Self {
+        Self { breaks, ..Self::default() }
+    }
+
+    /// Sends `paths` into `to`.
+    fn run(self, paths: &[PathBuf], to: &Place) -> Ends {
+        let destination = Destination::new(to.path(), self.claims.clone(), self.owner).unwrap();
+        let destination = destination.with_existing(self.existing);
+        self.run_to(Source::Paths(Roots::new(paths).unwrap()), Target::Folder(destination))
+    }
+
+    fn run_to(self, source: Source, target: Target) -> Ends {
+        let (to_receiver, from_sender, to_sender, from_receiver) = pipes(self.breaks);
+        let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
+        let (at_sender, at_receiver) = (Arc::clone(&progress[0]), Arc::clone(&progress[1]));
+        let options = self.options;
+        let sender = std::thread::spawn(move || {
+            let mut stream = to_receiver;
+            send(source, options, from_receiver, &mut stream, &at_sender)
+        });
+        let mut from_sender = from_sender;
+        let receiver =
+            receive(target, &TransferScheduler::default(), &mut from_sender, to_sender, &at_receiver);
+        Ends { sender: sender.join().unwrap(), receiver, progress }
+    }
+}
+
+impl Ends {
+    /// Checks that both ends finished without a failure.
+    #[track_caller]
+    fn complete(&self) {
+        self.end();
+        assert_eq!(self.sender.report.failures, []);
+        assert_eq!(self.receiver.report.failures, []);
+    }
+
+    /// Checks that both ends finished and agree.
+    #[track_caller]
+    fn end(&self) {
+        self.sender.result.as_ref().unwrap();
+        self.receiver.result.as_ref().unwrap();
+        let [ours, theirs] = [&self.sender.report, &self.receiver.report];
+        assert_eq!(
+            (ours.files, ours.folders, ours.links, ours.unchanged, ours.skipped, ours.resumed),
+            (theirs.files, theirs.folders, theirs.links, theirs.unchanged, theirs.skipped, theirs.resumed)
+        );
+        assert_eq!((ours.holes, ours.lost), (theirs.holes, theirs.lost));
+        assert_eq!((ours.moved, &ours.passed), (theirs.moved, &theirs.passed));
+        assert_eq!(self.progress[0].bytes(), self.progress[1].bytes(), "both sides show the same");
+        assert_eq!(self.progress[0].files(), self.progress[1].files());
+        let had = [ours, theirs].map(|report| report.skipped.get() + report.resumed.get());
+        for (progress, had) in self.progress.iter().zip(had) {
+            assert_eq!(progress.fresh().get() + had, progress.bytes().get(), "what was there is not new");
+        }
+    }
+}

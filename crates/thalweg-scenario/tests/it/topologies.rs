@@ -1,0 +1,254 @@
+//! Networks from published topology files: missing and duplicate entries.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration as Span, Instant};
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_scenario::{Diagnostic, Loaded, load_text};
+
+/// Loads a scenario with the network `file`, further keys of it, and a flow between two of its nodes.
+fn load(file: &str, text: &str, keys: &str, ends: [&str; 2]) -> Result<Loaded, Vec<Diagnostic>> {
+    static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let folder: PathBuf =
+        std::env::temp_dir().join(format!("thalweg-topologies-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(file), text).unwrap();
+    let scenario = format!(
+        "duration = \"1 s\"\nnetwork = {{ kind = \"file\", file = \"{file}\"{keys} }}\n[[flow]]\nfrom = \"{}\"\nto = \"{}\"\nscheme = \"cubic\"\n",
+        ends[0], ends[1]
+    );
+    let loaded = load_text("zoo.toml", &scenario, &folder, &[]);
+    fs::remove_dir_all(&folder).unwrap();
+    loaded
+}
+
+fn rendered(found: &[Diagnostic]) -> String {
+    found.iter().map(Diagnostic::render).collect()
+}
+
+/// Returns GraphML in the form of the Internet Topology Zoo: numbered nodes with labels and optional coordinates; edges
+/// with data.
+fn graphml(nodes: &[(&str, Option<[f64; 2]>)], edges: &[(usize, usize, &str)]) -> String {
+    let mut text = String::from(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\
+         <key attr.name=\"LinkSpeedRaw\" attr.type=\"double\" for=\"edge\" id=\"s\"/>\
+         <key attr.name=\"LinkLabel\" attr.type=\"string\" for=\"edge\" id=\"l\"/>\
+         <key attr.name=\"Longitude\" attr.type=\"double\" for=\"node\" id=\"x\"/>\
+         <key attr.name=\"Latitude\" attr.type=\"double\" for=\"node\" id=\"y\"/>\
+         <key attr.name=\"label\" attr.type=\"string\" for=\"node\" id=\"n\"/>\
+         <graph edgedefault=\"undirected\">",
+    );
+    for (id, (label, at)) in nodes.iter().enumerate() {
+        let at = at.map_or_else(String::new, |[y, x]| {
+            format!("<data key=\"x\">{x}</data><data key=\"y\">{y}</data>")
+        });
+        text += &format!("<node id=\"{id}\"><data key=\"n\">{label}</data>{at}</node>");
+    }
+    for (a, b, data) in edges {
+        text += &format!("<edge source=\"{a}\" target=\"{b}\">{data}</edge>");
+    }
+    text + "</graph></graphml>"
+}
+
+fn delays(loaded: &Loaded) -> Vec<f64> {
+    loaded.spec().links.iter().map(|link| link.forward.delay.as_secs_f64() * 1e6).collect()
+}
+
+/// Propagation time of one degree of a great circle, 111.19 km, in fibre: 556 us.
+const DEGREE: f64 = 111.195 * 5.0;
+
+fn near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() < expected * 1e-3
+}
+
+/// With only `rate`: a node without coordinates is placed at the midpoint of its neighbours; behind another such node,
+/// at its place.
+/// Links between nodes at one place are 10 km long.
+#[test]
+fn missing_coordinates_are_interpolated_from_neighbours() {
+    let text = graphml(
+        &[
+            ("West", Some([0.0, 0.0])),
+            ("East", Some([0.0, 4.0])),
+            ("Hub", None),
+            ("Peer", None),
+            ("Zürich/2", Some([0.0, 4.0])),
+        ],
+        &[(0, 2, ""), (2, 1, ""), (2, 3, ""), (1, 4, ""), (0, 1, "<data key=\"l\">&lt; 2.5 Gbps</data>")],
+    );
+    let loaded = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["Peer", "Zürich/2"]).unwrap();
+    let found = delays(&loaded);
+    let expected = [2.0 * DEGREE, 2.0 * DEGREE, 50.0, 50.0, 4.0 * DEGREE];
+    assert!(found.iter().zip(expected).all(|(found, expected)| near(*found, expected)), "{found:?}");
+    let output = rendered(&loaded.warnings);
+    assert!(output.contains("2 of 5 nodes have no coordinates"), "{output}");
+    assert!(
+        output.contains("gives 3 links their delay") && output.contains("1 links join nodes at one place"),
+        "{output}"
+    );
+
+    // An explicit delay applies only to these links, and silences the warning.
+    for keys in [
+        ", rate = \"1 Gbit/s\", delay = \"7 ms\"",
+        ", rate = \"1 Gbit/s\" }\n[defaults.link]\ndelay = \"7 ms\"\n#",
+    ] {
+        let loaded = load("zoo.graphml", &text, keys, ["Peer", "Zürich/2"])
+            .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+        let found = delays(&loaded);
+        assert_eq!(found[..4], [7000.0; 4]);
+        assert!(near(found[4], 4.0 * DEGREE), "{found:?}");
+        assert!(!rendered(&loaded.warnings).contains("coordinates"));
+    }
+}
+
+#[test]
+fn nodes_without_coordinates_are_reported() {
+    let text = graphml(&[("A", None), ("B", None)], &[(0, 1, "")]);
+    let found = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["A", "B"]).unwrap_err();
+    let output = rendered(&found);
+    assert!(output.contains("`A-B` needs `delay`: no node of this file has coordinates"), "{output}");
+    assert!(output.contains("zoo.graphml:1:"), "{output}");
+    assert!(load("zoo.graphml", &text, ", rate = \"1 Gbit/s\", delay = \"1 ms\"", ["A", "B"]).is_ok());
+    // Two nodes connected only to each other, besides others.
+    let places = [("A", None), ("B", None), ("C", Some([0.0, 0.0])), ("D", Some([0.0, 1.0]))];
+    let text = graphml(&places, &[(2, 3, ""), (0, 1, "")]);
+    let output = rendered(&load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["C", "D"]).unwrap_err());
+    assert!(
+        output.contains("`A-B` needs `delay`: neither its ends nor the nodes that they lead to"),
+        "{output}"
+    );
+}
+
+/// Loops are skipped with a warning; parallel links have distinct names; the speed of a link overrides that of the
+/// scenario.
+#[test]
+fn loops_are_skipped_and_parallel_links_are_kept() {
+    let speed = "<data key=\"s\">2488000000.0</data>";
+    let text = graphml(
+        &[("A", Some([0.0, 0.0])), ("B", Some([0.0, 1.0]))],
+        &[(0, 1, ""), (0, 0, speed), (1, 0, speed), (1, 1, ""), (0, 1, "")],
+    );
+    let loaded = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["A", "B"]).unwrap();
+    let links: Vec<_> = loaded.spec().links.iter().map(|link| (&*link.name, link.forward.rate)).collect();
+    let gbit = Rate::from_mbits_per_sec(1000);
+    assert_eq!(links, [("A-B", gbit), ("B-A", Rate::from_mbits_per_sec(2488)), ("A-B 2", gbit)]);
+    let output = rendered(&loaded.warnings);
+    assert!(
+        output.contains("both ends of this link are `0`: it and 1 more such links are left out"),
+        "{output}"
+    );
+    let only = graphml(&[("A", Some([0.0, 0.0]))], &[(0, 0, "")]);
+    assert!(
+        rendered(&load("zoo.graphml", &only, ", rate = \"1 Gbit/s\"", ["A", "A"]).unwrap_err())
+            .contains("no links")
+    );
+}
+
+#[test]
+fn duplicate_ids_are_reported() {
+    let text =
+        "<graphml><graph><node id=\"a\"/><node id=\"a\"/><edge source=\"a\" target=\"b\"/></graph></graphml>";
+    let output = rendered(&load("zoo.graphml", text, ", rate = \"1 Gbit/s\"", ["a", "b"]).unwrap_err());
+    assert!(
+        output.contains("another node with the id `a`") && output.contains("there is no node `b`"),
+        "{output}"
+    );
+}
+
+fn sndlib(unit: &str, kind: &str, modules: &str) -> String {
+    let node =
+        |id: &str, x: u32| format!("<node id=\"{id}\"><coordinates><x>{x}</x><y>0</y></coordinates></node>");
+    format!(
+        "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><network xmlns=\"http://sndlib.zib.de/network\" version=\"1.0\">{unit}\
+         <networkStructure><nodes coordinatesType=\"{kind}\">{}{}</nodes><links>\
+         <link id=\"L1\"><source>A</source><target>B</target>{modules}</link></links></networkStructure>\
+         <demands><demand id=\"D1\"><source>A</source><target>B</target><demandValue>3</demandValue></demand></demands></network>",
+        node("A", 0),
+        node("B", 1)
+    )
+}
+
+/// The installed capacity, or else the smallest module, in the unit of the file.
+#[test]
+fn capacities_of_modules_are_rates() {
+    let installed = |capacity: &str| {
+        format!("<preInstalledModule><capacity>{capacity}</capacity><cost>1</cost></preInstalledModule>")
+    };
+    let modules = "<additionalModules><addModule><capacity>622.0</capacity></addModule>\
+                   <addModule><capacity>155.0</capacity></addModule></additionalModules>";
+    let unit = |unit: &str| format!("<meta><unit>{unit}</unit></meta>");
+    let of = |unit: &str, modules: &str| {
+        load("s.xml", &sndlib(unit, "geographical", modules), "", ["A", "B"])
+            .map(|loaded| loaded.spec().links[0].forward.rate.as_bits_per_sec())
+    };
+    assert_eq!(of("", &(installed("9920.0") + modules)).unwrap(), 9_920_000_000);
+    assert_eq!(of("", &(installed("0") + modules)).unwrap(), 155_000_000);
+    assert_eq!(of("", modules).unwrap(), 155_000_000);
+    assert_eq!(of(&unit("BITSPERSEC"), &installed("1.0E9")).unwrap(), 1_000_000_000);
+    assert_eq!(of(&unit("GBITPERSEC"), &installed("2.5")).unwrap(), 2_500_000_000);
+    let output = |unit: &str, modules: &str| rendered(&of(unit, modules).unwrap_err());
+    assert!(output(&unit("ERLANG"), modules).contains("`ERLANG` is no unit of capacities"));
+    assert!(output("", &installed("1e300")).contains("`capacity` must be a rate"));
+    assert!(output("", &installed("many")).contains("`capacity` must be a number of at least 0, not `many`"));
+    assert!(output("", "").contains("needs `rate`"));
+    // Coordinates of a drawing do not determine delays.
+    let drawn = sndlib("", "pixel", modules);
+    let output = rendered(&load("s.xml", &drawn, "", ["A", "B"]).unwrap_err());
+    assert!(
+        output.contains("needs `delay`: the coordinates of this file are those of a drawing"),
+        "{output}"
+    );
+    let loaded = load("s.xml", &drawn, ", delay = \"2 ms\"", ["A", "B"]).unwrap();
+    assert_eq!(loaded.spec().links[0].forward.delay, Duration::from_millis(2));
+}
+
+/// The GraphML of SNDlib has capacities in Mbit/s, 0 for links without installed capacity.
+#[test]
+fn capacities_in_graphml_are_rates() {
+    let text = |capacity: &str| {
+        format!(
+            "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key for=\"edge\" id=\"d1\" attr.name=\"capacity\"/>\
+             <graph><node id=\"A\"/><node id=\"B\"/><edge source=\"A\" target=\"B\"><data key=\"d1\">{capacity}</data></edge></graph></graphml>"
+        )
+    };
+    let rate = |capacity: &str| {
+        load("s.graphml", &text(capacity), ", rate = \"1 Mbit/s\", delay = \"1 ms\"", ["A", "B"])
+            .map(|loaded| loaded.spec().links[0].forward.rate.as_bits_per_sec())
+    };
+    assert_eq!((rate("40").unwrap(), rate("0").unwrap()), (40_000_000, 1_000_000));
+    assert!(rendered(&rate("-1").unwrap_err()).contains("`capacity` must be a rate"));
+}
+
+/// Adversarial files are read or rejected in linear time: each took minutes with a quadratic reader, and takes a
+/// fraction of a second
+/// now.
+#[test]
+fn adversarial_files_are_read_in_linear_time() {
+    let nodes: String = (0..20_000).map(|id| format!("<node id=\"{}{id}\"/>", "n".repeat(80))).collect();
+    let edges: String = (1..20_000)
+        .map(|id| format!("<edge source=\"{0}{1}\" target=\"{0}{id}\"/>", "n".repeat(80), id - 1))
+        .collect();
+    let parallel: String = (0..60_000).map(|_| "<edge source=\"a\" target=\"b\"/>").collect();
+    let nested = "<link><source>A</source>".repeat(60_000) + &"</link>".repeat(60_000);
+    let attributes: String = (0..100_000).map(|number| format!(" a{number}=\"\"")).collect();
+    let namespaces: String = (0..60_000).map(|number| format!("<a xmlns:n{number}=\"{number}\">")).collect();
+    let of = |inner: &str| format!("<graphml><graph>{inner}</graph></graphml>");
+    let cases = [
+        ("long ids", of(&(nodes + &edges))),
+        ("parallel links", of(&format!("<node id=\"a\"/><node id=\"b\"/>{parallel}"))),
+        (
+            "nested links",
+            format!("<network><networkStructure><links>{nested}</links></networkStructure></network>"),
+        ),
+        ("attributes", of(&format!("<node{attributes}/>"))),
+        ("namespaces", of(&namespaces)),
+        ("depth", of(&"<a>".repeat(1_000_000))),
+    ];
+    for (name, text) in cases {
+        let start = Instant::now();
+        let _ = load("h.xml", &text, ", rate = \"1 Gbit/s\", delay = \"1 ms\"", ["a", "b"]);
+        let taken = start.elapsed();
+        assert!(taken < Span::from_secs(20), "{name} took {taken:?}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Third-party disciplines: they run like built-in ones, and a contract violation ends the run and names the
+//! discipline.
+
+use crate::net::{direction, group, millis, pipe, run, window};
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::{
+    Configure, Discipline, DisciplineSpec, Dropped, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
+};
+use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{Simulation, Status};
+
+/// 10 Mbit/s, 10 ms each way.
+fn path(queue: DisciplineSpec, controller: ControllerConfig) -> Spec {
+    let forward = direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Unlimited);
+    let mut spec = pipe(forward);
+    spec.links[0].forward.queue = queue;
+    let groups = vec![group("flow", 1, window(controller), WorkloadSpec::Bulk)];
+    Spec { groups, duration: Duration::from_secs(20), ..spec }
+}
+
+/// PIE under another name.
+#[derive(Clone, Debug, PartialEq)]
+struct MyPie(PieConfig);
+
+impl Configure for MyPie {
+    type Queue = Pie;
+    const NAME: &'static str = "my-pie";
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> Pie {
+        self.0.make(limit, streams)
+    }
+    fn traits(&self) -> Traits {
+        self.0.traits()
+    }
+    fn words(&self) -> String {
+        self.0.words()
+    }
+}
+
+/// A wrapper that counts does not change a discipline's behaviour.
+#[test]
+fn an_external_discipline_runs_as_a_built_in_one() {
+    let limit = Limit::Packets(100);
+    let reno = || {
+        ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
+        })
+    };
+    let built_in = run(&path(DisciplineSpec::new(limit, PieConfig::default()), reno()));
+    let other = run(&path(DisciplineSpec::new(limit, MyPie(PieConfig::default())), reno()));
+    assert!(built_in.links[0].drops_early > 0);
+    assert_eq!(built_in.fingerprint, other.fingerprint);
+}
+
+/// A queue that never releases a packet, or reports one packet more than wait.
+#[derive(Clone, Debug, PartialEq)]
+struct Broken {
+    withholds: bool,
+}
+
+#[derive(Debug)]
+struct BrokenLine(Fcfs, Broken);
+
+impl Discipline for BrokenLine {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        self.0.enqueue(now, entry, dropped);
+    }
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        if self.1.withholds { None } else { self.0.dequeue(now, dropped) }
+    }
+    fn packets(&self) -> u64 {
+        self.0.packets() + u64::from(!self.1.withholds)
+    }
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+impl Configure for Broken {
+    type Queue = BrokenLine;
+    const NAME: &'static str = "mine";
+    fn make(&self, limit: Limit, _: Streams<'_>) -> BrokenLine {
+        BrokenLine(Fcfs::new(limit), self.clone())
+    }
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: true,
+            drops_early: false,
+            marks: false,
+            is_random: false,
+            sees_all: false,
+            serves_by_priority: false,
+        }
+    }
+    fn words(&self) -> String {
+        "mine".to_owned()
+    }
+}
+
+/// Four packets of 1000 bytes leave at once. The first is in service for 0.8 ms, the second waits from the start, and
+/// the transmitter requests it when idle.
+#[test]
+fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
+    for (withholds, expected) in [
+        (false, "`l0: n0 -> n1` at 0 s: the discipline `mine` tells of 2 packets where 1 wait"),
+        (
+            true,
+            "`l0: n0 -> n1` at 800 us: the discipline `mine` gave no packet to a free line although 3 wait",
+        ),
+    ] {
+        let queue = DisciplineSpec::new(Limit::Unlimited, Broken { withholds });
+        let spec = path(queue, ControllerConfig::Fixed(FixedConfig { window: 4.0 }));
+        let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+        while simulation.advance(1 << 20) == Status::Running {}
+        assert_eq!(simulation.advance(1), Status::Broken);
+        assert_eq!(simulation.error().unwrap().to_string(), expected);
+        assert!(!simulation.finish().0.complete);
+    }
+}

@@ -1,0 +1,35 @@
+//! Integration tests of `thalweg-sim`, in one program: it is linked once.
+
+mod accounting;
+mod adaptive;
+mod agents;
+mod copa;
+mod delays;
+mod disciplines;
+mod ecn;
+mod external_controller;
+mod external_discipline;
+mod external_engine;
+mod feedback;
+mod gates;
+mod handshakes;
+mod hosts;
+mod l4s;
+mod ledbat;
+mod live;
+mod measured;
+mod media;
+mod net;
+mod overhead;
+mod parallel;
+mod queues;
+mod random;
+mod reading;
+mod regressions;
+mod rledbat;
+mod sscop;
+mod thalweg;
+mod ties;
+mod transfers;
+mod transports;
+mod verifier;
